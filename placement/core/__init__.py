@@ -1,0 +1,1 @@
+"""What placement decides, free of HTTP, SQL, configuration, clock and logging."""

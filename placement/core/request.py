@@ -1,0 +1,68 @@
+"""What a client asks of the search, once its query string has been understood."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestGroup:
+    """What the provider or providers of one group must have.
+
+    ``required`` and ``member_of`` are either-lists: the group needs a member of
+    each. The empty suffix is the unsuffixed group, whose classes may come from
+    several providers; a suffixed group is served by one.
+
+    Source: API reference, "Granular resource requests", 1.25 and 1.33.
+    """
+
+    suffix: str = ""
+    resources: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    not_member_of: frozenset[str] = frozenset()
+    in_tree: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRequest:
+    """One GET /allocation_candidates: groups in the order of the query, and how they combine.
+
+    ``nested`` is false below 1.29: candidates that use two providers of one
+    tree are left out, and summaries show only providers with an allocation.
+    ``same_subtree`` holds sets of suffixes.
+    """
+
+    groups: tuple[RequestGroup, ...]
+    isolate: bool = False
+    limit: int | None = None
+    root_required: frozenset[str] = frozenset()
+    root_forbidden: frozenset[str] = frozenset()
+    same_subtree: tuple[frozenset[str], ...] = ()
+    nested: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFilter:
+    """One GET /resource_providers: all that is given must hold of the provider itself."""
+
+    name: str | None = None
+    uuid: str | None = None
+    group: RequestGroup = field(default_factory=RequestGroup)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How much to search for and in which order; the options of [placement].
+
+    ``max_candidates`` None is unbounded. ``budget_seconds`` ends a search that
+    takes longer, see ``search``.
+    """
+
+    randomize: bool = False
+    max_candidates: int | None = None
+    breadth_first: bool = False
+    budget_seconds: float = 5.0

@@ -1,0 +1,198 @@
+"""The tables of a Placement database, as operators have them.
+
+Names of tables, columns, indexes and constraints are those of any existing
+deployment, which this service opens as it is. What is ours is only added:
+``inventories.used``, ``resource_providers.stamp``, ``clocks`` and
+``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`).
+"""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+
+def _timestamps() -> tuple[sa.Column, sa.Column]:
+    """Columns of every upstream table: naive UTC, filled by the application."""
+    return sa.Column("created_at", sa.DateTime), sa.Column("updated_at", sa.DateTime)
+
+
+resource_providers = sa.Table(
+    "resource_providers",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("uuid", sa.String(36), nullable=False),
+    sa.Column("name", sa.Unicode(200)),
+    sa.Column("generation", sa.Integer, default=0),
+    sa.Column("root_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
+    sa.Column("parent_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
+    # the value of the provider's clock when the row, or anything that hangs on it, last changed
+    sa.Column("stamp", sa.BigInteger, nullable=False, server_default="0"),
+    sa.UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
+    sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
+    sa.Index("resource_providers_root_provider_id_idx", "root_provider_id"),
+    sa.Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
+    sa.Index("resource_providers_stamp_idx", "stamp"),
+)
+
+inventories = sa.Table(
+    "inventories",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("resource_provider_id", sa.Integer, nullable=False),
+    sa.Column("resource_class_id", sa.Integer, nullable=False),
+    sa.Column("total", sa.Integer, nullable=False),
+    sa.Column("reserved", sa.Integer, nullable=False),
+    sa.Column("min_unit", sa.Integer, nullable=False),
+    sa.Column("max_unit", sa.Integer, nullable=False),
+    sa.Column("step_size", sa.Integer, nullable=False),
+    sa.Column("allocation_ratio", sa.Float, nullable=False),
+    # the sum over allocations, kept in the same transaction as they change
+    sa.Column("used", sa.BigInteger, nullable=False, server_default="0"),
+    sa.UniqueConstraint(
+        "resource_provider_id",
+        "resource_class_id",
+        name="uniq_inventories0resource_provider_resource_class",
+    ),
+    sa.Index("inventories_resource_class_id_idx", "resource_class_id"),
+)
+
+allocations = sa.Table(
+    "allocations",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("resource_provider_id", sa.Integer, nullable=False),
+    sa.Column("consumer_id", sa.String(36), nullable=False),  # the UUID, not consumers.id
+    sa.Column("resource_class_id", sa.Integer, nullable=False),
+    sa.Column("used", sa.Integer, nullable=False),
+    sa.Index(
+        "allocations_resource_provider_class_used_idx",
+        "resource_provider_id",
+        "resource_class_id",
+        "used",
+    ),
+    sa.Index("allocations_resource_class_id_idx", "resource_class_id"),
+    sa.Index("allocations_consumer_id_idx", "consumer_id"),
+)
+
+resource_classes = sa.Table(
+    "resource_classes",
+    metadata,
+    *_timestamps(),
+    # standard classes have the position in os-resource-classes as id, from 0; custom ones
+    # get theirs from the application, from 10000
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.UniqueConstraint("name", name="uniq_resource_classes0name"),
+)
+
+traits = sa.Table(
+    "traits",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("name", sa.Unicode(255), nullable=False),
+    sa.UniqueConstraint("name", name="uniq_traits0name"),
+)
+
+resource_provider_traits = sa.Table(
+    "resource_provider_traits",
+    metadata,
+    *_timestamps(),
+    sa.Column("trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True),
+    sa.Column(
+        "resource_provider_id",
+        sa.Integer,
+        sa.ForeignKey("resource_providers.id"),
+        primary_key=True,
+    ),
+    sa.Index(
+        "resource_provider_traits_resource_provider_trait_idx",
+        "resource_provider_id",
+        "trait_id",
+    ),
+)
+
+placement_aggregates = sa.Table(
+    "placement_aggregates",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uuid", sa.String(36)),
+    sa.UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
+)
+
+resource_provider_aggregates = sa.Table(
+    "resource_provider_aggregates",
+    metadata,
+    *_timestamps(),
+    sa.Column("resource_provider_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("aggregate_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
+)
+
+projects = sa.Table(
+    "projects",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("external_id", sa.String(255), nullable=False),
+    sa.UniqueConstraint("external_id", name="uniq_projects0external_id"),
+)
+
+users = sa.Table(
+    "users",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("external_id", sa.String(255), nullable=False),
+    sa.UniqueConstraint("external_id", name="uniq_users0external_id"),
+)
+
+consumer_types = sa.Table(
+    "consumer_types",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("name", sa.Unicode(255), nullable=False),
+    sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
+)
+
+consumers = sa.Table(
+    "consumers",
+    metadata,
+    *_timestamps(),
+    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+    sa.Column("uuid", sa.String(36), nullable=False),
+    sa.Column("project_id", sa.Integer, nullable=False),
+    sa.Column("user_id", sa.Integer, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column(
+        "consumer_type_id",
+        sa.Integer,
+        sa.ForeignKey("consumer_types.id", name="consumers_consumer_type_id_fkey"),
+    ),
+    sa.UniqueConstraint("uuid", name="uniq_consumers0uuid"),
+    sa.Index("consumers_project_id_uuid_idx", "project_id", "uuid"),
+    sa.Index("consumers_project_id_user_id_uuid_idx", "project_id", "user_id", "uuid"),
+    sa.Index("consumers_consumer_type_id_idx", "consumer_type_id"),
+)
+
+# --- ours ---------------------------------------------------------------------
+
+clocks = sa.Table(
+    "clocks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.BigInteger, nullable=False),
+)
+
+removed_providers = sa.Table(
+    "removed_providers",
+    metadata,
+    sa.Column("provider_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("stamp", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Index("removed_providers_stamp_idx", "stamp"),
+)

@@ -1,0 +1,57 @@
+"""What ``objects`` and ``engine`` may ask of a database, whichever it is.
+
+A store runs work in transactions. A write is a function that gets a
+transaction and is run as a whole, again from its start if the database
+refuses it for a conflict, so it must have no effect but through ``tx``.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Transaction(Protocol):
+    """One transaction; each attribute holds the statements about one noun."""
+
+    providers: Any
+    inventories: Any
+    allocations: Any
+    consumers: Any
+    aggregates: Any
+    traits: Any
+    resource_classes: Any
+    picture: Any
+
+    def publish(
+        self,
+        changed: Iterable[int] = (),
+        *,
+        grown: Iterable[int] = (),
+        removed: Iterable[int] = (),
+        names: bool = False,
+    ) -> None:
+        """Make the change known to every process: the last call of each write.
+
+        Advances the clocks of the providers named by id, in a fixed order, and
+        stamps them; ``grown`` providers also get their generation increased.
+        ``names`` tells that classes, traits or aggregates were made, renamed or removed.
+        """
+
+
+class Store(Protocol):
+    """A database of placement."""
+
+    def write(
+        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``work(tx, ...)`` after its transaction is committed.
+
+        The work is run again on deadlocks and serialization failures.
+        Raises: DatabaseUnavailable when the database cannot be reached.
+        """
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """A transaction that sees one state of the database, and writes nothing."""
