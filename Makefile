@@ -1,0 +1,54 @@
+# Commands of the project; `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SERVE ?= .serve
+# `make test T=placement/tests/unit` runs a part; J is the number of processes.
+T ?= placement/tests
+J ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test lint format check docs stats clean
+
+help:  ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready for use
+	@$(BIN)/placement-api --development $(SERVE)
+
+test: $(VENV)/.test  ## Run all tests (T=path for a part)
+	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
+
+lint: $(VENV)/.lint  ## Check format, style and types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: $(VENV)/.lint  ## Write the format that lint wants
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+check: lint test docs  ## What CI runs
+
+docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+
+stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percentile, largest
+	@$(BIN)/python -m placement.tests.stats
+
+clean:  ## Remove what the commands made
+	rm -rf $(VENV) $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# One environment; each mark says that the extra of its name is installed.
+$(VENV)/.serve: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
