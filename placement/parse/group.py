@@ -1,0 +1,186 @@
+"""The four parameters that describe what a provider must have, in either list."""
+
+from collections.abc import Mapping, Sequence
+
+from placement import exception
+from placement.microversion import Version
+from placement.parse.query import PREFIX, canonical_uuid
+
+_RESOURCES_FORM = (
+    "Badly formed resources parameter. Expected resources query string parameter in form: "
+    "?resources=VCPU:2,MEMORY_MB:1024. Got: "
+)
+_ANY_OF_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
+
+Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
+"""Either-lists of wanted traits, and forbidden traits."""
+Aggregates = tuple[tuple[frozenset[str], ...], frozenset[str]]
+"""Either-lists of wanted aggregates, and forbidden aggregates."""
+
+
+def resources(value: str) -> Mapping[str, int]:
+    """Return the amounts by class of a value such as ``VCPU:2,MEMORY_MB:1024``.
+
+    A class given twice has the last amount. Whether there is such a class is
+    for the search to say.
+
+    Raises: BadRequest.
+    """
+    if not value.strip():
+        raise exception.BadRequest(_RESOURCES_FORM + "empty string.")
+    return dict(map(_class_and_amount, value.split(",")))
+
+
+def _class_and_amount(piece: str) -> tuple[str, int]:
+    parts = piece.split(":")
+    if len(parts) != 2:
+        raise exception.BadRequest(f"{_RESOURCES_FORM}{piece}.")
+    return parts[0], _amount(*parts)
+
+
+def _amount(resource_class: str, text: str) -> int:
+    try:
+        amount = int(text)
+    except ValueError:
+        raise exception.BadRequest(
+            f"Requested resource {resource_class} expected positive integer amount. Got: {text}."
+        ) from None
+    if amount < 1:
+        raise exception.BadRequest(
+            f"Requested resource {resource_class} requires amount >= 1. Got: {text}."
+        )
+    return amount
+
+
+def traits(values: Sequence[str], version: Version) -> Traits:
+    """Return what all occurrences of one ``required`` parameter say together.
+
+    Up to 1.38 only the last occurrence counts. Forbidden traits came with 1.22,
+    the ``in:`` form with 1.39.
+
+    Raises: BadRequest.
+    """
+    any_of = version >= (1, 39)
+    required: dict[frozenset[str], None] = {}
+    forbidden: set[str] = set()
+    for value in values if any_of else values[-1:]:
+        if value.startswith("in:"):
+            required[_any_of_traits(value, supported=any_of)] = None
+        else:
+            wanted, unwanted = plain_traits(value, forbidding=version >= (1, 22))
+            required |= dict.fromkeys(frozenset({name}) for name in wanted)
+            forbidden |= unwanted
+    return tuple(required), frozenset(forbidden)
+
+
+def _any_of_traits(value: str, *, supported: bool) -> frozenset[str]:
+    if not supported:
+        raise exception.BadRequest(
+            f"{PREFIX}The format '{_ANY_OF_FORM}' only supported since microversion 1.39. "
+            f"Got: {value}"
+        )
+    names = _names(value.removeprefix("in:"))
+    if not all(names):
+        raise _malformed_traits(_ANY_OF_FORM, f"Got an empty trait in: {value}")
+    if any(name.startswith("!") for name in names):
+        raise exception.BadRequest(
+            f"{PREFIX}The format '{_ANY_OF_FORM}' does not support forbidden traits. Got: {value}"
+        )
+    return frozenset(names)
+
+
+def plain_traits(value: str, *, forbidding: bool) -> tuple[Sequence[str], frozenset[str]]:
+    """Return the wanted traits, in order, and the forbidden ones of a list without ``in:``.
+
+    Raises: BadRequest.
+    """
+    form = f"HW_CPU_X86_VMX,{'!' if forbidding else ''}CUSTOM_MAGIC"
+    names = _names(value)
+    if not all(name.lstrip("!") for name in names):
+        raise _malformed_traits(form, f"Got an empty trait in: {value}")
+    forbidden = frozenset(name.lstrip("!") for name in names if name.startswith("!"))
+    if forbidden and not forbidding:
+        raise _malformed_traits(form, f"Got: {value}")
+    return [name for name in names if not name.startswith("!")], forbidden
+
+
+def root_traits(value: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the wanted and the forbidden traits of a ``root_required``, which has no ``in:``.
+
+    Raises: BadRequest.
+    """
+    if value.startswith("in:"):
+        _any_of_traits(value, supported=False)
+    wanted, forbidden = plain_traits(value, forbidding=True)
+    return frozenset(wanted), forbidden
+
+
+def _names(value: str) -> list[str]:
+    return [piece.strip() for piece in value.split(",")]
+
+
+def _malformed_traits(form: str, got: str) -> exception.BadRequest:
+    return exception.BadRequest(
+        f"{PREFIX}Expected 'required' parameter value of the form: {form}. {got}"
+    )
+
+
+def aggregates(key: str, values: Sequence[str], version: Version) -> Aggregates:
+    """Return what all occurrences of one ``member_of`` parameter, named by its key, say together.
+
+    Raises: BadRequest.
+    """
+    if len(values) > 1 and version < (1, 24):
+        raise exception.BadRequest(f"Multiple {key} parameters are not supported")
+    wanted: dict[frozenset[str], None] = {}
+    forbidden: frozenset[str] = frozenset()
+    for value in values:
+        if value.startswith("!"):
+            forbidden |= _forbidden_aggregates(key, value, version)
+        else:
+            wanted[_listed_aggregates(key, value, value)] = None
+    return tuple(wanted), forbidden
+
+
+def _forbidden_aggregates(key: str, value: str, version: Version) -> frozenset[str]:
+    if version < (1, 32):
+        raise exception.BadRequest(
+            f"Forbidden {key} parameters are not supported in the specified microversion"
+        )
+    return _listed_aggregates(key, value.removeprefix("!"), value)
+
+
+def _listed_aggregates(key: str, listed: str, value: str) -> frozenset[str]:
+    if "," in listed and not listed.startswith("in:"):
+        raise exception.BadRequest(
+            f"Multiple values for '{key}' must be prefixed with the 'in:' or '!in:' keyword "
+            f"using the valid microversion. Got: {value}"
+        )
+    pieces = listed.removeprefix("in:").split(",")
+    return frozenset(spelling for piece in pieces for spelling in _spellings(piece))
+
+
+def _spellings(piece: str) -> tuple[str, str]:
+    """Return an aggregate as it is asked for and in canonical form.
+
+    Aggregates are stored as they were given, so each spelling may be one's name.
+    """
+    canonical = canonical_uuid(piece)
+    if canonical is None:
+        raise exception.BadRequest(
+            f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {piece}"
+        )
+    return piece, canonical
+
+
+def tree(value: str) -> str:
+    """Return the canonical UUID of an ``in_tree``.
+
+    Raises: BadRequest.
+    """
+    canonical = canonical_uuid(value.strip())
+    if canonical is None:
+        raise exception.BadRequest(
+            f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {value}"
+        )
+    return canonical

@@ -1,0 +1,50 @@
+"""Which parameters GET /allocation_candidates takes, from which microversion on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_LIMIT: Schema = {"type": "string", "pattern": "^[1-9][0-9]*$"}
+_GROUP_POLICY: Schema = {"type": "string", "enum": ["none", "isolate"]}
+_NUMBER = "[1-9][0-9]*"
+_NAME = "[a-zA-Z0-9_-]{1,64}"
+
+
+def _plain(*parameters: str) -> Schema:
+    """Return the schema of a query without groups: ``resources`` and these."""
+    known = {"limit": _LIMIT}
+    return {
+        "type": "object",
+        "properties": {name: known.get(name, _TEXT) for name in ("resources", *parameters)},
+        "required": ["resources"],
+        "additionalProperties": False,
+    }
+
+
+def _grouped(suffix: str, suffixable: tuple[str, ...], *others: str) -> Schema:
+    """Return the schema of a query whose group parameters may end in a suffix."""
+    return {
+        "type": "object",
+        "properties": {"limit": _LIMIT, "group_policy": _GROUP_POLICY}
+        | dict.fromkeys(others, _TEXT),
+        "patternProperties": {f"^{name}({suffix})?$": _TEXT for name in suffixable},
+        "additionalProperties": False,
+    }
+
+
+_GROUPED = ("resources", "required", "member_of")
+
+LIST_QUERY: tuple[tuple[tuple[int, int], Schema], ...] = (
+    ((1, 10), _plain()),
+    ((1, 16), _plain("limit")),
+    ((1, 17), _plain("limit", "required")),
+    ((1, 21), _plain("limit", "required", "member_of")),
+    ((1, 25), _grouped(_NUMBER, _GROUPED)),
+    ((1, 31), _grouped(_NUMBER, (*_GROUPED, "in_tree"))),
+    ((1, 33), _grouped(_NAME, (*_GROUPED, "in_tree"))),
+    ((1, 35), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required")),
+    ((1, 36), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required", "same_subtree")),
+)
+"""Schemas of the query, each from its microversion on."""
