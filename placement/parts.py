@@ -1,0 +1,30 @@
+"""What a request may use: the parts of the service, put together by ``deploy``."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement.core.request import SearchSettings
+from placement.db.store import Store
+from placement.policy import Policy
+
+if TYPE_CHECKING:
+    from placement.engine.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteConsumer:
+    """Whose the allocations are that were made without naming anybody, below 1.8."""
+
+    project_id: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The service, for as long as the process lives; ``request.parts`` of each request."""
+
+    store: Store
+    engine: "Engine"
+    policy: Policy
+    search: SearchSettings
+    incomplete_consumer: IncompleteConsumer

@@ -1,0 +1,74 @@
+"""Who the callers are that the other rules speak of."""
+
+from typing import Any
+
+from oslo_policy import policy
+
+ADMIN_OR_SERVICE = "rule:admin_or_service_api"
+ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
+SERVICE = "rule:service_api"
+
+# What held before the rules knew the roles of services and readers. It is or-ed in only where
+# [oslo_policy]enforce_new_defaults is false.
+_FORMERLY_ADMIN = policy.DeprecatedRule(
+    name="rule:admin_api",
+    check_str="role:admin",
+    deprecated_reason=(
+        "The rule distinguishes the service, the administrator and the reader of a project."
+    ),
+    deprecated_since="Wallaby",
+)
+
+
+def _caller(name: str, check: str, description: str, **kwargs: Any) -> policy.RuleDefault:
+    return policy.RuleDefault(name=name, check_str=check, description=description, **kwargs)
+
+
+RULES = (
+    _caller(
+        "admin_api",
+        "role:admin",
+        "The administrator of the cloud.",
+        scope_types=["project"],
+    ),
+    _caller(
+        "service_api",
+        "role:service",
+        "Another service, such as the compute service.",
+        scope_types=["project"],
+        deprecated_rule=_FORMERLY_ADMIN,
+    ),
+    _caller(
+        "admin_or_service_api",
+        "role:admin or role:service",
+        "The administrator of the cloud, or another service.",
+        scope_types=["project"],
+        deprecated_rule=_FORMERLY_ADMIN,
+    ),
+    _caller(
+        "project_reader_api",
+        "role:reader and project_id:%(project_id)s",
+        "Somebody who may read in the project that is asked about.",
+        deprecated_rule=_FORMERLY_ADMIN,
+    ),
+    _caller(
+        "admin_or_project_reader_or_service_api",
+        "role:admin or rule:project_reader_api or role:service",
+        "The administrator, a reader of the project that is asked about, or another service.",
+        scope_types=["project"],
+        deprecated_rule=_FORMERLY_ADMIN,
+    ),
+)
+
+
+def operation(
+    name: str, description: str, *operations: tuple[str, str], check: str = ADMIN_OR_SERVICE
+) -> policy.DocumentedRuleDefault:
+    """Return the rule of an operation; ``operations`` are pairs of method and path."""
+    return policy.DocumentedRuleDefault(
+        name=name,
+        check_str=check,
+        description=description,
+        operations=[{"method": method, "path": path} for method, path in operations],
+        scope_types=["project"],
+    )
