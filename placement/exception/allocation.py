@@ -1,0 +1,111 @@
+"""What can go wrong with allocations, alone or while reshaping."""
+
+from placement.exception.base import PlacementException, mistake
+
+
+def expected(generation: int | None) -> str:
+    """Say a consumer's generation; a consumer that is not there has none."""
+    return "null" if generation is None else str(generation)
+
+
+@mistake
+class StaleConsumerGeneration(PlacementException):
+    """The caller's generation of a consumer is not the current one; None is no such consumer."""
+
+    uuid: str
+    actual: int | None
+    given: int | None
+
+    def __str__(self) -> str:
+        return (
+            f"consumer generation conflict - expected {expected(self.actual)} but got {self.given}"
+        )
+
+
+@mistake
+class NoAllocations(PlacementException):
+    """The consumer to delete the allocations of has none."""
+
+    consumer_uuid: str
+
+    def __str__(self) -> str:
+        return f"No allocations for consumer '{self.consumer_uuid}'"
+
+
+@mistake
+class ProviderToAllocateNotFound(PlacementException):
+    """A claim names a provider that is not there."""
+
+    uuid: str
+
+    def __str__(self) -> str:
+        return f"Allocation for resource provider '{self.uuid}' that does not exist."
+
+
+class NotAllocatable(PlacementException):
+    """A claim asks for what a provider cannot give; the subclasses say why."""
+
+
+@mistake
+class NoSuchInventory(NotAllocatable):
+    """The provider has no inventory of the classes asked for."""
+
+    resource_classes: tuple[str, ...]
+    uuid: str
+
+    def __str__(self) -> str:
+        return (
+            f"Unable to allocate inventory: Inventory for '{', '.join(self.resource_classes)}' "
+            f"on resource provider '{self.uuid}' invalid."
+        )
+
+
+@mistake
+class InventoryConstraintsViolated(NotAllocatable):
+    """The amount is not one of the portions that the inventory is given out in."""
+
+    resource_class: str
+    uuid: str
+    amount: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+    def __str__(self) -> str:
+        return (
+            f"Unable to allocate inventory: Unable to create allocation for "
+            f"'{self.resource_class}' on resource provider '{self.uuid}'. The requested amount "
+            f"{self.amount} would violate inventory constraints (min_unit {self.min_unit}, "
+            f"max_unit {self.max_unit}, step_size {self.step_size})."
+        )
+
+
+@mistake
+class CapacityExceeded(NotAllocatable):
+    """Not as much is left."""
+
+    resource_class: str
+    uuid: str
+    amount: int
+    used: int
+    capacity: int
+
+    def __str__(self) -> str:
+        return (
+            f"Unable to allocate inventory: Unable to create allocation for "
+            f"'{self.resource_class}' on resource provider '{self.uuid}'. The requested amount "
+            f"would exceed the capacity: asked {self.amount}, used {self.used}, "
+            f"capacity {self.capacity}."
+        )
+
+
+@mistake
+class ReshapedProviderNotFound(PlacementException):
+    """A provider whose inventory is to be reshaped is not there."""
+
+    uuid: str
+
+    def __str__(self) -> str:
+        return (
+            f"Resource provider {self.uuid} does not exist, so its inventory cannot be reshaped."
+        )

@@ -1,0 +1,97 @@
+"""What can go wrong with inventories."""
+
+from placement.exception.base import PlacementException, mistake
+
+
+@mistake
+class NegativeCapacity(PlacementException):
+    """An inventory reserves more than there is (before 1.26: all there is)."""
+
+    uuid: str
+    resource_class: str
+    doing: str
+    equal_refused: bool
+
+    def __str__(self) -> str:
+        return (
+            f"Unable to {self.doing} inventory for resource provider {self.uuid}: "
+            f"Invalid inventory for '{self.resource_class}' on resource provider '{self.uuid}'. "
+            f"The reserved value is greater than {'or equal to ' if self.equal_refused else ''}total."
+        )
+
+
+@mistake
+class InventoryNotFound(PlacementException):
+    """The path names an inventory that is not there."""
+
+    resource_class: str
+    uuid: str
+
+    def __str__(self) -> str:
+        return f"No inventory of class {self.resource_class} for {self.uuid}"
+
+
+@mistake
+class InventoryNotFoundForDelete(PlacementException):
+    """The inventory to delete is not there."""
+
+    resource_class: str
+
+    def __str__(self) -> str:
+        return f"No inventory of class {self.resource_class} found for delete"
+
+
+@mistake
+class NoInventoryRecord(PlacementException):
+    """An update names a class that the provider has no inventory of."""
+
+    uuid: str
+    resource_class: str
+
+    def __str__(self) -> str:
+        return (
+            f"No inventory record with resource class {self.resource_class} "
+            f"for resource provider {self.uuid}"
+        )
+
+
+@mistake
+class InventoryExists(PlacementException):
+    """The provider has an inventory of this class already."""
+
+    uuid: str
+    resource_class: str
+
+    def __str__(self) -> str:
+        return (
+            f"Update conflict: resource provider {self.uuid} has an inventory of "
+            f"{self.resource_class} already"
+        )
+
+
+@mistake
+class InventoryInUse(PlacementException):
+    """Inventories cannot be removed while they are allocated; classes in id order."""
+
+    uuid: str
+    resource_classes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"update conflict: Inventory for '{', '.join(self.resource_classes)}' "
+            f"on resource provider '{self.uuid}' in use."
+        )
+
+
+@mistake
+class SingleInventoryInUse(PlacementException):
+    """The same, for the removal of one inventory."""
+
+    uuid: str
+    resource_class: str
+
+    def __str__(self) -> str:
+        return (
+            f"Unable to delete inventory of class {self.resource_class}: Inventory for "
+            f"'{self.resource_class}' on resource provider '{self.uuid}' in use."
+        )
