@@ -16,7 +16,8 @@ class NegativeCapacity(PlacementException):
         return (
             f"Unable to {self.doing} inventory for resource provider {self.uuid}: "
             f"Invalid inventory for '{self.resource_class}' on resource provider '{self.uuid}'. "
-            f"The reserved value is greater than {'or equal to ' if self.equal_refused else ''}total."
+            f"The reserved value is greater than "
+            f"{'or equal to ' if self.equal_refused else ''}total."
         )
 
 
