@@ -1,0 +1,168 @@
+"""Allocation candidates as JSON.
+
+Most of the text is provider summaries, which change only when the provider
+does: from 1.27 on, when they stopped depending on the request, their text is
+kept with the provider in the snapshot. Candidates of one search differ mostly
+in which providers they name: each form becomes a template once. What is put
+into text unescaped are UUIDs and integers; names go through the encoder.
+
+Below 1.27 everything is built from dictionaries, the plain way.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
+from json.encoder import encode_basestring_ascii as quoted
+from operator import itemgetter
+from typing import Any
+
+from placement.core.candidates import Candidate, CandidateForm, Candidates
+from placement.core.capacity import integer_capacity
+from placement.core.model import ProviderState
+from placement.core.request import CandidateRequest
+from placement.microversion import Version
+
+_PROVIDER = "\0"  # where a UUID goes; text that was quoted cannot hold it
+_A_PROVIDER = f'"{_PROVIDER}"'
+
+
+def allocation_candidates(found: Candidates, request: CandidateRequest, version: Version) -> bytes:
+    """Return the body of GET /allocation_candidates.
+
+    Cost, from 1.27 on: half a microsecond for each candidate and each summary,
+    some more for a provider that is described for the first time since it changed.
+    """
+    if version < (1, 27):
+        return json.dumps(_document(found, request, version)).encode("ascii")
+    describe = _described_with_tree if version >= (1, 29) else _described
+    kept_as = describe.__name__
+    summaries = [entry.fragment(kept_as, describe) for entry in found.summaries]
+    candidates = _candidates(found.candidates, mapped=version >= (1, 34))
+    return (
+        f'{{"allocation_requests":[{",".join(candidates)}],'
+        f'"provider_summaries":{{{",".join(summaries)}}}}}'
+    ).encode("ascii")
+
+
+# --- from 1.27 on: templates and fragments -----------------------------------
+
+
+def _candidates(candidates: Iterable[Candidate], *, mapped: bool) -> Iterable[str]:
+    templates = _Templates(mapped=mapped)
+    return [templates[form](providers) for form, providers in candidates]
+
+
+class _Templates(dict[CandidateForm, Callable[[tuple[str, ...]], str]]):
+    """How candidates of each form are written, found out when one is met first."""
+
+    def __init__(self, *, mapped: bool) -> None:
+        super().__init__()
+        self._mapped = mapped
+
+    def __missing__(self, form: CandidateForm) -> Callable[[tuple[str, ...]], str]:
+        written = self[form] = _template(form, mapped=self._mapped)
+        return written
+
+
+def _template(form: CandidateForm, *, mapped: bool) -> Callable[[tuple[str, ...]], str]:
+    """Return a function from the UUIDs of a candidate's providers to its text."""
+    numbers = list(range(len(form.allocations)))
+    text = f'{{"allocations":{{{",".join(map(_resources, form.allocations))}}}'
+    if mapped:
+        numbers += (number for served in form.mappings.values() for number in served)
+        text += f',"mappings":{{{",".join(starmap(_served, form.mappings.items()))}}}'
+    return _filled_in(f"{text}}}".split(_PROVIDER), numbers)
+
+
+def _filled_in(pieces: list[str], numbers: list[int]) -> Callable[[tuple[str, ...]], str]:
+    """Return a function that puts the providers with these numbers between the pieces.
+
+    Measured against % and ``format``: a third of their time.
+    """
+    if len(set(numbers)) == 1:
+        number = numbers[0]
+        return lambda providers: providers[number].join(pieces)
+    spaced = [""] * (2 * len(pieces) - 1)
+    spaced[::2] = pieces
+    pick = itemgetter(*numbers)
+
+    def fill_in(providers: tuple[str, ...]) -> str:
+        written = spaced.copy()
+        written[1::2] = pick(providers)
+        return "".join(written)
+
+    return fill_in
+
+
+def _resources(amounts: Mapping[str, int]) -> str:
+    given = ",".join(f"{quoted(name)}:{amount}" for name, amount in amounts.items())
+    return f'"{_PROVIDER}":{{"resources":{{{given}}}}}'
+
+
+def _served(suffix: str, numbers: Sequence[int]) -> str:
+    return f"{quoted(suffix)}:[{','.join([_A_PROVIDER] * len(numbers))}]"
+
+
+def _described(state: ProviderState) -> str:
+    """Return the summary of one provider with its key, as from 1.27."""
+    return f"{_description(state)}}}"
+
+
+def _described_with_tree(state: ProviderState) -> str:
+    """Return the summary of one provider with its key, as from 1.29."""
+    provider = state.provider
+    parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
+    return (
+        f'{_description(state)},"parent_provider_uuid":{parent},'
+        f'"root_provider_uuid":"{provider.root_uuid}"}}'
+    )
+
+
+def _description(state: ProviderState) -> str:
+    resources = ",".join(
+        f'{quoted(name)}:{{"capacity":{integer_capacity(inventory)},'
+        f'"used":{state.used.get(name, 0)}}}'
+        for name, inventory in state.inventories.items()
+    )
+    traits = ",".join(map(quoted, sorted(state.traits)))
+    return f'"{state.provider.uuid}":{{"resources":{{{resources}}},"traits":[{traits}]'
+
+
+# --- below 1.27 ----------------------------------------------------------------
+
+
+def _document(found: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
+    write = _keyed if version >= (1, 12) else _listed
+    requested = {name for group in request.groups for name in group.resources}
+    return {
+        "allocation_requests": [
+            {"allocations": write(candidate.allocations)} for candidate in found.candidates
+        ],
+        "provider_summaries": {
+            entry.state.provider.uuid: _summary(entry.state, requested, version)
+            for entry in found.summaries
+        },
+    }
+
+
+def _keyed(allocations: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    return {uuid: {"resources": amounts} for uuid, amounts in allocations.items()}
+
+
+def _listed(allocations: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
+    return [
+        {"resource_provider": {"uuid": uuid}, "resources": amounts}
+        for uuid, amounts in allocations.items()
+    ]
+
+
+def _summary(state: ProviderState, requested: set[str], version: Version) -> dict[str, Any]:
+    """Return the summary of one provider, which shows classes only if they are requested."""
+    resources = {
+        name: {"capacity": integer_capacity(inventory), "used": state.used.get(name, 0)}
+        for name, inventory in state.inventories.items()
+        if name in requested
+    }
+    if version < (1, 17):
+        return {"resources": resources}
+    return {"resources": resources, "traits": sorted(state.traits)}

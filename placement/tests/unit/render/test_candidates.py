@@ -1,0 +1,143 @@
+"""How candidates look as JSON: the same as a plain dictionary, at every microversion."""
+
+import json
+from typing import Any
+
+import pytest
+
+from placement.core.candidates import Candidate, CandidateForm, Candidates, ProviderEntry
+from placement.core.model import Inventory, Provider, ProviderState
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.microversion import VERSIONS, Version
+from placement.render.candidates import allocation_candidates
+
+SINCE_110 = VERSIONS[10:]
+HOST, NODE, SHARE = (f"{digit * 8}-1111-2222-3333-444444444444" for digit in "abc")
+
+
+def entry(uuid: str, parent: str | None, root: str, **parts: Any) -> ProviderEntry:
+    provider = Provider(1, uuid, uuid, 0, parent, root)
+    return ProviderEntry(
+        ProviderState(
+            provider,
+            inventories=parts.get("inventories", {}),
+            used=parts.get("used", {}),
+            traits=frozenset(parts.get("traits", ())),
+            aggregates=frozenset(),
+        )
+    )
+
+
+REQUEST = CandidateRequest(
+    groups=(
+        RequestGroup(resources={"VCPU": 2, "DISK_GB": 5}),
+        RequestGroup(suffix="_G", resources={"VGPU": 1}),
+        RequestGroup(suffix="_N"),
+    )
+)
+SHARED = CandidateForm(
+    allocations=({"VCPU": 2, "VGPU": 1}, {"DISK_GB": 5}),
+    mappings={"": (0, 1), "_G": (0,), "_N": (2,)},
+)
+ALONE = CandidateForm(allocations=({"VCPU": 2, "DISK_GB": 5},), mappings={"": (0,)})
+ODD = CandidateForm(allocations=({'CUSTOM_100%_"': 1},), mappings={"%s": (0,)})
+FOUND = Candidates(
+    candidates=(
+        Candidate(SHARED, (NODE, SHARE, HOST)),
+        Candidate(ALONE, (HOST,)),
+        Candidate(ALONE, (SHARE,)),
+        Candidate(ODD, (NODE,)),
+    ),
+    summaries=(
+        entry(HOST, None, HOST, traits=("B", "A")),
+        entry(
+            NODE,
+            HOST,
+            HOST,
+            inventories={
+                "VCPU": Inventory(total=100, reserved=0, allocation_ratio=1.15),
+                "VGPU": Inventory(total=2),
+                "FPGA": Inventory(total=9, reserved=1),
+            },
+            used={"VCPU": 7},
+        ),
+        entry(
+            SHARE, None, SHARE, inventories={"DISK_GB": Inventory(10**9, allocation_ratio=1e30)}
+        ),
+    ),
+)
+
+
+def plainly(found: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
+    """Say candidates the long way, as the interface describes them."""
+    return {
+        "allocation_requests": [candidate(each, version) for each in found.candidates],
+        "provider_summaries": {
+            each.state.provider.uuid: summary(each.state, request, version)
+            for each in found.summaries
+        },
+    }
+
+
+def candidate(each: Candidate, version: Version) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "allocations": {uuid: {"resources": given} for uuid, given in each.allocations.items()}
+    }
+    if version < (1, 12):
+        shown["allocations"] = [
+            {"resource_provider": {"uuid": uuid}, "resources": given}
+            for uuid, given in each.allocations.items()
+        ]
+    if version >= (1, 34):
+        shown["mappings"] = {suffix: list(served) for suffix, served in each.mappings.items()}
+    return shown
+
+
+def summary(state: ProviderState, request: CandidateRequest, version: Version) -> dict[str, Any]:
+    requested = set().union(*(group.resources for group in request.groups))
+    shown: dict[str, Any] = {
+        "resources": {
+            name: {
+                "capacity": int((kept.total - kept.reserved) * kept.allocation_ratio),
+                "used": state.used.get(name, 0),
+            }
+            for name, kept in state.inventories.items()
+            if version >= (1, 27) or name in requested
+        }
+    }
+    if version >= (1, 17):
+        shown["traits"] = sorted(state.traits)
+    if version >= (1, 29):
+        shown["parent_provider_uuid"] = state.provider.parent_uuid
+        shown["root_provider_uuid"] = state.provider.root_uuid
+    return shown
+
+
+@pytest.mark.parametrize("version", SINCE_110, ids=str)
+def test_each_version(version):
+    expected = plainly(FOUND, REQUEST, version)
+    assert json.loads(allocation_candidates(FOUND, REQUEST, version)) == expected
+
+
+@pytest.mark.parametrize("version", SINCE_110, ids=str)
+def test_text_that_is_kept_is_kept_apart_by_version(version):
+    for warming in SINCE_110:
+        allocation_candidates(FOUND, REQUEST, warming)
+    expected = plainly(FOUND, REQUEST, version)
+    assert json.loads(allocation_candidates(FOUND, REQUEST, version)) == expected
+
+
+@pytest.mark.parametrize("version", SINCE_110, ids=str)
+def test_none(version):
+    assert json.loads(allocation_candidates(Candidates((), ()), REQUEST, version)) == {
+        "allocation_requests": [],
+        "provider_summaries": {},
+    }
+
+
+def test_equal_answers_are_equal_to_the_byte():
+    again = Candidates(
+        FOUND.candidates, tuple(ProviderEntry(each.state) for each in FOUND.summaries)
+    )
+    bodies = {allocation_candidates(each, REQUEST, VERSIONS[-1]) for each in (FOUND, again)}
+    assert len(bodies) == 1
