@@ -13,6 +13,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class RaceLost(Exception):  # noqa: N818
+    """Raised in a write to have it run again from its start: what it had read has changed."""
+
+
 class Transaction(Protocol):
     """One transaction; each attribute holds the statements about one noun."""
 
@@ -45,13 +49,21 @@ class Store(Protocol):
     """A database of placement."""
 
     def write(
-        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+        self, work: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Return ``work(tx, ...)`` after its transaction is committed.
 
-        The work is run again on deadlocks and serialization failures.
-        Raises: DatabaseUnavailable when the database cannot be reached.
+        The work is run again on deadlocks, serialization failures, entries that another
+        transaction made first, and RaceLost.
+        Raises: Conflict when that does not end, DatabaseUnavailable when the database cannot be
+        reached.
         """
 
     def read(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one state of the database, and writes nothing."""
+
+    def probe(self) -> int:
+        """Return a number that is larger after each committed write than before it.
+
+        Cost: one statement that reads a few rows, outside of any transaction.
+        """

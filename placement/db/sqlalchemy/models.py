@@ -6,12 +6,14 @@ deployment, which this service opens as it is. What is ours is only added:
 ``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`).
 """
 
+from datetime import datetime
+
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
 
 
-def _timestamps() -> tuple[sa.Column, sa.Column]:
+def _timestamps() -> tuple[sa.Column[datetime], sa.Column[datetime]]:
     """Columns of every upstream table: naive UTC, filled by the application."""
     return sa.Column("created_at", sa.DateTime), sa.Column("updated_at", sa.DateTime)
 

@@ -1,0 +1,239 @@
+"""The store on SQLAlchemy: transactions, and when they are run again."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.process import PerProcess
+from placement.db.sqlalchemy import clocks, engines, faults
+from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.names import Names
+from placement.db.store import RaceLost
+
+if TYPE_CHECKING:
+    from placement.db.sqlalchemy.aggregates import Aggregates
+    from placement.db.sqlalchemy.allocations import Allocations
+    from placement.db.sqlalchemy.consumers import Consumers
+    from placement.db.sqlalchemy.inventories import Inventories
+    from placement.db.sqlalchemy.picture import Picture
+    from placement.db.sqlalchemy.providers import Providers
+    from placement.db.sqlalchemy.resource_classes import ResourceClasses
+    from placement.db.sqlalchemy.traits import Traits
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ATTEMPTS = 30
+GIVE_UP_AFTER_SECONDS = 30.0
+
+
+class SqlTransaction:
+    """One transaction; each attribute holds the statements about one noun."""
+
+    def __init__(self, connection: sa.Connection, names: Names) -> None:
+        self.connection = connection
+        self.names = names
+
+    @cached_property
+    def providers(self) -> "Providers":
+        from placement.db.sqlalchemy.providers import Providers  # noqa: PLC0415
+
+        return Providers(self.connection, self.names)
+
+    @cached_property
+    def inventories(self) -> "Inventories":
+        from placement.db.sqlalchemy.inventories import Inventories  # noqa: PLC0415
+
+        return Inventories(self.connection, self.names)
+
+    @cached_property
+    def allocations(self) -> "Allocations":
+        from placement.db.sqlalchemy.allocations import Allocations  # noqa: PLC0415
+
+        return Allocations(self.connection, self.names)
+
+    @cached_property
+    def consumers(self) -> "Consumers":
+        from placement.db.sqlalchemy.consumers import Consumers  # noqa: PLC0415
+
+        return Consumers(self.connection, self.names)
+
+    @cached_property
+    def aggregates(self) -> "Aggregates":
+        from placement.db.sqlalchemy.aggregates import Aggregates  # noqa: PLC0415
+
+        return Aggregates(self.connection, self.names)
+
+    @cached_property
+    def traits(self) -> "Traits":
+        from placement.db.sqlalchemy.traits import Traits  # noqa: PLC0415
+
+        return Traits(self.connection, self.names)
+
+    @cached_property
+    def resource_classes(self) -> "ResourceClasses":
+        from placement.db.sqlalchemy.resource_classes import ResourceClasses  # noqa: PLC0415
+
+        return ResourceClasses(self.connection, self.names)
+
+    @cached_property
+    def picture(self) -> "Picture":
+        from placement.db.sqlalchemy.picture import Picture  # noqa: PLC0415
+
+        return Picture(self.connection, self.names)
+
+    def publish(
+        self,
+        changed: Iterable[int] = (),
+        *,
+        grown: Iterable[int] = (),
+        removed: Iterable[int] = (),
+        names: bool = False,
+    ) -> None:
+        """Make the change known to every process: the last call of each write."""
+        clocks.publish(
+            self.connection, set(changed), grown=set(grown), removed=set(removed), names=names
+        )
+
+
+class SqlStore:
+    """A database that is reached through SQLAlchemy; safe to share between threads and forks."""
+
+    def __init__(self, settings: DatabaseSettings) -> None:
+        self.settings = settings
+        self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
+        self.names = Names()
+        # the one connection of a database in memory is for one thread at a time
+        self._turn = threading.RLock() if settings.is_private else nullcontext()
+
+    def write(
+        self,
+        work: Callable[Concatenate[SqlTransaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Return ``work(tx, ...)`` after its transaction is committed.
+
+        Raises: Conflict, DatabaseUnavailable, and whatever the work raises.
+        """
+        return _again(lambda: self._write_once(work, *args, **kwargs))
+
+    def _write_once(
+        self,
+        work: Callable[Concatenate[SqlTransaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        names = self.names.draft()
+        with self._turn, self._writing() as connection:
+            done = work(SqlTransaction(connection, names), *args, **kwargs)
+        names.keep()
+        return done
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """A connection in a transaction that is committed at the end, or undone."""
+        found = self.engines()
+        with faults.connecting():
+            connection = found.writer.connect()
+        try:
+            with faults.translated():
+                if found.begin_write is not None:
+                    connection.exec_driver_sql(found.begin_write)
+                yield connection
+            with faults.committing():
+                connection.commit()
+        except BaseException:
+            _undo(connection)
+            raise
+        finally:
+            connection.close()
+
+    @contextmanager
+    def read(self) -> Iterator[SqlTransaction]:
+        """A transaction that sees one state of the database, and writes nothing."""
+        with self._turn:
+            connection = _again(self._begin_read)
+            try:
+                with _unavailable_if_lost():
+                    yield SqlTransaction(connection, self.names)
+                    connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                _undo(connection, "ROLLBACK")
+                raise
+            finally:
+                connection.close()
+
+    def _begin_read(self) -> sa.Connection:
+        found = self.engines()
+        with faults.connecting():
+            connection = found.reader.connect()
+            try:
+                connection.exec_driver_sql(found.begin_read)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def probe(self) -> int:
+        """Return a number that is larger after each committed write than before it."""
+        return _again(self._probe_once)
+
+    def _probe_once(self) -> int:
+        with self._turn, faults.connecting(), self.engines().reader.connect() as connection:
+            return clocks.total(connection)
+
+    def dispose(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        found = self.engines.made()
+        if found is not None:
+            found.dispose()
+
+
+def _again(attempt: Callable[[], T]) -> T:
+    """Return what the attempt does, made again after a lost race or one lost connection.
+
+    One connection, because a server that was restarted leaves a pool of broken ones:
+    the first to be noticed makes SQLAlchemy drop them all, so that the next is new.
+    """
+    give_up_at = time.monotonic() + GIVE_UP_AFTER_SECONDS
+    lost = 0
+    for count in range(ATTEMPTS):
+        try:
+            return attempt()
+        except RaceLost:
+            if time.monotonic() > give_up_at:
+                break
+        except faults.ConnectionLost as error:
+            lost += 1
+            if lost > 1:
+                raise exception.DatabaseUnavailable(str(error)) from error
+        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**count)))  # noqa: S311
+    raise exception.Conflict
+
+
+@contextmanager
+def _unavailable_if_lost() -> Iterator[None]:
+    try:
+        with faults.translated():
+            yield
+    except faults.ConnectionLost as error:
+        raise exception.DatabaseUnavailable(str(error)) from error
+
+
+def _undo(connection: sa.Connection, statement: str | None = None) -> None:
+    """Roll back; a connection that cannot even do that is thrown away."""
+    if connection.invalidated:
+        return
+    try:
+        connection.exec_driver_sql(statement) if statement else connection.rollback()
+    except Exception:  # the error that led here is the one to tell
+        with suppress(Exception):
+            connection.invalidate()
