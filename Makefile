@@ -7,9 +7,10 @@ SERVE ?= .serve
 # `make test T=placement/tests/unit` runs a part; J is the number of processes.
 T ?= placement/tests
 J ?= 2
+DATABASE ?= mariadb
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format check docs stats clean
+.PHONY: help serve test lint format check bench bench-statements docs stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -30,6 +31,12 @@ format: $(VENV)/.lint  ## Write the format that lint wants
 	$(BIN)/ruff check --fix
 
 check: lint test docs  ## What CI runs
+
+bench: $(VENV)/.bench  ## Measure beside the reference (QUICK=1, DATABASE=postgresql, sqlite)
+	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick)
+
+bench-statements: $(VENV)/.serve  ## Count SQL statements and calls; fail where they grew
+	$(BIN)/python -m bench.statements
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html

@@ -1,0 +1,1 @@
+"""This service beside the reference, in one run on one machine: ``make bench``."""

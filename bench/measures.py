@@ -1,0 +1,366 @@
+"""Ways of measuring: what is done on both services in turn, and what comes of it.
+
+Requests alternate between the services, so whatever else the machine does
+falls on both. Each measure returns one Figure per service.
+"""
+
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import psutil
+
+from bench import answers
+from bench.client import Answer, Connection, Get
+from bench.services import PROCESSES, THREADS, Service
+from bench.work import Step, Work
+from bench.worlds import Place
+
+OURS, REFERENCE = "ours", "reference"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a row may take; ``cutoff_seconds`` ends one request."""
+
+    seconds: float
+    samples: int
+    cutoff_seconds: float
+    restarts: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured of one service: milliseconds, a rate a second, or MB."""
+
+    value: float
+    unit: str = "ms"
+    p99: float | None = None
+    samples: int = 1
+    note: str = ""
+    cut_off: bool = False
+
+
+Figures = Mapping[str, Figure]
+Services = Mapping[str, Service]
+
+
+@dataclass
+class Stage:
+    """Both services over one world, and what a row may spend."""
+
+    services: Services
+    place: Place
+    budget: Budget
+
+    def connect(self, name: str) -> Connection:
+        """A connection to a service that gives up at the cut-off."""
+        return self.services[name].connect(self.budget.cutoff_seconds)
+
+    def restart(self, name: str, *, kindly: bool = True) -> None:
+        """Start a service anew and let each of its processes answer once."""
+        self.services[name].stop(kindly=kindly)
+        self.services[name].start()
+        self.warm(name)
+
+    def warm(self, name: str) -> dict[int, Connection]:
+        """Return a connection to each process, after its first answer about candidates.
+
+        A small question in each process loads what is kept between requests.
+        """
+        root = next(iter(self.place.providers.values()))[0]
+        question = Get(f"/allocation_candidates?resources=VCPU:1&limit=1&in_tree={root}")
+        reached: dict[int, Connection] = {}
+        held: list[Connection] = []
+        while len(reached) < PROCESSES and len(held) < PROCESSES * THREADS:
+            held.append(self.connect(name))
+            held[-1].send(question)
+            reached.setdefault(worker_of(self.services[name], held[-1]), held[-1])
+        return reached
+
+
+class Measure(Protocol):
+    """One way of measuring."""
+
+    def measure(self, stage: Stage) -> Figures:
+        """Measure both services. Raises: answers.WrongAnswer."""
+
+
+def worker_of(service: Service, connection: Connection) -> int:
+    """The process id of the worker at the other end of an open connection."""
+    port = connection.local_port()
+    for worker in service.workers():
+        for link in worker.net_connections("tcp4"):
+            if link.raddr and link.raddr.port == port:
+                return int(worker.pid)
+    return 0
+
+
+def milliseconds(seconds: list[float], note: str = "") -> Figure:
+    """Median and 99th percentile of latencies."""
+    ordered = sorted(seconds)
+    p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
+    return Figure(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered), note)
+
+
+@dataclass
+class _Side:
+    """One service's part in a Timed row."""
+
+    name: str
+    connection: Connection
+    step: Step
+    seconds: list[float] = field(default_factory=list)
+    first: Answer | None = None
+    cut_off: bool = False
+
+    def once(self) -> None:
+        """Take one sample; a request past the cut-off is the last."""
+        began = time.perf_counter()
+        try:
+            answer = self.step(self.connection)
+        except TimeoutError:
+            self.cut_off = True
+            answer = None
+        took = time.perf_counter() - began
+        # the first answer is looked at, and its time counts only where there will be few
+        if self.first is not None or took > 0.5:
+            self.seconds.append(took)
+        self.first = self.first or answer
+
+    def done(self, budget: Budget) -> bool:
+        """Whether enough was measured: samples, time with three of them, or far too much time."""
+        spent = sum(self.seconds)
+        few = len(self.seconds) < 3
+        return (
+            self.cut_off
+            or len(self.seconds) >= budget.samples
+            or (spent > budget.seconds and not few)
+            or spent > 2 * budget.seconds
+        )
+
+    def figure(self) -> Figure:
+        if self.cut_off:
+            return Figure(self.seconds[-1] * 1000, note="cut off", cut_off=True)
+        return milliseconds(self.seconds)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One client doing the same again and again, on each service in turn."""
+
+    work: Work
+    # how many candidates or providers are right; None compares with the reference alone
+    expected: Callable[[Place], int] | None = None
+    limited: bool = True
+    # why the reference's answer is another one, where that is known
+    reference_differs: str = ""
+
+    def measure(self, stage: Stage) -> Figures:
+        sides = [self._side(stage, name) for name in (OURS, REFERENCE)]
+        while waiting := [side for side in sides if not side.done(stage.budget)]:
+            for side in waiting:
+                side.once()
+        for side in sides:
+            side.connection.close()
+            if side.cut_off:
+                stage.restart(side.name, kindly=False)
+        self._check(sides, stage.place)
+        return {side.name: side.figure() for side in sides}
+
+    def _side(self, stage: Stage, name: str) -> _Side:
+        step = self.work(stage.place, random.Random(name))
+        return _Side(name, stage.connect(name), step)
+
+    def _check(self, sides: list[_Side], place: Place) -> None:
+        """Raise WrongAnswer if an answer to a GET is not as it should be."""
+        given = {side.name: side.first for side in sides if side.first is not None}
+        if OURS not in given:
+            raise answers.WrongAnswer("ours did not answer in time")
+        if given[OURS].status == 204:
+            return
+        wanted = self.expected(place) if self.expected else None
+        answers.check(given[OURS], wanted, OURS)
+        if REFERENCE in given and not self.reference_differs:
+            answers.check(given[REFERENCE], wanted, REFERENCE)
+            answers.compare(given[OURS], given[REFERENCE], limited=self.limited)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Several clients at once, in turns of a few seconds on each service: a rate."""
+
+    work: Work
+    clients: int = 8
+    turns: int = 3
+
+    def measure(self, stage: Stage) -> Figures:
+        tallies = {OURS: _Tally(), REFERENCE: _Tally()}
+        for turn in range(self.turns):
+            for name, tally in tallies.items():
+                self._turn(stage, name, tally, f"{name} {turn}")
+        if tallies[OURS].refused:
+            raise answers.WrongAnswer(f"ours answered {tallies[OURS].said()}")
+        return {name: tally.figure() for name, tally in tallies.items()}
+
+    def _turn(self, stage: Stage, name: str, tally: "_Tally", seed: str) -> None:
+        """Let all clients work for a while, then wait for the last of them."""
+        began = time.perf_counter()
+        until = began + stage.budget.seconds / self.turns
+        clients = [
+            threading.Thread(
+                target=_client,
+                args=(
+                    stage.connect(name),
+                    self.work(stage.place, random.Random(f"{seed} {i}")),
+                    until,
+                    tally,
+                ),
+            )
+            for i in range(self.clients)
+        ]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        tally.elapsed += time.perf_counter() - began
+
+
+@dataclass
+class _Tally:
+    """What the clients of one service got."""
+
+    seconds: list[float] = field(default_factory=list)
+    refused: dict[int, int] = field(default_factory=dict)
+    elapsed: float = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, seconds: float, status: int) -> None:
+        with self._lock:
+            if status in (200, 204):
+                self.seconds.append(seconds)
+            else:
+                self.refused[status] = self.refused.get(status, 0) + 1
+
+    def said(self) -> str:
+        """The refusals by status, in words."""
+        return ", ".join(
+            f"{number} times {status}" for status, number in sorted(self.refused.items())
+        )
+
+    def figure(self) -> Figure:
+        p99 = milliseconds(self.seconds or [0.0]).p99
+        rate = len(self.seconds) / self.elapsed
+        return Figure(rate, "/s", p99, len(self.seconds), self.said())
+
+
+def _client(connection: Connection, step: Step, until: float, tally: _Tally) -> None:
+    """Do the step until the time is over; a lost connection counts as status 0."""
+    while (began := time.perf_counter()) < until:
+        try:
+            status = step(connection).status
+        except OSError:
+            status = 0
+        tally.add(time.perf_counter() - began, status)
+    connection.close()
+
+
+@dataclass(frozen=True)
+class ReadAfterClaim:
+    """How much longer a read takes after a claim in another process than without one."""
+
+    read: Work
+    claim: Work
+
+    def measure(self, stage: Stage) -> Figures:
+        return {name: self._added(stage, name) for name in (OURS, REFERENCE)}
+
+    def _added(self, stage: Stage, name: str) -> Figure:
+        writer, reader = list(stage.warm(name).values())[:PROCESSES]
+        numbers = random.Random(name)
+        read, claim = self.read(stage.place, numbers), self.claim(stage.place, numbers)
+        still, after = [], []
+        for _ in _until(stage.budget):
+            still.append(_seconds(read, reader))
+            _seconds(claim, writer)
+            after.append(_seconds(read, reader))
+        without, with_ = milliseconds(still), milliseconds(after)
+        note = f"{with_.value:.2g} ms after a claim, {without.value:.2g} ms without"
+        return Figure(with_.value - without.value, "ms", samples=len(after), note=note)
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Seconds from the command until the version document is answered."""
+
+    def measure(self, stage: Stage) -> Figures:
+        return {name: self._start(stage, name) for name in (OURS, REFERENCE)}
+
+    @staticmethod
+    def _start(stage: Stage, name: str) -> Figure:
+        seconds = []
+        for _ in range(stage.budget.restarts):
+            stage.services[name].stop()
+            seconds.append(stage.services[name].start())
+        stage.warm(name)
+        return milliseconds(seconds)
+
+
+@dataclass(frozen=True)
+class FirstRequest:
+    """The first request of a process that has just started."""
+
+    work: Work
+
+    def measure(self, stage: Stage) -> Figures:
+        return {name: self._first(stage, name) for name in (OURS, REFERENCE)}
+
+    def _first(self, stage: Stage, name: str) -> Figure:
+        step, seconds = self.work(stage.place, random.Random(name)), []
+        for _ in range(stage.budget.restarts):
+            stage.services[name].stop()
+            stage.services[name].start(processes=1)
+            seconds.append(_seconds(step, stage.connect(name)))
+        stage.restart(name)
+        return milliseconds(seconds)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Resident memory of the larger of the processes, after each answered a request."""
+
+    def measure(self, stage: Stage) -> Figures:
+        return {name: self._memory(stage, name) for name in (OURS, REFERENCE)}
+
+    @staticmethod
+    def _memory(stage: Stage, name: str) -> Figure:
+        stage.warm(name)
+        largest = max(_resident(worker) for worker in stage.services[name].workers())
+        return Figure(largest / 2**20, "MB")
+
+
+def _resident(process: psutil.Process) -> int:
+    resident: int = process.memory_info().rss
+    return resident
+
+
+def _seconds(step: Step, connection: Connection) -> float:
+    """How long one step takes."""
+    began = time.perf_counter()
+    answer = step(connection)
+    if answer.status not in (200, 204):
+        raise answers.WrongAnswer(f"status {answer.status}: {answer.body[:300]!r}")
+    return time.perf_counter() - began
+
+
+def _until(budget: Budget) -> Iterator[None]:
+    """Go on until the time or the samples of the budget are used up, three times at least."""
+    deadline = time.perf_counter() + budget.seconds
+    for taken in range(budget.samples):
+        if taken >= 3 and time.perf_counter() > deadline:
+            return
+        yield

@@ -1,0 +1,296 @@
+"""The rows: what is measured over which world, and what is wanted of it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+from bench.measures import (
+    OURS,
+    REFERENCE,
+    Crowd,
+    Figure,
+    Figures,
+    FirstRequest,
+    Measure,
+    Memory,
+    ReadAfterClaim,
+    StartUp,
+    Timed,
+)
+from bench.work import claim, get, schedule, swap
+from bench.worlds import Place, World, flat, nested, sharing, used, wide
+
+ROW_A = "candidates, 1,000 flat hosts, limit=1000"
+
+
+class Wanted(Protocol):
+    """What is wanted of a row, beside the reference or beside another row of ours."""
+
+    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+        """Whether it is so; None if what it is compared with was not measured."""
+
+
+def ratio(figures: Figures) -> float | None:
+    """How many times better ours is; at least so many where the reference was cut off."""
+    ours, reference = figures.get(OURS), figures.get(REFERENCE)
+    if not ours or not reference or min(ours.value, reference.value) <= 0:
+        return None
+    if ours.unit == "/s":
+        return ours.value / reference.value
+    return reference.value / ours.value
+
+
+@dataclass(frozen=True)
+class Faster:
+    """So many times faster than the reference."""
+
+    times: float
+
+    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+        measured = ratio(figures)
+        if measured is not None and measured < self.times and figures[REFERENCE].cut_off:
+            return None
+        return None if measured is None else measured >= self.times
+
+    def __str__(self) -> str:
+        return f"{self.times:g}x"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """So many times what another row of ours takes."""
+
+    times: float
+    row: str = ROW_A
+
+    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+        if self.row not in results:
+            return None
+        return figures[OURS].value <= self.times * results[self.row][OURS].value
+
+    def __str__(self) -> str:
+        return f"<= {self.times:g} {'A' if self.row == ROW_A else 'of ' + self.row}"
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """So many times the rate of another row of ours."""
+
+    times: float
+    row: str
+
+    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+        if self.row not in results:
+            return None
+        return figures[OURS].value >= self.times * results[self.row][OURS].value
+
+    def __str__(self) -> str:
+        return f">= {self.times:g} of {self.row}"
+
+
+@dataclass(frozen=True)
+class Below:
+    """No more than a fixed figure."""
+
+    value: float
+    unit: str
+
+    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+        return figures[OURS].value <= self.value
+
+    def __str__(self) -> str:
+        return f"<= {self.value:g} {self.unit}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    world: World
+    measure: Measure
+    wanted: Wanted | None = None
+    quick: bool = True
+    # ours alone is measured: the reference would be cut off, as rows before it show
+    hopeless: bool = False
+
+
+def _all(kind: str = "host", times: int = 1, limit: int = 10**9) -> Callable[[Place], int]:
+    """So many candidates for each provider of a kind, at most the limit."""
+    return lambda place: min(limit, times * len(place.providers[kind]))
+
+
+def _exactly(number: int) -> Callable[[Place], int]:
+    return lambda _: number
+
+
+def _candidates(query: str, expected: Callable[[Place], int], *, limited: bool = True) -> Timed:
+    return Timed(get(f"/allocation_candidates?{query}"), expected, limited)
+
+
+_FLAT = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&required=HW_CPU_X86_AVX2&member_of={aggregate}"
+_NESTED = (
+    "resources=DISK_GB:10&resources_C=VCPU:2,MEMORY_MB:1024&resources_N=SRIOV_NET_VF:1"
+    "&required_N=HW_NIC_SRIOV&same_subtree=_C,_N&group_policy=none"
+)
+_SHARING = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
+
+
+def _devices(groups: int, policy: str = "isolate") -> str:
+    asked = "&".join(f"resources{i}=FPGA:1" for i in range(1, groups + 1))
+    return f"{asked}&group_policy={policy}&limit=1000"
+
+
+def _in_use(vcpus: int) -> str:
+    """The flat request with so many VCPUs: 200 fit half the hosts in use, 1,000 three."""
+    return _FLAT.replace("VCPU:1,", f"VCPU:{vcpus},") + "&limit=1000"
+
+
+def _flat_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
+    """Candidates over empty flat hosts."""
+    world, name = flat(hosts), f"candidates, {hosts:,} flat hosts"
+    wanted = Faster(faster) if faster else AtMost(3)
+    tenth = Faster(400) if hosts == 10_000 else None
+    thousand = _candidates(f"{_FLAT}&limit=1000", _all(limit=1000))
+    ten = _candidates(f"{_FLAT}&limit=10", _all(limit=10))
+    every = _candidates(_FLAT, _all(), limited=False)
+    yield Row(f"{name}, limit=1000", world, thousand, wanted, quick)
+    yield Row(f"{name}, limit=10", world, ten, tenth, quick)
+    yield Row(f"{name}, unlimited", world, every, None, quick)
+
+
+def _used_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
+    """Candidates over hosts in use."""
+    world, name = used(hosts), f"candidates, {hosts:,} hosts"
+    few = _candidates(_in_use(1000), _exactly(3), limited=False)
+    half = _candidates(_in_use(200), _exactly(min(1000, hosts // 2 + 3)))
+    yield Row(f"{name}, 3 fit, limit=1000", world, few, AtMost(3), quick)
+    yield Row(f"{name}, half full, limit=1000", world, half, AtMost(3), quick)
+
+
+def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
+    world, name = nested(hosts), f"candidates, {hosts:,} nested hosts, 3 groups"
+    measure = _candidates(f"{_NESTED}&limit=1000", _all(times=4, limit=1000))
+    yield Row(f"{name}, limit=1000", world, measure, Faster(faster) if faster else None, quick)
+
+
+def _wide_rows() -> Iterator[Row]:
+    """Groups that each want a device of their own."""
+    ten, many, name = wide(10, 8), wide(1000, 8), "candidates, {} hosts x {} devices, {} isolated"
+    thousand = _exactly(1000)
+    for groups, faster in ((4, 150), (5, 800)):
+        measure = _candidates(_devices(groups), thousand)
+        yield Row(name.format(10, 8, groups), ten, measure, Faster(faster), quick=groups == 4)
+    none = _candidates(_devices(9), _exactly(0))
+    yield Row(name.format(10, 8, 9) + ", none fits", ten, none, AtMost(8), quick=False)
+    eight = _candidates(_devices(8), thousand)
+    yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
+    shared = _candidates(_devices(8, "none"), thousand)
+    yield Row(name.format("1,000", 8, 8).replace("isolated", "any"), many, shared, quick=False)
+    for devices, found in ((16, thousand), (15, _exactly(0))):
+        measure = _candidates(_devices(16), found)
+        yield Row(name.format(10, devices, 16), wide(10, devices), measure, AtMost(8))
+
+
+def _sharing_rows(hosts: int, consumers: int, *, quick: bool) -> Iterator[Row]:
+    """Shared storage, one of which has many consumers."""
+    world, one = sharing(hosts, consumers), {"DISK_GB": 10}
+    found = _candidates(f"{_SHARING}&limit=1000", _all(limit=1000))
+    empty, crowded = (
+        "claim on an empty storage",
+        f"claim on a storage with {consumers:,} consumers",
+    )
+    yield Row(f"candidates, {hosts:,} hosts with shared storage", world, found, None, quick)
+    yield Row(empty, world, Timed(claim("storage", one)), None, quick)
+    yield Row(crowded, world, Timed(claim("crowded", one)), AtMost(1.5, empty), quick)
+
+
+def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
+    """Lists of providers, and single things."""
+    world, every = flat(hosts), _all()
+    filters = {
+        "resources, required": "resources=VCPU:1,MEMORY_MB:512&required=HW_CPU_X86_AVX2",
+        "resources, required, member_of": "resources=VCPU:1&required=HW_CPU_X86_AVX2"
+        "&member_of={aggregate}",
+        "resources, in_tree": "resources=VCPU:1&in_tree={host}",
+    }
+    for name, query in filters.items():
+        expected = _exactly(1) if "in_tree" in name else every
+        measure = Timed(get(f"/resource_providers?{query}"), expected, limited=False)
+        wanted = Faster(15) if name == "resources, required" else None
+        yield Row(f"providers by {name}, {hosts:,} hosts", world, measure, wanted, quick)
+    things = {
+        "provider": "/resource_providers/{host}",
+        "inventories": "/resource_providers/{host}/inventories",
+        "usages": "/resource_providers/{host}/usages",
+        "traits": "/resource_providers/{host}/traits",
+        "aggregates": "/resource_providers/{host}/aggregates",
+        "allocations": "/resource_providers/{host}/allocations",
+    }
+    for name, path in things.items():
+        measure = Timed(get(path), None, limited=False)
+        yield Row(f"GET {name} of a provider", world, measure, None, quick)
+
+
+def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
+    """Claims; they follow the reads of their world, which count on empty hosts."""
+    world, huge = flat(hosts), "claim, 1 client, one host"
+    loop = f"/allocation_candidates?{_FLAT}&limit=1000"
+    many = "claims, 8 clients, many hosts"
+    yield Row(huge, world, Timed(claim("huge")), Faster(5), quick)
+    yield Row("claim, 1 client, many hosts", world, Timed(claim("host")), Faster(5), quick)
+    yield Row(many, world, Crowd(claim("host")), Faster(6), quick)
+    yield Row(
+        "claims, 8 clients, one host", world, Crowd(claim("huge")), AtLeast(0.5, many), quick
+    )
+    scheduler = f"candidates, then claim, 8 clients, {hosts:,} hosts"
+    yield Row(scheduler, world, Crowd(schedule(loop)), Faster(60), quick)
+    yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
+    after = ReadAfterClaim(get(f"/allocation_candidates?{_FLAT}&limit=10"), claim("host"))
+    yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
+    first = FirstRequest(get(f"/allocation_candidates?{_FLAT}&limit=1000"))
+    yield Row(
+        f"first request of a process, {hosts:,} hosts", world, first, Below(1500, "ms"), quick
+    )
+    yield Row("start-up", world, StartUp(), None, quick)
+
+
+def _memory_row(hosts: int, wanted: Wanted | None, *, quick: bool) -> Row:
+    return Row(f"memory of a process, {hosts:,} flat hosts", flat(hosts), Memory(), wanted, quick)
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """All rows in the order of measuring: by world, reads before writes."""
+    every = [
+        *_flat_rows(1_000, 20, quick=True),
+        *_flat_rows(10_000, 150, quick=True),
+        *_provider_rows(10_000, quick=True),
+        _memory_row(10_000, None, quick=True),
+        *_write_rows(10_000, quick=True),
+        *_used_rows(10_000, quick=True),
+        *_nested_rows(1_000, 60, quick=True),
+        *_wide_rows(),
+        *_sharing_rows(1_000, 10_000 if quick else 100_000, quick=True),
+        *_flat_rows(100_000, None, quick=False),
+        _memory_row(100_000, Below(600, "MB"), quick=False),
+        *_used_rows(100_000, quick=False),
+    ]
+    return [row for row in every if row.quick or not quick]
+
+
+def by_world(chosen: list[Row]) -> Iterator[tuple[World, list[Row]]]:
+    """The rows of each world, worlds in the order of their first row."""
+    for _, group in groupby(chosen, key=lambda row: row.world.name):
+        together = list(group)
+        yield together[0].world, together
+
+
+def describe(figure: Figure) -> str:
+    """A figure with its unit, to three digits."""
+    if figure.cut_off:
+        return f"> {figure.value / 1000:.0f} s"
+    if figure.unit == "ms" and abs(figure.value) >= 10_000:
+        return f"{figure.value / 1000:.1f} s"
+    digits = f"{figure.value:.0f}" if abs(figure.value) >= 100 else f"{figure.value:.3g}"
+    return f"{digits} {figure.unit}"
