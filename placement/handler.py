@@ -21,8 +21,10 @@ from placement.wsgi_wrapper import (
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+Declarations = Mapping[str, Mapping[str, HandlerFunction]]
+
 # The order of the methods is that of the ``allow`` header.
-ROUTE_DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
+ROUTE_DECLARATIONS: Declarations = {
     "": {"GET": root.show},
     "/": {"GET": root.show},
 }
@@ -31,9 +33,9 @@ ROUTE_DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
 class PlacementHandler:
     """The service behind authentication: version, headers, route, handler, in this order."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, declarations: Declarations = ROUTE_DECLARATIONS) -> None:
         self.parts = parts
-        self._routes = Routes(ROUTE_DECLARATIONS)
+        self._routes = Routes(declarations)
         self._application = PlacementWsgify(self._dispatch)
 
     def __call__(

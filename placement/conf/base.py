@@ -1,0 +1,16 @@
+"""[DEFAULT]: what concerns the whole process."""
+
+from oslo_config import cfg
+
+group = None
+options = [
+    cfg.StrOpt(
+        "tempdir",
+        help="Explicitly specify the temporary working directory.",
+    ),
+    cfg.BoolOpt(
+        "log_options",
+        default=True,
+        help="Log the value of every option when the service starts, at level DEBUG.",
+    ),
+]

@@ -1,0 +1,19 @@
+"""The options, for oslo-config-generator."""
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+
+from placement import conf
+
+
+def list_opts() -> Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]]:
+    """Return the options by group."""
+    return [(module.group, module.options) for module in conf.MODULES]
+
+
+def set_defaults() -> None:
+    """Make the sample show this service's defaults of other libraries' options."""
+    policy_opts.set_defaults(cfg.ConfigOpts(), policy_file="policy.yaml")
+    conf.set_middleware_defaults()

@@ -1,0 +1,41 @@
+import pytest
+
+from placement import errors, exception
+
+
+def kinds(base=exception.PlacementException):
+    for kind in base.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+@pytest.mark.parametrize("kind", list(kinds()), ids=lambda kind: kind.__name__)
+def test_every_mistake_is_in_the_table_itself_or_by_its_base(kind):
+    assert any(base in errors.TABLE for base in kind.__mro__)
+
+
+def test_only_what_is_raised_is_in_the_table():
+    assert set(errors.TABLE) <= set(kinds())
+
+
+def test_codes_are_unique_and_of_this_service():
+    codes = [
+        value for name, value in vars(errors).items() if isinstance(value, str) and name.isupper()
+    ]
+    assert len(codes) == len(set(codes)) == 10
+    assert all(code.startswith("placement.") for code in codes)
+    assert {wire.code for wire in errors.TABLE.values()} == set(codes)
+
+
+def test_what_nobody_foresaw_is_500():
+    assert errors.wire(ValueError()).status == 500
+    assert errors.wire(exception.PlacementException()).status == 500
+
+
+def test_the_nearest_base_decides():
+    assert errors.wire(exception.MalformedJson("")).status == 400
+    assert errors.wire(exception.BadQueryValue("")).code == errors.QUERY_BAD_VALUE
+
+
+def test_the_title_is_the_phrase_of_the_status():
+    assert errors.Wire(415).title == "Unsupported Media Type"
