@@ -71,8 +71,8 @@ class Request(webob.Request):  # type: ignore[misc]
         if not query:
             return []
         try:
-            pairs = parse_qsl(query.encode("latin-1"), keep_blank_values=True)
-            decoded = [(key.decode(), value.decode()) for key, value in pairs]
+            text = query.encode("latin-1").decode().replace(";", "&")  # both separate
+            decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
         except UnicodeError as error:
             raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
         if any("\0" in key or "\0" in value for key, value in decoded):

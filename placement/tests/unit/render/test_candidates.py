@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from placement.core.candidates import Candidate, CandidateForm, Candidates, ProviderEntry
+from placement.core.candidates import Candidate, CandidateForm, Candidates
+from placement.core.entries import ProviderEntry
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.microversion import VERSIONS, Version

@@ -1,0 +1,26 @@
+"""``/allocation_candidates``: where something could be placed."""
+
+import random
+import time
+
+import webob
+
+from placement import microversion
+from placement.core.search import search
+from placement.parse.candidates import candidate_request
+from placement.policies import allocation_candidate as policies
+from placement.render.candidates import allocation_candidates
+from placement.wsgi_wrapper import Request, accepts_json, json_response
+
+
+@microversion.version_handler("1.10")
+@accepts_json
+def list_allocation_candidates(request: Request) -> webob.Response:
+    """Return the ways in which the providers there are can satisfy the query."""
+    request.context.can(policies.LIST)
+    asked = candidate_request(request.query_pairs, request.version)
+    parts = request.parts
+    rng = random.Random() if parts.search.randomize else None  # noqa: S311 - not for secrets
+    found = search(parts.engine.current(), asked, parts.search, rng=rng, now=time.monotonic)
+    body = allocation_candidates(found, asked, request.version)
+    return json_response(request, body, modified_at=None)

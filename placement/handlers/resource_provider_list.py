@@ -1,0 +1,21 @@
+"""``GET /resource_providers``: the providers that meet some conditions."""
+
+import webob
+
+from placement.core.search import matching
+from placement.parse.provider_list import provider_filter
+from placement.policies import resource_provider as policies
+from placement.render.provider_list import provider_list
+from placement.wsgi_wrapper import Request, accepts_json, json_response
+
+
+@accepts_json
+def list_resource_providers(request: Request) -> webob.Response:
+    """Return the providers that the query describes: all, if it is empty."""
+    request.context.can(policies.LIST)
+    wanted = provider_filter(request.query_pairs, request.version)
+    states = matching(request.parts.engine.current(), wanted)
+    providers = [state.provider for state in states]
+    times = (provider.modified_at for provider in providers if provider.modified_at)
+    body = provider_list(providers, request.version, request.script_name)
+    return json_response(request, body, modified_at=max(times, default=None))
