@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import webob
 
 from placement import body, exception, microversion
-from placement.handlers import root
+from placement.handlers import allocation_candidate, resource_provider_list, root
 from placement.parts import Parts
 from placement.routes import Route, Routes
 from placement.wsgi_wrapper import (
@@ -27,6 +27,8 @@ Declarations = Mapping[str, Mapping[str, HandlerFunction]]
 ROUTE_DECLARATIONS: Declarations = {
     "": {"GET": root.show},
     "/": {"GET": root.show},
+    "/allocation_candidates": {"GET": allocation_candidate.list_allocation_candidates},
+    "/resource_providers": {"GET": resource_provider_list.list_resource_providers},
 }
 
 
