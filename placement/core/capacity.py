@@ -34,9 +34,7 @@ def within_capacity(inventory: Inventory, used: int, amount: int) -> bool:
 
 def is_portion(inventory: Inventory, amount: int) -> bool:
     """Tell whether the inventory gives out the amount in one piece, however much is left."""
-    return (
-        inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
-    )
+    return inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
 
 
 def fits(inventory: Inventory, used: int, amount: int) -> bool:

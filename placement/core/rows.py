@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.int32]
+Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
 CHUNK = 1024  # there are always a whole number of chunks of rows: arrays seldom grow

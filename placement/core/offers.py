@@ -1,0 +1,138 @@
+"""From solved problems to candidates that name providers, one stream for each anchor."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from placement.core.anchors import Surroundings
+from placement.core.budget import Budget
+from placement.core.candidates import Candidate, CandidateForm
+from placement.core.combine import Assignment, Problem, solve
+from placement.core.plan import Plan
+from placement.core.snapshot import Snapshot
+
+Stream = Iterator[Candidate]
+
+
+class Solution(NamedTuple):
+    """A form, and the places of a problem that take the part of its providers."""
+
+    form: CandidateForm
+    places: tuple[int, ...]
+    is_all_abroad: bool
+
+
+class _Remembered:
+    """The solutions of one problem, computed as far as some anchor has asked for them."""
+
+    __slots__ = ("_found", "_source")
+
+    def __init__(self, source: Iterator[Solution]) -> None:
+        self._source = source
+        self._found: list[Solution] = []
+
+    def __iter__(self) -> Iterator[Solution]:
+        number = 0
+        while True:
+            if number == len(self._found):
+                solution = next(self._source, None)
+                if solution is None:
+                    return
+                self._found.append(solution)
+            yield self._found[number]
+            number += 1
+
+
+class Forms:
+    """The forms of the candidates of one plan, each made once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._forms: dict[tuple[int, ...], CandidateForm] = {}
+        resourceless = [slot for slot, it in enumerate(plan.slots) if not it.resources]
+        resourced = [slot for slot, it in enumerate(plan.slots) if it.resources]
+        self._slots = (*resourced, *resourceless)
+        self._resourced = len(resourced)
+
+    def solution(self, assignment: Assignment) -> Solution:
+        """Return what an assignment amounts to, whatever its places are called."""
+        number_of: dict[int, int] = {}
+        pattern = tuple(
+            [number_of.setdefault(assignment[slot], len(number_of)) for slot in self._slots]
+        )
+        form = self._forms.get(pattern)
+        if form is None:
+            form = self._forms[pattern] = self._form(pattern)
+        places = tuple(number_of)
+        return Solution(form, places, max(places) < 0)
+
+    def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
+        number_of = dict(zip(self._slots, pattern, strict=True))
+        amounts: dict[int, dict[str, int]] = {}
+        mappings: dict[str, dict[int, None]] = {}
+        for slot, wanted in enumerate(self._plan.slots):
+            number = number_of[slot]
+            mappings.setdefault(wanted.suffix, {})[number] = None
+            for name, amount in wanted.resources:
+                given = amounts.setdefault(number, {})
+                given[name] = given.get(name, 0) + amount
+        return CandidateForm(
+            allocations=tuple(amounts[number] for number in sorted(amounts)),
+            mappings={suffix: tuple(numbers) for suffix, numbers in mappings.items()},
+        )
+
+
+class Offers:
+    """Makes the stream of candidates of each anchor; none is offered twice."""
+
+    def __init__(
+        self, snapshot: Snapshot, plan: Plan, surroundings: Surroundings, budget: Budget
+    ) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._surroundings = surroundings
+        self._budget = budget
+        self._forms = Forms(plan)
+        self._remembered: dict[Problem, _Remembered] = {}
+        self._offered: set[Candidate] = set()
+
+    def lone(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the candidates of anchors that serve all slots alone."""
+        form, uuids = (
+            self._forms.solution((0,) * len(self._plan.slots)).form,
+            self._snapshot.forest.uuids,
+        )
+        return [Candidate(form, (uuids[row],)) for row in rows]
+
+    def at(self, anchor: int, rng: random.Random | None = None) -> Stream:
+        """Yield the candidates of an anchor, less those offered before; see ``combine.solve``."""
+        self._budget.spend()
+        problem = self._surroundings.problem(anchor)
+        solutions = self._solutions(problem, rng)
+        uuids, members = self._snapshot.forest.uuids, self._snapshot.forest.members(anchor)
+        may_be_known = self._surroundings.is_sharing_itself(anchor)
+        for form, places, is_all_abroad in solutions:
+            rows = [members[place] if place >= 0 else ~place for place in places]
+            candidate = Candidate(form, tuple([uuids[row] for row in rows]))
+            if is_all_abroad or (may_be_known and self._all_share(rows)):
+                self._budget.spend()
+                if candidate in self._offered:
+                    continue
+                self._offered.add(candidate)
+            yield candidate
+
+    def _solutions(
+        self, problem: Problem, rng: random.Random | None
+    ) -> "Iterator[Solution] | _Remembered":
+        solution = self._forms.solution
+        if rng is not None:
+            return map(solution, solve(self._plan, problem, self._budget, rng))
+        remembered = self._remembered.get(problem)
+        if remembered is None:
+            source = map(solution, solve(self._plan, problem, self._budget))
+            remembered = self._remembered[problem] = _Remembered(source)
+        return remembered
+
+    def _all_share(self, rows: Sequence[int]) -> bool:
+        sharing = self._snapshot.sharing.mask(self._snapshot.size)
+        return all(sharing.item(row) for row in rows)

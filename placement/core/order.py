@@ -1,0 +1,41 @@
+"""In which order the candidates of many anchors are taken."""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def depth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Yield all of the first stream, then all of the second, and so on."""
+    return chain.from_iterable(streams)
+
+
+def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Yield one of each stream in turn; a stream that has ended leaves the round.
+
+    No stream is begun before all before it have given their first, or nothing.
+    """
+    waiting: deque[Iterator[T]] = deque()
+    for stream in streams:
+        for item in islice(stream, 1):
+            yield item
+            waiting.append(stream)
+    while waiting:
+        stream = waiting.popleft()
+        for item in islice(stream, 1):
+            yield item
+            waiting.append(stream)
+
+
+def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:
+    """Yield the first ``count`` items, all if it is None."""
+    return iter(items) if count is None else islice(items, count)
+
+
+def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
+    """Return ``limit`` of the numbers below ``count``, each as likely as any, in random order."""
+    return rng.sample(range(count), count if limit is None else min(limit, count))
