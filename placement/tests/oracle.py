@@ -1,0 +1,163 @@
+"""The candidate search as plainly as it can be said: try everything, keep what is allowed.
+
+It follows the contract's own sentences, knows no arrays and shares no code with
+the search but the value classes. Exponential, for small worlds only.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from placement.core.model import SHARING_TRAIT, ProviderState
+from placement.core.request import CandidateRequest, ProviderFilter, RequestGroup
+
+Found = frozenset[tuple[frozenset[tuple[str, str, int]], frozenset[tuple[str, frozenset[str]]]]]
+Option = tuple[tuple[str, dict[str, int]], ...]  # providers with what they give to the group
+
+
+class Oracle:
+    """Answers requests about one world."""
+
+    def __init__(self, states: Iterable[ProviderState]) -> None:
+        self.states = {state.provider.uuid: state for state in states}
+
+    def candidates(self, request: CandidateRequest) -> Found:
+        """Return all candidates: allocations and mappings, without order."""
+        found = set()
+        for anchor in self.states:
+            if self.root(anchor) == anchor and self.root_suits(anchor, request):
+                options = [list(self.options(group, anchor)) for group in request.groups]
+                for choice in product(*options):
+                    if self.combines(choice, request):
+                        found.add(candidate(request.groups, choice))
+        return frozenset(found)
+
+    def providers(self, asked: ProviderFilter) -> list[str]:
+        """Return the UUIDs that GET /resource_providers lists, sorted."""
+        return sorted(
+            uuid
+            for uuid, state in self.states.items()
+            if (not asked.name or asked.name == state.provider.name)
+            and asked.uuid in (None, uuid)
+            and self.serves(uuid, asked.group)
+        )
+
+    def ancestors(self, uuid: str) -> list[str]:
+        parent = self.states[uuid].provider.parent_uuid
+        return [uuid] if parent is None else [uuid, *self.ancestors(parent)]
+
+    def root(self, uuid: str) -> str:
+        return self.ancestors(uuid)[-1]
+
+    def usable(self, uuid: str, anchor: str) -> bool:
+        state = self.states[uuid]
+        if self.root(uuid) == anchor:
+            return True
+        return SHARING_TRAIT in state.traits and any(
+            self.root(other) == anchor and state.aggregates & self.states[other].aggregates
+            for other in self.states
+        )
+
+    def fits(self, uuid: str, name: str, amount: int) -> bool:
+        inventory = self.states[uuid].inventories.get(name)
+        return (
+            inventory is not None
+            and self.holds(uuid, name, amount)
+            and amount >= inventory.min_unit
+            and amount % inventory.step_size == 0
+        )
+
+    def holds(self, uuid: str, name: str, amount: int) -> bool:
+        state = self.states[uuid]
+        inventory = state.inventories[name]
+        most = (inventory.total - inventory.reserved) * inventory.allocation_ratio
+        return state.used.get(name, 0) + amount <= most and amount <= inventory.max_unit
+
+    def in_all(self, uuid: str, group: RequestGroup) -> bool:
+        return all(self.states[uuid].aggregates & either for either in group.member_of)
+
+    def serves(self, uuid: str, group: RequestGroup) -> bool:
+        """A suffixed group, or a filter: everything holds of the provider itself."""
+        state = self.states[uuid]
+        return (
+            all(self.fits(uuid, name, amount) for name, amount in group.resources.items())
+            and (group.in_tree is None or self.root(uuid) == self.tree(group.in_tree))
+            and self.in_all(uuid, group)
+            and not state.aggregates & group.not_member_of
+            and all(state.traits & either for either in group.required)
+            and not state.traits & group.forbidden
+        )
+
+    def tree(self, uuid: str) -> str | None:
+        return self.root(uuid) if uuid in self.states else None
+
+    def options(self, group: RequestGroup, anchor: str) -> Iterator[Option]:
+        if group.suffix:
+            for uuid in self.states:
+                if self.usable(uuid, anchor) and self.serves(uuid, group):
+                    yield ((uuid, dict(group.resources)),)
+            return
+        able = [
+            [
+                (uuid, {name: amount})
+                for uuid in self.states
+                if self.gives(uuid, anchor, name, group)
+            ]
+            for name, amount in group.resources.items()
+        ]
+        for option in product(*able):
+            traits = frozenset().union(*(self.states[uuid].traits for uuid, _ in option))
+            if not traits & group.forbidden and all(traits & either for either in group.required):
+                yield option
+
+    def gives(self, uuid: str, anchor: str, name: str, group: RequestGroup) -> bool:
+        """One class of the unsuffixed group."""
+        is_local = self.root(uuid) == anchor
+        either_place = self.states[uuid].aggregates | self.states[anchor].aggregates
+        return (
+            self.fits(uuid, name, group.resources[name])
+            and self.usable(uuid, anchor)
+            and (group.in_tree is None or (is_local and anchor == self.tree(group.in_tree)))
+            and (self.in_all(uuid, group) or (is_local and self.in_all(anchor, group)))
+            and not either_place & group.not_member_of
+        )
+
+    def root_suits(self, anchor: str, request: CandidateRequest) -> bool:
+        traits = self.states[anchor].traits
+        return traits >= request.root_required and not traits & request.root_forbidden
+
+    def combines(self, choice: tuple[Option, ...], request: CandidateRequest) -> bool:
+        chosen = {
+            group.suffix: option[0][0]
+            for group, option in zip(request.groups, choice, strict=True)
+            if group.suffix
+        }
+        if request.isolate and len(set(chosen.values())) < len(chosen):
+            return False
+        for suffixes in request.same_subtree:
+            members = {chosen[suffix] for suffix in suffixes}
+            if not any(all(top in self.ancestors(uuid) for uuid in members) for top in members):
+                return False
+        amounts = sums(choice)
+        users = {uuid for uuid, _ in amounts}
+        if not request.nested and len({self.root(uuid) for uuid in users}) < len(users):
+            return False
+        return all(self.holds(uuid, name, amount) for (uuid, name), amount in amounts.items())
+
+
+def sums(choice: Iterable[Option]) -> Counter[tuple[str, str]]:
+    amounts: Counter[tuple[str, str]] = Counter()
+    for option in choice:
+        for uuid, given in option:
+            for name, amount in given.items():
+                amounts[uuid, name] += amount
+    return amounts
+
+
+def candidate(groups: Iterable[RequestGroup], choice: tuple[Option, ...]) -> object:
+    allocations = frozenset((uuid, name, n) for (uuid, name), n in sums(choice).items())
+    mappings = frozenset(
+        (group.suffix, frozenset(uuid for uuid, _ in option))
+        for group, option in zip(groups, choice, strict=True)
+    )
+    return allocations, mappings

@@ -1,0 +1,126 @@
+"""Random worlds and requests: small, but with everything that interacts."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
+from placement.core.request import CandidateRequest, ProviderFilter, RequestGroup
+from placement.tests.worlds import aggregate_uuid, provider_uuid
+
+CLASSES = ("VCPU", "DISK_GB", "CUSTOM_DEVICE")
+TRAITS = ("CUSTOM_A", "CUSTOM_B", SHARING_TRAIT)
+AGGREGATES = tuple(aggregate_uuid(name) for name in "xyz")
+PROVIDERS = tuple(provider_uuid(f"p{number}") for number in range(9))
+
+inventories = st.builds(
+    Inventory,
+    total=st.integers(1, 6),
+    reserved=st.sampled_from((0, 0, 0, 1)),
+    min_unit=st.sampled_from((1, 1, 1, 2)),
+    max_unit=st.sampled_from((8, 8, 3)),
+    step_size=st.sampled_from((1, 1, 1, 2)),
+    allocation_ratio=st.sampled_from((1.0, 1.0, 1.15, 2.0)),
+)
+
+
+def some(values: tuple[str, ...], most: int) -> st.SearchStrategy[frozenset[str]]:
+    return st.frozensets(st.sampled_from(values), max_size=most)
+
+
+@st.composite
+def states(draw: st.DrawFn, number: int = 0, parent: Provider | None = None) -> ProviderState:
+    name = f"p{number}"
+    uuid = provider_uuid(name)
+    held = draw(st.dictionaries(st.sampled_from(CLASSES), inventories, max_size=3))
+    return ProviderState(
+        provider=Provider(
+            id=number + 1,
+            uuid=uuid,
+            name=name,
+            generation=0,
+            parent_uuid=parent.uuid if parent else None,
+            root_uuid=parent.root_uuid if parent else uuid,
+        ),
+        inventories=held,
+        used={name: amount for name in held if (amount := draw(st.sampled_from((0, 0, 1, 2, 9))))},
+        traits=draw(some(TRAITS, 2)),
+        aggregates=draw(some(AGGREGATES, 2)),
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[ProviderState]:
+    """Up to eight providers in trees of depth four at most."""
+    made: list[ProviderState] = []
+    depth: list[int] = []
+    for number in range(draw(st.integers(1, 8))):
+        open_ = [index for index in range(number) if depth[index] < 3]
+        above = draw(st.sampled_from([None, *open_]))
+        depth.append(0 if above is None else depth[above] + 1)
+        made.append(draw(states(number, None if above is None else made[above].provider)))
+    return made
+
+
+either = st.lists(st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=2), max_size=2)
+wanted_aggregates = st.lists(
+    st.frozensets(st.sampled_from(AGGREGATES), min_size=1, max_size=2), max_size=2
+)
+amounts = st.sampled_from((1, 1, 1, 2, 3))
+rarely = st.sampled_from((False, False, False, True))
+
+
+@st.composite
+def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> RequestGroup:
+    resources = (
+        {}
+        if resourceless
+        else draw(
+            st.dictionaries(
+                st.sampled_from(CLASSES), amounts, min_size=1, max_size=3 if not suffix else 2
+            )
+        )
+    )
+    return RequestGroup(
+        suffix=suffix,
+        resources=resources,
+        required=tuple(draw(either)) if draw(rarely) else (),
+        forbidden=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
+        member_of=tuple(draw(wanted_aggregates)) if draw(rarely) else (),
+        not_member_of=draw(some(AGGREGATES, 1)) if draw(rarely) else frozenset(),
+        in_tree=draw(st.sampled_from(PROVIDERS)) if draw(rarely) and draw(st.booleans()) else None,
+    )
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> CandidateRequest:
+    """Up to five groups; resourceless ones are in some same_subtree, as the parser demands."""
+    suffixes = [f"_{letter}" for letter in "ABCD"[: draw(st.integers(0, 4))]]
+    nested = not draw(rarely)
+    bare = {suffix for suffix in suffixes if nested and draw(rarely)}
+    asked = [draw(groups(suffix, resourceless=suffix in bare)) for suffix in suffixes]
+    if draw(st.booleans()) or not any(group.resources for group in asked):
+        asked.insert(draw(st.integers(0, len(asked))), draw(groups()))
+    subtrees = draw(
+        st.lists(st.frozensets(st.sampled_from(suffixes), min_size=1), max_size=2)
+        if suffixes and nested
+        else st.just([])
+    )
+    if bare - frozenset().union(*subtrees):
+        subtrees.append(frozenset(bare))
+    return CandidateRequest(
+        groups=tuple(asked),
+        isolate=draw(st.booleans()),
+        root_required=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
+        root_forbidden=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
+        same_subtree=tuple(subtrees),
+        nested=nested,
+    )
+
+
+filters = st.builds(
+    ProviderFilter,
+    name=st.sampled_from((None, None, None, "", "p0")),
+    uuid=st.sampled_from((None, None, None, PROVIDERS[1])),
+    group=groups().map(lambda group: replace(group, suffix="")),
+)

@@ -1,0 +1,151 @@
+"""The search is the oracle, only faster; and what it offers can be had."""
+
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.core.capacity import room
+from placement.core.model import ProviderState
+from placement.core.providers import matching
+from placement.core.request import CandidateRequest, ProviderFilter, SearchSettings
+from placement.core.search import search
+from placement.core.snapshot import Snapshot
+from placement.tests.oracle import Found, Oracle
+from placement.tests.property.strategies import CLASSES, TRAITS, filters, requests, worlds
+
+World = list[ProviderState]
+
+
+def snapshot_of(world: World) -> Snapshot:
+    return Snapshot.of(world, class_names=CLASSES, trait_names=TRAITS)
+
+
+def found_in(
+    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
+) -> list[object]:
+    answer = search(
+        snapshot,
+        request,
+        settings or SearchSettings(),
+        rng=random.Random(7),
+        now=time.monotonic,
+    )
+    return [
+        (
+            frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
+            frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
+        )
+        for one in answer.candidates
+    ]
+
+
+def once(found: list[object]) -> Found:
+    assert len(set(found)) == len(found), "a candidate is offered twice"
+    return frozenset(found)
+
+
+@given(worlds(), requests())
+def test_search_finds_what_the_oracle_finds(world: World, request: CandidateRequest):
+    assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
+
+
+@given(worlds(), filters)
+def test_providers_match_as_the_oracle_says(world: World, asked: ProviderFilter):
+    listed = matching(snapshot_of(world), asked)
+    assert sorted(e.state.provider.uuid for e in listed) == Oracle(world).providers(asked)
+
+
+@given(worlds(), requests(), st.integers(1, 5), st.booleans(), st.booleans())
+def test_a_limit_gives_that_many_of_them(
+    world: World, request: CandidateRequest, limit: int, randomize: bool, bounded: bool
+):
+    everything = Oracle(world).candidates(request)
+    settings = SearchSettings(randomize=randomize, max_candidates=limit if bounded else None)
+    limited = request if bounded else replace(request, limit=limit)
+    found = once(found_in(snapshot_of(world), limited, settings))
+    assert found <= everything
+    assert len(found) == min(limit, len(everything))
+
+
+@given(worlds(), requests())
+def test_random_order_loses_nothing(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    shuffled = found_in(snapshot, request, SearchSettings(randomize=True))
+    assert once(shuffled) == once(found_in(snapshot, request))
+
+
+@given(worlds(), requests())
+def test_breadth_and_depth_find_the_same(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    wide = SearchSettings(max_candidates=10**6, breadth_first=True)
+    deep = SearchSettings(max_candidates=10**6, breadth_first=False)
+    assert once(found_in(snapshot, request, wide)) == once(found_in(snapshot, request, deep))
+
+
+@given(worlds(), requests())
+def test_a_longer_limit_begins_like_a_shorter(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    longer = found_in(snapshot, replace(request, limit=4))
+    assert found_in(snapshot, replace(request, limit=3)) == longer[:3]
+
+
+@given(worlds(), requests())
+def test_every_candidate_can_be_claimed_as_it_stands(world: World, request: CandidateRequest):
+    state_of = {state.provider.uuid: state for state in world}
+    for allocations, _ in found_in(snapshot_of(world), request):
+        for uuid, name, amount in allocations:
+            state = state_of[uuid]
+            assert amount <= room(state.inventories[name], state.used.get(name, 0))
+
+
+@given(worlds(), requests())
+def test_summaries_show_the_trees_that_are_used(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    answer = search(snapshot, request, SearchSettings(), rng=None, now=time.monotonic)
+    used = {uuid for candidate in answer.candidates for uuid in candidate.allocations}
+    root_of = {state.provider.uuid: state.provider.root_uuid for state in world}
+    if request.nested:
+        roots = {root_of[uuid] for uuid in used}
+        used = {uuid for uuid, root in root_of.items() if root in roots}
+    shown = Counter(entry.state.provider.uuid for entry in answer.summaries)
+    assert shown == Counter(used)
+
+
+@given(worlds(), requests(), st.data())
+def test_one_more_requirement_adds_no_candidate(
+    world: World, request: CandidateRequest, data: st.DataObject
+):
+    snapshot = snapshot_of(world)
+    number = data.draw(st.integers(0, len(request.groups) - 1))
+    trait = data.draw(st.sampled_from(TRAITS))
+    group = request.groups[number]
+    stricter = data.draw(
+        st.sampled_from(
+            (
+                replace(group, required=(*group.required, frozenset({trait}))),
+                replace(group, forbidden=group.forbidden | {trait}),
+                replace(
+                    group,
+                    in_tree=world[0].provider.uuid if group.in_tree is None else group.in_tree,
+                ),
+            )
+        )
+    )
+    groups = (*request.groups[:number], stricter, *request.groups[number + 1 :])
+    fewer = once(found_in(snapshot, replace(request, groups=groups)))
+    assert fewer <= once(found_in(snapshot, request))
+
+
+@given(worlds(), requests())
+def test_equal_requests_get_equal_answers(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    limited = replace(request, limit=3)
+    first, second = (
+        search(snapshot, limited, SearchSettings(), rng=None, now=time.monotonic) for _ in range(2)
+    )
+    assert [c.providers for c in first.candidates] == [c.providers for c in second.candidates]
+    assert [c.mappings for c in first.candidates] == [c.mappings for c in second.candidates]

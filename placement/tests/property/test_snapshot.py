@@ -1,0 +1,93 @@
+"""A snapshot that was changed step by step is the one that would be built anew."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.core.model import ProviderState
+from placement.core.snapshot import Snapshot
+from placement.tests.property.strategies import CLASSES, TRAITS, requests, worlds
+from placement.tests.property.test_search import found_in, once, snapshot_of
+
+World = list[ProviderState]
+
+
+def described(snapshot: Snapshot) -> dict[str, object]:
+    """Everything that a snapshot knows, by UUID rather than by row."""
+    uuids, forest = snapshot.forest.uuids, snapshot.forest
+    return {
+        uuid: (
+            snapshot.state(uuid),
+            uuids[forest.root[row]],
+            uuids[forest.parent[row]] if forest.parent[row] >= 0 else None,
+            {uuids[member] for member in forest.members(forest.root.item(row))},
+            bool(forest.is_root[row]),
+            bool(forest.is_lone[row]),
+            {name for name, rows in snapshot.traits.items() if row in rows.numbers},
+            {name for name, rows in snapshot.aggregates.items() if row in rows.numbers},
+            {
+                name: (column.room[at], column.portions[column.portion[at]])
+                for name, column in snapshot.columns.items()
+                for at in np.flatnonzero(column.rows == row)
+            },
+            snapshot.neighbourhoods.aggregates[snapshot.neighbourhoods.number[forest.root[row]]],
+        )
+        for uuid, row in forest.row_of.items()
+    }
+
+
+def assert_sound(snapshot: Snapshot, world: World) -> None:
+    rebuilt = snapshot_of(world)
+    assert described(snapshot) == described(rebuilt)
+    assert set(snapshot.columns) == set(rebuilt.columns)
+    assert set(snapshot.traits) == set(rebuilt.traits)
+    assert set(snapshot.aggregates) == set(rebuilt.aggregates)
+    for rows in (*snapshot.traits.values(), *snapshot.aggregates.values()):
+        assert (np.diff(rows.numbers) > 0).all()
+    for column in snapshot.columns.values():
+        assert (np.diff(column.rows) > 0).all()
+
+
+def split(before: World, after: World) -> tuple[World, list[int]]:
+    known = {state.provider.id: state for state in before}
+    changed = [state for state in after if known.get(state.provider.id) != state]
+    ids = {state.provider.id for state in after}
+    return changed, [number for number in known if number not in ids]
+
+
+@given(st.lists(worlds(), min_size=2, max_size=4), requests())
+def test_applying_changes_is_rebuilding(history, request):
+    snapshot, before = snapshot_of(history[0]), history[0]
+    for after in history[1:]:
+        kept = described(snapshot)
+        older = snapshot
+        snapshot = snapshot.apply(*split(before, after))
+        assert described(older) == kept, "the snapshot before was edited"
+        assert_sound(snapshot, after)
+        before = after
+    assert once(found_in(snapshot, request)) == once(found_in(snapshot_of(before), request))
+
+
+@given(worlds(), st.data())
+def test_an_id_given_again_is_another_provider(world, data):
+    reborn = data.draw(st.sampled_from([s for s in world if s.provider.parent_uuid is None]))
+    if any(state.provider.parent_uuid == reborn.provider.uuid for state in world):
+        return
+    other = replace(reborn.provider, uuid="reborn", root_uuid="reborn")
+    after = [replace(s, provider=other) if s is reborn else s for s in world]
+    snapshot = snapshot_of(world).apply(
+        [replace(reborn, provider=other)], data.draw(st.sampled_from(([], [other.id])))
+    )
+    assert_sound(snapshot, after)
+    assert snapshot.state(reborn.provider.uuid) is None
+
+
+@given(worlds())
+def test_names_stay_unless_they_are_given(world):
+    snapshot = snapshot_of(world)
+    assert snapshot.apply([]).class_names == set(CLASSES)
+    assert snapshot.apply([], trait_names=["CUSTOM_NEW"]).trait_names == {"CUSTOM_NEW"}
+    assert snapshot.apply([], trait_names=["CUSTOM_NEW"]).class_names == set(CLASSES)
+    assert set(TRAITS) == snapshot.trait_names
