@@ -1,14 +1,11 @@
 """What a request may use: the parts of the service, put together by ``deploy``."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from placement.core.request import SearchSettings
 from placement.db.store import Store
+from placement.engine.engine import Engine
 from placement.policy import Policy
-
-if TYPE_CHECKING:
-    from placement.engine.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class Parts:
     """The service, for as long as the process lives; ``request.parts`` of each request."""
 
     store: Store
-    engine: "Engine"
+    engine: Engine
     policy: Policy
     search: SearchSettings
     incomplete_consumer: IncompleteConsumer

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from oslo_context.context import RequestContext
 
-from placement.wsgi_wrapper import JSON, REQUEST_ID, VERSION
+from placement.wsgi_wrapper import JSON, REQUEST_ID, VERSION, Request, unexpected
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -49,7 +49,12 @@ class RequestLog:
             _log_answer(asked, status, headers, environ.get(VERSION))
             return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
 
-        return self._application(environ, start)
+        try:
+            return self._application(environ, start)
+        except Exception as error:
+            # From a layer in between: the dispatch answers for whatever is behind it.
+            answer: WSGIApplication = unexpected(Request(environ), error)
+            return answer(environ, start)
 
 
 def _identify(environ: MutableMapping[str, Any]) -> str:

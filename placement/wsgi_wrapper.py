@@ -205,9 +205,14 @@ class PlacementWsgify:
         except exception.PlacementException as error:
             response = error_response(request, error)
         except Exception as error:
-            LOG.exception("Placement API unexpected error")
-            response = error_response(request, error)
+            response = unexpected(request, error)
         return cast("Iterable[bytes]", response(environ, start_response))
+
+
+def unexpected(request: Request, error: Exception) -> webob.Response:
+    """Return the document for an exception that is being handled, and that nobody foresaw."""
+    LOG.exception("Placement API unexpected error")
+    return error_response(request, error)
 
 
 def error_response(request: Request, error: Exception) -> webob.Response:
@@ -229,7 +234,8 @@ def _document(
     request: Request, error: Exception, wire: errors.Wire, body: str, **_: object
 ) -> dict[str, object]:
     """Return the one error; ``body`` is what WebOb made of its own text and ours."""
-    told: dict[str, object] = {"status": wire.status, "title": wire.title, "detail": body}
+    detail = webob.exc.strip_tags(body)
+    told: dict[str, object] = {"status": wire.status, "title": wire.title, "detail": detail}
     version = request.known_version
     if version is not None and version >= _CODES_SINCE:
         told["code"] = wire.code
