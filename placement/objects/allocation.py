@@ -1,26 +1,114 @@
-"""Allocations: what consumers hold on providers."""
+"""Allocations: what consumers hold on providers.
 
-from placement.core.model import ConsumerAllocations, ProviderAllocations, ReplaceAllocations
+A write locks the consumers, then the providers that they hold or ask for
+something on, reads how these stand, decides in ``core.claims``, and writes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from placement import exception
+from placement.core.claims import Changes, Standing, check_generations, plan
+from placement.core.model import (
+    ConsumerAllocations,
+    ConsumerClaim,
+    ProviderAllocations,
+    ReplaceAllocations,
+)
+from placement.core.text import check_storable
 from placement.db.store import Store
+from placement.objects.provider import found
 
 
 def of_consumer(store: Store, consumer_uuid: str) -> ConsumerAllocations:
     """Return what the consumer holds, nothing for one that is not known."""
-    raise NotImplementedError
+    with store.read() as tx:
+        return ConsumerAllocations(*tx.allocations.of_consumer(consumer_uuid))
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAllocations:
     """Return what is held on the provider.  Raises: ProviderNotFound."""
-    raise NotImplementedError
+    with store.read() as tx:
+        provider = found(tx, uuid)
+        return ProviderAllocations(provider, *tx.allocations.on_provider(provider.id))
 
 
 def replace(store: Store, command: ReplaceAllocations) -> None:
     """Make each consumer named hold exactly what its claim says, all or none.
 
-    Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownClassInAllocation,
-    and the refusals of ``core.capacity``.
+    Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
+    NotAllocatable, BadRequest for a project or user that no database can hold.
     """
-    raise NotImplementedError
+    check_owners(command.claims)
+    store.write(_replace, command.claims)
+
+
+def check_owners(claims: Iterable[ConsumerClaim]) -> None:
+    """Return if the projects and users of the claims can be stored.  Raises: BadRequest."""
+    for claim in claims:
+        check_storable("project", claim.project_id)
+        check_storable("user", claim.user_id)
+
+
+def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
+    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims])
+    check_generations(consumers.generations, claims)
+    standing = stand(tx, consumers, claims)
+    changes = plan(standing, claims)
+    write(tx, consumers, standing, changes)
+    tx.publish(
+        provider_ids(standing, changes.changed), grown=provider_ids(standing, changes.grown)
+    )
+
+
+def stand(
+    tx: Any, consumers: Any, claims: Sequence[ConsumerClaim], also: Iterable[str] = ()
+) -> Standing:
+    """Return how things stand for the claims; lock the providers that they or ``also`` name."""
+    named = {provider_uuid for claim in claims for provider_uuid in claim.resources}
+    held_on = {uuid for amounts in consumers.held.values() for uuid in amounts}
+    providers, class_ids = tx.inventories.lock(named | held_on | set(also))
+    return Standing(
+        consumers.generations,
+        consumers.held,
+        providers,
+        class_ids | _class_ids(tx, claims, class_ids),
+    )
+
+
+def _class_ids(
+    tx: Any, claims: Iterable[ConsumerClaim], known: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the ids of classes that claims name and no provider at hand has: none, usually."""
+    names = {name for claim in claims for own in claim.resources.values() for name in own}
+    missing = names - known.keys()
+    found_ids: dict[str, int] = tx.resource_classes.ids(missing) if missing else {}
+    return found_ids
+
+
+def write(tx: Any, consumers: Any, standing: Standing, changes: Changes) -> None:
+    """Write what a plan changes, but for the generations of providers."""
+    tx.consumers.save(changes.kept, consumers.ids)
+    tx.consumers.delete([consumers.ids[uuid] for uuid in changes.emptied])
+    tx.allocations.delete(standing.held)
+    tx.allocations.insert(
+        [
+            (consumer, standing.providers[provider].id, standing.class_ids[name], amount)
+            for consumer, provider, name, amount in changes.allocations
+        ]
+    )
+    tx.inventories.add_used(
+        {
+            (standing.providers[provider].id, standing.class_ids[name]): amount
+            for (provider, name), amount in changes.used.items()
+            if name in standing.providers[provider].inventories
+        }
+    )
+
+
+def provider_ids(standing: Standing, uuids: Iterable[str]) -> list[int]:
+    """Return the ids of providers."""
+    return [standing.providers[uuid].id for uuid in uuids]
 
 
 def delete(store: Store, consumer_uuid: str) -> None:
@@ -28,4 +116,15 @@ def delete(store: Store, consumer_uuid: str) -> None:
 
     Raises: NoAllocations.
     """
-    raise NotImplementedError
+    store.write(_delete, consumer_uuid)
+
+
+def _delete(tx: Any, consumer_uuid: str) -> None:
+    consumers = tx.consumers.lock([consumer_uuid])
+    if not consumers.held:
+        raise exception.NoAllocations(consumer_uuid)
+    everything = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
+    standing = stand(tx, consumers, [everything])
+    changes = plan(standing, [everything])
+    write(tx, consumers, standing, changes)
+    tx.publish(provider_ids(standing, changes.grown | changes.changed))

@@ -4,34 +4,107 @@ A write is refused when its generation is stale, and increases the provider's
 generation by one; answers carry the provider as it is afterwards.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace as with_values
+from typing import Any
+
+from placement import exception
 from placement.core.model import Inventory, Provider, ProviderInventories, ReplaceInventories
 from placement.db.store import Store
+from placement.objects.provider import found, locked, locked_at
 
 
 def list_of(store: Store, uuid: str) -> ProviderInventories:
     """Return all inventories of the provider.  Raises: ProviderNotFound."""
-    raise NotImplementedError
+    with store.read() as tx:
+        provider = found(tx, uuid)
+        return ProviderInventories(provider, *tx.inventories.of(provider.id))
 
 
 def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
-    """Return the provider with just this inventory.  Raises: ProviderNotFound, InventoryNotFound."""
-    raise NotImplementedError
+    """Return the provider with just this inventory.
+
+    Raises: ProviderNotFound, InventoryNotFound.
+    """
+    with store.read() as tx:
+        provider = found(tx, uuid)
+        inventories, modified_at = tx.inventories.of(provider.id, resource_class)
+    if not inventories:
+        raise exception.InventoryNotFound(resource_class, uuid)
+    return ProviderInventories(provider, inventories, modified_at)
 
 
 def create(store: Store, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
     """Add one inventory, whatever the generation.
 
-    Raises: ProviderNotFound, UnknownClassCreatingInventory (400), InventoryExists (409 concurrent).
+    Raises: ProviderNotFound, UnknownResourceClass (400), InventoryExists (409 concurrent).
     """
-    raise NotImplementedError
+    return store.write(_create, uuid, resource_class, inventory)
+
+
+def _create(tx: Any, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
+    provider = locked(tx, uuid)
+    doing = f"Unable to create inventory for resource provider {uuid}"
+    class_ids = used_classes(tx, {resource_class: inventory}, doing)
+    if resource_class in tx.inventories.class_ids(provider.id):
+        raise exception.InventoryExists(uuid, resource_class)
+    tx.inventories.insert(provider.id, {class_ids[resource_class]: inventory})
+    return _published(tx, provider)
 
 
 def replace(store: Store, command: ReplaceInventories) -> Provider:
     """Make the provider have exactly these inventories.
 
-    Raises: ProviderNotFound, StaleProviderGeneration, UnknownClassInInventory, InventoryInUse.
+    Raises: ProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400), InventoryInUse.
     """
-    raise NotImplementedError
+    return store.write(_replace, command)
+
+
+def _replace(tx: Any, command: ReplaceInventories) -> Provider:
+    provider = locked_at(tx, command.provider_uuid, command.generation)
+    doing = f"Unknown resource class in inventory for resource provider {provider.uuid}"
+    class_ids = used_classes(tx, command.inventories, doing)
+    remove_others(tx, provider, command.inventories)
+    put(tx, provider, command.inventories, class_ids)
+    return _published(tx, provider)
+
+
+def used_classes(tx: Any, inventories: Mapping[str, Inventory], doing: str) -> dict[str, int]:
+    """Return the ids of the classes, which now stay until the transaction ends.
+
+    Raises: UnknownResourceClass, which says what was being done.
+    """
+    class_ids: dict[str, int] = tx.resource_classes.use(inventories.keys())
+    for name in inventories:
+        if name not in class_ids:
+            raise exception.UnknownResourceClass(name, doing)
+    return class_ids
+
+
+def remove_others(tx: Any, provider: Provider, kept: Mapping[str, Inventory]) -> None:
+    """Remove all but these inventories of a locked provider.  Raises: InventoryInUse."""
+    present = tx.inventories.class_ids(provider.id)
+    removed = {name: id_ for name, id_ in present.items() if name not in kept}
+    in_use = tx.inventories.in_use(provider.id, removed)
+    if in_use:
+        raise exception.InventoryInUse(provider.uuid, in_use)
+    tx.inventories.delete(provider.id, removed.values())
+
+
+def put(
+    tx: Any,
+    provider: Provider,
+    inventories: Mapping[str, Inventory],
+    class_ids: Mapping[str, int],
+) -> None:
+    """Add or change inventories of a locked provider."""
+    present = tx.inventories.class_ids(provider.id)
+    by_id = {class_ids[name]: inventory for name, inventory in inventories.items()}
+    old = {id_: inventory for id_, inventory in by_id.items() if id_ in present.values()}
+    tx.inventories.update(provider.id, old)
+    tx.inventories.insert(
+        provider.id, {id_: values for id_, values in by_id.items() if id_ not in old}
+    )
 
 
 def update(
@@ -42,15 +115,40 @@ def update(
     Raises: ProviderNotFound, StaleProviderGeneration, ResourceClassNotFound (404),
     NoInventoryRecord (400).
     """
-    raise NotImplementedError
+    return store.write(_update, uuid, generation, resource_class, inventory)
+
+
+def _update(
+    tx: Any, uuid: str, generation: int, resource_class: str, inventory: Inventory
+) -> Provider:
+    provider = locked_at(tx, uuid, generation)
+    class_id = tx.inventories.class_ids(provider.id).get(resource_class)
+    if class_id is None:
+        if tx.resource_classes.find(resource_class) is None:
+            raise exception.ResourceClassNotFound(resource_class)
+        raise exception.NoInventoryRecord(uuid, resource_class)
+    tx.inventories.update(provider.id, {class_id: inventory})
+    return _published(tx, provider)
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:
     """Remove one inventory.
 
-    Raises: ProviderNotFound, InventoryNotFoundForDelete (404), SingleInventoryInUse (409 concurrent).
+    Raises: ProviderNotFound, InventoryNotFoundForDelete (404),
+    SingleInventoryInUse (409 concurrent).
     """
-    raise NotImplementedError
+    store.write(_delete, uuid, resource_class)
+
+
+def _delete(tx: Any, uuid: str, resource_class: str) -> None:
+    provider = locked(tx, uuid)
+    class_id = tx.inventories.class_ids(provider.id).get(resource_class)
+    if class_id is None:
+        raise exception.InventoryNotFoundForDelete(resource_class)
+    if tx.inventories.in_use(provider.id, {resource_class: class_id}):
+        raise exception.SingleInventoryInUse(uuid, resource_class)
+    tx.inventories.delete(provider.id, [class_id])
+    _published(tx, provider)
 
 
 def delete_all(store: Store, uuid: str) -> None:
@@ -58,4 +156,16 @@ def delete_all(store: Store, uuid: str) -> None:
 
     Raises: ProviderNotFound, InventoryInUse.
     """
-    raise NotImplementedError
+    store.write(_delete_all, uuid)
+
+
+def _delete_all(tx: Any, uuid: str) -> None:
+    provider = locked(tx, uuid)
+    remove_others(tx, provider, {})
+    _published(tx, provider)
+
+
+def _published(tx: Any, provider: Provider) -> Provider:
+    """Return the provider as it is after this write."""
+    tx.publish(grown=[provider.id])
+    return with_values(provider, generation=provider.generation + 1)

@@ -1,27 +1,52 @@
 """Resource classes: the standard ones, and those that a cloud makes for itself."""
 
+from typing import Any
+
+from placement import exception
 from placement.core.model import Names
 from placement.db.store import Store
 
 
 def list_all(store: Store) -> Names:
     """Return the names of all classes, standard ones first, by id."""
-    raise NotImplementedError
+    with store.read() as tx:
+        return _names(tx.resource_classes.all())
 
 
 def show(store: Store, name: str) -> Names:
     """Return just this class.  Raises: ResourceClassNotFound."""
-    raise NotImplementedError
+    with store.read() as tx:
+        return _names([_existing(tx.resource_classes.find(name), name)])
+
+
+def _names(classes: list[Any]) -> Names:
+    written = (class_.modified_at for class_ in classes if class_.modified_at)
+    return Names(tuple(class_.name for class_ in classes), max(written, default=None))
+
+
+def _existing(found: Any, name: str) -> Any:
+    if found is None:
+        raise exception.ResourceClassNotFound(name)
+    return found
 
 
 def create(store: Store, name: str) -> None:
     """Add a custom class.  Raises: ResourceClassExists."""
-    raise NotImplementedError
+    if not ensure(store, name):
+        raise exception.ResourceClassExists(name)
 
 
 def ensure(store: Store, name: str) -> bool:
     """Return true if the class was made, false if it was there (1.7)."""
-    raise NotImplementedError
+    return store.write(_ensure, name)
+
+
+def _ensure(tx: Any, name: str) -> bool:
+    if tx.resource_classes.ids([name]):
+        return False
+    tx.resource_classes.insert(name)
+    tx.publish(names=True)
+    return True
 
 
 def rename(store: Store, name: str, new_name: str) -> None:
@@ -29,7 +54,17 @@ def rename(store: Store, name: str, new_name: str) -> None:
 
     Raises: ResourceClassNotFound, ResourceClassNameTaken, StandardClassNotRenamable.
     """
-    raise NotImplementedError
+    store.write(_rename, name, new_name)
+
+
+def _rename(tx: Any, name: str, new_name: str) -> None:
+    renamed = _existing(tx.resource_classes.lock(name), name)
+    if tx.resource_classes.ids([new_name]):
+        raise exception.ResourceClassNameTaken(new_name)
+    if renamed.is_standard:
+        raise exception.StandardClassNotRenamable(name)
+    tx.resource_classes.rename(renamed.id, new_name)
+    tx.publish(names=True)
 
 
 def delete(store: Store, name: str) -> None:
@@ -37,4 +72,14 @@ def delete(store: Store, name: str) -> None:
 
     Raises: ResourceClassNotFound, StandardClassNotDeletable, ResourceClassInUse.
     """
-    raise NotImplementedError
+    store.write(_delete, name)
+
+
+def _delete(tx: Any, name: str) -> None:
+    removed = _existing(tx.resource_classes.lock(name), name)
+    if removed.is_standard:
+        raise exception.StandardClassNotDeletable(name)
+    if tx.resource_classes.is_in_use(removed.id):
+        raise exception.ResourceClassInUse(name)
+    tx.resource_classes.delete(removed.id)
+    tx.publish(names=True)

@@ -1,19 +1,28 @@
 """Used amounts: on one provider, and by the consumers of a project."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from placement.core.model import ProviderUsages, TypeUsage
 from placement.db.store import Store
+from placement.objects.provider import found
+
+ALL = "all"
+UNKNOWN = "unknown"
 
 
 def of_provider(store: Store, uuid: str) -> ProviderUsages:
     """Return what is used on the provider.  Raises: ProviderNotFound."""
-    raise NotImplementedError
+    with store.read() as tx:
+        provider = found(tx, uuid)
+        return ProviderUsages(provider, tx.inventories.used(provider.id))
 
 
 def of_project(store: Store, project_id: str, user_id: str | None) -> Mapping[str, int]:
     """Return the amount used of each class by all consumers of the project (and user)."""
-    raise NotImplementedError
+    with store.read() as tx:
+        usage: Mapping[str, int] = tx.allocations.usage_of_project(project_id, user_id)
+    return usage
 
 
 def of_project_by_type(
@@ -24,4 +33,21 @@ def of_project_by_type(
     ``consumer_type`` is None for every type by itself, ``all`` for the sum under that key,
     ``unknown`` for consumers without type, else the name of a type.
     """
-    raise NotImplementedError
+    with store.read() as tx:
+        found_by_type = tx.allocations.usage_by_type(project_id, user_id)
+    by_type: dict[str, TypeUsage] = {
+        UNKNOWN if name is None else name: usage for name, usage in found_by_type.items()
+    }
+    if consumer_type is None:
+        return by_type
+    if consumer_type == ALL:
+        return {ALL: _sum(by_type)} if by_type else {}
+    return {name: usage for name, usage in by_type.items() if name == consumer_type}
+
+
+def _sum(by_type: Mapping[str, TypeUsage]) -> TypeUsage:
+    """Return the usage of all types in one; a consumer is of one type only."""
+    resources: Counter[str] = Counter()
+    for usage in by_type.values():
+        resources.update(usage.resources)
+    return TypeUsage(sum(usage.consumer_count for usage in by_type.values()), dict(resources))

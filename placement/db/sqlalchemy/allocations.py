@@ -1,0 +1,194 @@
+"""Statements about allocations, and the sums over them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.core.model import Consumer, Holding, TypeUsage
+from placement.core.text import storable
+from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.lookups import chunks
+from placement.db.sqlalchemy.models import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    users,
+)
+from placement.db.sqlalchemy.names import Names
+
+_own = allocations.c
+_modified_at = sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at")
+# An allocation is seen with its consumer, and this with its project and user, or not at all.
+_SEEN = (
+    allocations.join(resource_classes, resource_classes.c.id == _own.resource_class_id)
+    .join(consumers, consumers.c.uuid == _own.consumer_id)
+    .join(projects, projects.c.id == consumers.c.project_id)
+    .join(users, users.c.id == consumers.c.user_id)
+)
+_TYPED = _SEEN.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+_class_name = resource_classes.c.name.label("resource_class")
+
+_ON_PROVIDER = (
+    sa.select(
+        consumers.c.uuid, consumers.c.generation, _class_name, _own.used.label("amount"),
+        _modified_at,
+    )
+    .select_from(_SEEN)
+    .where(_own.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(_own.id)
+)  # fmt: skip
+_root = resource_providers.alias("root")
+_OF_CONSUMER = (
+    sa.select(
+        resource_providers.c.uuid,
+        sa.func.coalesce(resource_providers.c.generation, 0).label("generation"),
+        _class_name,
+        _own.used.label("amount"),
+        _modified_at,
+        consumers.c.uuid.label("consumer_uuid"),
+        projects.c.external_id.label("project_id"),
+        users.c.external_id.label("user_id"),
+        consumers.c.generation.label("consumer_generation"),
+        consumer_types.c.name.label("type"),
+    )
+    .select_from(
+        _TYPED.join(resource_providers, resource_providers.c.id == _own.resource_provider_id).join(
+            _root, _root.c.id == resource_providers.c.root_provider_id
+        )
+    )
+    .where(_own.consumer_id == sa.bindparam("uuid"))
+    .order_by(_own.id)
+)
+
+
+class Row(NamedTuple):
+    """An allocation as it is stored."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+    amount: int
+
+
+class Allocations:
+    """Allocations, in one transaction."""
+
+    def __init__(self, connection: sa.Connection, names: Names) -> None:
+        self._connection = connection
+        self._names = names
+
+    def on_provider(self, provider_id: int) -> tuple[dict[str, Holding], datetime | None]:
+        """Return what is held on a provider, by consumer, and when the newest was written."""
+        rows = self._connection.execute(_ON_PROVIDER, {"provider_id": provider_id}).all()
+        return _holdings(rows), _newest(rows)
+
+    def of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer | None, dict[str, Holding], datetime | None]:
+        """Return a consumer that holds something, what it holds, by provider, and since when."""
+        if not storable(uuid):
+            return None, {}, None
+        found = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
+        rows = [row for row in found if row.consumer_uuid == uuid]
+        consumer = _consumer(rows[0]) if rows else None
+        return consumer, _holdings(rows), _newest(rows)
+
+    def exist_on(self, provider_id: int) -> bool:
+        """Tell whether anything is allocated on a provider, seen or not."""
+        found = sa.select(_own.id).where(_own.resource_provider_id == provider_id).limit(1)
+        return self._connection.execute(found).first() is not None
+
+    def delete(self, consumer_uuids: Iterable[str]) -> None:
+        """Remove what consumers hold."""
+        for chunk in chunks(consumer_uuids):
+            self._connection.execute(allocations.delete().where(_own.consumer_id.in_(chunk)))
+
+    def insert(self, rows: Collection[Row]) -> None:
+        """Add allocations, in one statement."""
+        if not rows:
+            return
+        written = {"created_at": utcnow(), "updated_at": utcnow()}
+        self._connection.execute(
+            allocations.insert(),
+            [
+                {
+                    "consumer_id": row.consumer_uuid,
+                    "resource_provider_id": row.provider_id,
+                    "resource_class_id": row.class_id,
+                    "used": row.amount,
+                    **written,
+                }
+                for row in rows
+            ],
+        )
+
+    def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
+        """Return the amount of each class that consumers of the project (and user) hold."""
+        if not _storable(project_id, user_id):
+            return {}
+        query = (
+            sa.select(_class_name, sa.func.sum(_own.used))
+            .select_from(_SEEN)
+            .where(*_owned_by(project_id, user_id))
+            .group_by(resource_classes.c.id, resource_classes.c.name)
+            .order_by(resource_classes.c.id)
+        )
+        return {name: int(amount) for name, amount in self._connection.execute(query)}
+
+    def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
+        """Return the same by the type of the consumers; None are those without a type."""
+        if not _storable(project_id, user_id):
+            return {}
+        of_type = (consumers.c.consumer_type_id, consumer_types.c.name)
+        amounts = (
+            sa.select(consumer_types.c.name, _class_name, sa.func.sum(_own.used))
+            .select_from(_TYPED)
+            .where(*_owned_by(project_id, user_id))
+            .group_by(*of_type, resource_classes.c.id, resource_classes.c.name)
+            .order_by(consumers.c.consumer_type_id, resource_classes.c.id)
+        )
+        counts = (
+            sa.select(consumer_types.c.name, sa.func.count(consumers.c.uuid.distinct()))
+            .select_from(_TYPED)
+            .where(*_owned_by(project_id, user_id))
+            .group_by(*of_type)
+        )
+        resources: dict[str | None, dict[str, int]] = defaultdict(dict)
+        for type_, name, amount in self._connection.execute(amounts):
+            resources[type_][name] = int(amount)
+        counted = {row[0]: row[1] for row in self._connection.execute(counts)}
+        return {type_: TypeUsage(counted[type_], own) for type_, own in resources.items()}
+
+
+def _storable(*texts: str | None) -> bool:
+    return all(text is None or storable(text) for text in texts)
+
+
+def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
+    user = [] if user_id is None else [users.c.external_id == user_id]
+    return [projects.c.external_id == project_id, *user]
+
+
+def _consumer(row: Any) -> Consumer:
+    return Consumer(
+        row.consumer_uuid, row.project_id, row.user_id, row.consumer_generation, row.type
+    )
+
+
+def _holdings(rows: Iterable[Any]) -> dict[str, Holding]:
+    """Put rows together by the UUID of the other side."""
+    generations = {row.uuid: row.generation for row in rows}
+    resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        resources[row.uuid][row.resource_class] += row.amount
+    return {uuid: Holding(generations[uuid], dict(own)) for uuid, own in resources.items()}
+
+
+def _newest(rows: Iterable[Any]) -> datetime | None:
+    return max((row.modified_at for row in rows if row.modified_at), default=None)

@@ -1,0 +1,215 @@
+"""Statements about consumers, and the projects, users and types that they belong to."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.core.model import ConsumerClaim
+from placement.core.text import storable
+from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.lookups import chunks, ids_by_name, inserted_id
+from placement.db.sqlalchemy.models import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    users,
+)
+from placement.db.sqlalchemy.names import Known, Names
+
+Held = dict[str, dict[str, dict[str, int]]]
+"""Amounts by consumer UUID, provider UUID and resource class."""
+
+_own = consumers.c
+_before = consumers.alias("before")
+# Subqueries in the list of columns: what is joined would be locked by MySQL.
+_provider_uuid = (
+    sa.select(resource_providers.c.uuid)
+    .where(resource_providers.c.id == allocations.c.resource_provider_id)
+    .scalar_subquery()
+    .label("provider_uuid")
+)
+_class_name = (
+    sa.select(resource_classes.c.name)
+    .where(resource_classes.c.id == allocations.c.resource_class_id)
+    .scalar_subquery()
+    .label("resource_class")
+)
+_UUIDS: sa.BindParameter[str] = sa.bindparam("uuids", expanding=True)
+_LOCK = (
+    sa.select(
+        _own.id,
+        _own.uuid,
+        _own.generation,
+        (_own.generation == _before.c.generation).label("is_fresh"),
+        _provider_uuid,
+        _class_name,
+        allocations.c.used,
+    )
+    .select_from(
+        consumers.join(_before, _before.c.id == _own.id).outerjoin(
+            allocations, allocations.c.consumer_id == _own.uuid
+        )
+    )
+    .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mysql")
+    .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mariadb")
+    .where(_own.uuid.in_(_UUIDS))
+    .order_by(_own.uuid, allocations.c.id)
+    .with_for_update(of=consumers)
+)
+_HELD = (
+    sa.select(
+        allocations.c.consumer_id.label("uuid"), _provider_uuid, _class_name, allocations.c.used
+    )
+    .where(allocations.c.consumer_id.in_(_UUIDS))
+    .order_by(allocations.c.id)
+)
+
+
+class Owner(NamedTuple):
+    """The ids of who a consumer belongs to; ``type_id`` None leaves the type as it is."""
+
+    project_id: int
+    user_id: int
+    type_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """Consumers that exist, locked, by UUID, and what all that were asked for hold."""
+
+    ids: Mapping[str, int]
+    generations: Mapping[str, int]
+    held: Held
+
+
+class Consumers:
+    """Consumers, in one transaction."""
+
+    def __init__(self, connection: sa.Connection, names: Names) -> None:
+        self._connection = connection
+        self._names = names
+
+    def lock(self, uuids: Collection[str]) -> Locked:
+        """Return the consumers with what they hold; until the end nobody else changes either.
+
+        A consumer that does not exist cannot be locked, but its row can be made only once.
+        Allocations without a consumer, from an older database, count as held by it.
+        Cost: one statement if all exist; one more for those that do not, and one more if
+        another transaction held one of them.
+        """
+        asked = sorted(filter(storable, uuids))
+        rows = self._locked(asked)
+        if not all(row.is_fresh for row in rows):
+            rows = self._locked(asked)
+        ids = {row.uuid: row.id for row in rows if row.uuid in uuids}
+        rest = [row for chunk in chunks(set(asked) - ids.keys()) for row in self._held(chunk)]
+        return Locked(
+            ids,
+            {row.uuid: row.generation for row in rows if row.uuid in ids},
+            _held([row for row in (*rows, *rest) if row.uuid in uuids]),
+        )
+
+    def _locked(self, uuids: Sequence[str]) -> list[Any]:
+        """Lock in the order of UUIDs; ``is_fresh`` as in ``Inventories``."""
+        return [
+            row
+            for chunk in chunks(uuids)
+            for row in self._connection.execute(_LOCK, {"uuids": chunk})
+        ]
+
+    def _held(self, uuids: Sequence[str]) -> Sequence[Any]:
+        return self._connection.execute(_HELD, {"uuids": uuids}).all()
+
+    def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
+        """Make or change the consumers, with the owners that the claims name, and count the write.
+
+        ``ids`` has those that exist. That another transaction made one of the others first
+        shows when it is inserted, and this transaction is run again.
+        """
+        owners = self._owners(claims)
+        self._insert({uuid: owner for uuid, owner in owners.items() if uuid not in ids})
+        by_owner = defaultdict(list)
+        for uuid, owner in owners.items():
+            if uuid in ids:
+                by_owner[owner].append(ids[uuid])
+        for owner, owned in by_owner.items():
+            self._update(owned, owner)
+
+    def _insert(self, owners: Mapping[str, Owner]) -> None:
+        rows = [
+            {
+                "uuid": uuid,
+                "project_id": owner.project_id,
+                "user_id": owner.user_id,
+                "consumer_type_id": owner.type_id,
+                "generation": 1,
+                "created_at": utcnow(),
+            }
+            for uuid, owner in sorted(owners.items())
+        ]
+        if rows:
+            self._connection.execute(consumers.insert(), rows)
+
+    def _update(self, ids: Iterable[int], owner: Owner) -> None:
+        values: dict[str, Any] = {"project_id": owner.project_id, "user_id": owner.user_id}
+        if owner.type_id is not None:
+            values["consumer_type_id"] = owner.type_id
+        values |= {"generation": _own.generation + 1, "updated_at": utcnow()}
+        for chunk in chunks(ids):
+            self._connection.execute(consumers.update().where(_own.id.in_(chunk)).values(values))
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """Remove locked consumers."""
+        for chunk in chunks(ids):
+            self._connection.execute(consumers.delete().where(_own.id.in_(chunk)))
+
+    def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
+        """Return the owner of each consumer; what is new among them is made."""
+        project_ids = self._ids(projects, self._names.projects, {c.project_id for c in claims})
+        user_ids = self._ids(users, self._names.users, {c.user_id for c in claims})
+        types = {claim.type for claim in claims if claim.type is not None}
+        type_ids = self._ids(consumer_types, self._names.consumer_types, types)
+        return {
+            claim.consumer_uuid: Owner(
+                project_ids[claim.project_id],
+                user_ids[claim.user_id],
+                None if claim.type is None else type_ids[claim.type],
+            )
+            for claim in claims
+        }
+
+    def _ids(self, table: sa.Table, known: Known, names: Collection[str]) -> dict[str, int]:
+        """Return the ids of all the names, which are never removed once they are there."""
+        missing = known.missing(names)
+        if missing:
+            column = table.c.name if "name" in table.c else table.c.external_id
+            known.learn(ids_by_name(self._connection, table, column, missing))
+            known.learn(self._made(table, column, known.missing(missing)))
+        return {name: id_ for name in names if (id_ := known.id_of(name)) is not None}
+
+    def _made(
+        self, table: sa.Table, column: sa.Column[str], names: Iterable[str]
+    ) -> dict[str, int]:
+        """Insert names, in order, so that two that insert the same ones wait in one line."""
+        made = {}
+        for name in sorted(names):
+            done = self._connection.execute(
+                table.insert(), {column.name: name, "created_at": utcnow()}
+            )
+            made[name] = inserted_id(done)
+        return made
+
+
+def _held(rows: Iterable[Any]) -> Held:
+    """Sum up rows; one without provider says that the consumer holds nothing."""
+    held: Held = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    for row in rows:
+        if row.provider_uuid is not None and row.resource_class is not None:
+            held[row.uuid][row.provider_uuid][row.resource_class] += row.used
+    return held

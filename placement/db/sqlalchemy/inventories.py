@@ -1,0 +1,284 @@
+"""Statements about inventories and what is used of them.
+
+``used`` is kept beside each inventory: it changes in the transaction that changes
+``allocations``, under the lock of the provider's row, and always relatively.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.claims import Stock
+from placement.core.model import Inventory
+from placement.core.text import storable
+from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.lookups import chunks
+from placement.db.sqlalchemy.models import (
+    allocations,
+    inventories,
+    resource_classes,
+    resource_providers,
+)
+from placement.db.sqlalchemy.names import Names
+
+# The largest number of single precision, which MySQL's FLOAT is
+_MAX_RATIO = 3.40282e38
+
+_own = inventories.c
+_VALUES = (
+    _own.total,
+    _own.reserved,
+    _own.min_unit,
+    _own.max_unit,
+    _own.step_size,
+    _own.allocation_ratio,
+)
+_NAMED = sa.select(resource_classes.c.name.label("resource_class")).join(
+    inventories, _own.resource_class_id == resource_classes.c.id
+)
+_OF_PROVIDER = (
+    _NAMED.add_columns(
+        *_VALUES,
+        _own.used,
+        _own.resource_class_id,
+        sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at"),
+    )
+    .where(_own.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(_own.resource_class_id)
+)
+
+# --- a provider, locked, with what it has, in one statement ------------------------
+
+_provider = resource_providers.c
+_before = resource_providers.alias("before")
+# A subquery in the list of columns: MySQL locks the rows of everything that is joined,
+# and the name of a class is not ours to lock.
+_class_name = (
+    sa.select(resource_classes.c.name)
+    .where(resource_classes.c.id == _own.resource_class_id)
+    .scalar_subquery()
+)
+_STOCK = (
+    sa.select(
+        _provider.id,
+        _provider.uuid,
+        sa.and_(
+            _provider.stamp == _before.c.stamp, _provider.generation == _before.c.generation
+        ).label("is_fresh"),
+        _own.resource_class_id,
+        _class_name.label("resource_class"),
+        *_VALUES,
+        _own.used,
+    )
+    .select_from(
+        resource_providers.join(_before, _before.c.id == _provider.id).outerjoin(
+            inventories, _own.resource_provider_id == _provider.id
+        )
+    )
+    # with few rows MySQL would rather look at, and lock, all inventories there are
+    .with_hint(
+        inventories,
+        "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)",
+        "mysql",
+    )
+    .with_hint(
+        inventories,
+        "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)",
+        "mariadb",
+    )
+    .order_by(_provider.id)
+    .with_for_update(of=resource_providers)
+)
+_STOCK_OF_ONE = _STOCK.where(_provider.uuid == sa.bindparam("uuid"))
+_STOCK_OF_SEVERAL = _STOCK.where(_provider.id.in_(sa.bindparam("ids", expanding=True)))
+_PROVIDER_IDS = sa.select(_provider.id).where(
+    _provider.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+
+
+class Inventories:
+    """Inventories, in one transaction."""
+
+    def __init__(self, connection: sa.Connection, names: Names) -> None:
+        self._connection = connection
+        self._names = names
+
+    def of(
+        self, provider_id: int, resource_class: str | None = None
+    ) -> tuple[dict[str, Inventory], datetime | None]:
+        """Return the inventories of a provider, or just one, and when the newest was written."""
+        rows = [
+            row
+            for row in self._rows(provider_id)
+            if resource_class is None or row.resource_class == resource_class
+        ]
+        newest = max((row.modified_at for row in rows if row.modified_at), default=None)
+        return {row.resource_class: _inventory(row) for row in rows}, newest
+
+    def used(self, provider_id: int) -> dict[str, int]:
+        """Return the used amount of each class that a provider has inventory of."""
+        return {row.resource_class: int(row.used) for row in self._rows(provider_id)}
+
+    def class_ids(self, provider_id: int) -> dict[str, int]:
+        """Return the classes, with their ids and in their order, that a provider has."""
+        return {row.resource_class: row.resource_class_id for row in self._rows(provider_id)}
+
+    def _rows(self, provider_id: int) -> Iterable[Any]:
+        return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
+
+    def lock(self, uuids: Collection[str]) -> tuple[dict[str, Stock], dict[str, int]]:
+        """Return what the providers have, with their rows locked, and the ids of its classes.
+
+        Providers that do not exist are left out. Cost: one statement for one provider,
+        one more for several, one more if another transaction held one of them.
+        """
+        rows = self._locked(uuids)
+        if not all(row.is_fresh for row in rows):
+            rows = self._locked(uuids)
+        class_ids = {row.resource_class: row.resource_class_id for row in rows}
+        class_ids.pop(None, None)  # of providers that have nothing
+        own = defaultdict(list)
+        for row in rows:
+            own[row.uuid].append(row)
+        return {uuid: _stock(own[uuid]) for uuid in uuids if uuid in own}, class_ids
+
+    def _locked(self, uuids: Collection[str]) -> list[Any]:
+        """Lock providers in the order of their ids and read what they have.
+
+        PostgreSQL returns the row that it waited for as it is now, but what is joined
+        with it as it was when the statement began. The row is therefore joined with
+        itself, unlocked: if the two differ, it ``is_fresh`` no more.
+        """
+        wanted = [uuid for uuid in uuids if storable(uuid)]
+        if len(wanted) == 1:
+            return list(self._connection.execute(_STOCK_OF_ONE, {"uuid": wanted[0]}))
+        found: list[Any] = []
+        for chunk in chunks(sorted(self._provider_ids(wanted))):
+            found += self._connection.execute(_STOCK_OF_SEVERAL, {"ids": chunk})
+        return found
+
+    def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
+        found: list[int] = []
+        for chunk in chunks(uuids):
+            found += self._connection.execute(_PROVIDER_IDS, {"uuids": chunk}).scalars()
+        return found
+
+    def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
+        """Add inventories, by class id, to a locked provider.
+
+        Allocations of a class without inventory can only come from an older database,
+        but where there are any, they count.
+        """
+        if not added:
+            return
+        used = self._allocated(provider_id, added)
+        key = {"resource_provider_id": provider_id, "created_at": utcnow()}
+        rows = [
+            key | {"resource_class_id": class_id, "used": used.get(class_id, 0)} | _values(values)
+            for class_id, values in added.items()
+        ]
+        self._connection.execute(inventories.insert(), rows)
+
+    def _allocated(self, provider_id: int, class_ids: Collection[int]) -> dict[int, int]:
+        """Return the allocated amounts of those classes that are allocated, by id."""
+        rows = self._connection.execute(
+            sa.select(allocations.c.resource_class_id, sa.func.sum(allocations.c.used))
+            .where(
+                allocations.c.resource_provider_id == provider_id,
+                allocations.c.resource_class_id.in_(class_ids),
+            )
+            .group_by(allocations.c.resource_class_id)
+            .order_by(allocations.c.resource_class_id)
+        )
+        return {class_id: int(amount) for class_id, amount in rows}
+
+    def in_use(self, provider_id: int, class_ids: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the classes that are allocated on a locked provider, in the order of ids."""
+        if not class_ids:
+            return ()
+        names = {class_id: name for name, class_id in class_ids.items()}
+        return tuple(names[class_id] for class_id in self._allocated(provider_id, names))
+
+    def update(self, provider_id: int, changed: Mapping[int, Inventory]) -> None:
+        """Change inventories, by class id, of a locked provider, in one statement."""
+        if not changed:
+            return
+        values = {class_id: _values(inventory) for class_id, inventory in changed.items()}
+        columns = {
+            column.name: sa.case(
+                {class_id: own[column.name] for class_id, own in values.items()},
+                value=_own.resource_class_id,
+            )
+            for column in _VALUES
+        }
+        self._connection.execute(
+            inventories.update()
+            .where(
+                _own.resource_provider_id == provider_id, _own.resource_class_id.in_(list(changed))
+            )
+            .values(updated_at=utcnow(), **columns)
+        )
+
+    def delete(self, provider_id: int, class_ids: Collection[int]) -> None:
+        """Remove inventories of a locked provider."""
+        if class_ids:
+            self._connection.execute(
+                inventories.delete().where(
+                    _own.resource_provider_id == provider_id,
+                    _own.resource_class_id.in_(class_ids),
+                )
+            )
+
+    def add_used(self, amounts: Mapping[tuple[int, int], int]) -> None:
+        """Add to the used amounts, by ids of provider and class, of locked providers.
+
+        Cost: one statement for some hundred amounts.
+        """
+        for chunk in chunks(sorted(amounts.items())):
+            self._add_used(chunk)
+
+    def _add_used(self, amounts: Iterable[tuple[tuple[int, int], int]]) -> None:
+        classes: dict[int, list[int]] = defaultdict(list)
+        for (provider_id, class_id), _amount in amounts:
+            classes[provider_id].append(class_id)
+        added = sa.case(*((_is(key), amount) for key, amount in amounts))
+        # the ranges of one index; MariaDB finds none in (a, b) IN ((1, 2), ...)
+        touched = sa.or_(
+            *(
+                sa.and_(_own.resource_provider_id == id_, _own.resource_class_id.in_(class_ids))
+                for id_, class_ids in classes.items()
+            )
+        )
+        self._connection.execute(
+            inventories.update().where(touched).values(used=_own.used + added)
+        )
+
+
+def _is(key: tuple[int, int]) -> sa.ColumnElement[bool]:
+    return sa.and_(_own.resource_provider_id == key[0], _own.resource_class_id == key[1])
+
+
+def _inventory(row: Any) -> Inventory:
+    return Inventory(
+        row.total, row.reserved, row.min_unit, row.max_unit, row.step_size, row.allocation_ratio
+    )
+
+
+def _stock(rows: Sequence[Any]) -> Stock:
+    """Return what one provider has; a row without class says that there is nothing."""
+    had = [row for row in rows if row.resource_class is not None]
+    return Stock(
+        rows[0].id,
+        {row.resource_class: _inventory(row) for row in had},
+        {row.resource_class: int(row.used) for row in had},
+    )
+
+
+def _values(inventory: Inventory) -> dict[str, Any]:
+    """Return the columns of an inventory; the API bounds the ratio above only."""
+    values = {column.name: getattr(inventory, column.name) for column in _VALUES}
+    ratio = max(-_MAX_RATIO, min(inventory.allocation_ratio, _MAX_RATIO))
+    return values | {"allocation_ratio": float(ratio)}

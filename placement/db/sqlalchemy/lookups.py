@@ -1,0 +1,65 @@
+"""How rows are found by text that a caller gave.
+
+Collations differ: MySQL finds ``cn1`` when asked for ``CN1`` unless an operator
+chose otherwise, SQLite and PostgreSQL do not. So that all answer alike, what is
+found is compared again, exactly.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from placement.core.text import storable
+
+T = TypeVar("T")
+
+# Fewer than the parameters of a statement in any database (SQLite: 32766)
+CHUNK = 1000
+
+
+def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
+    """Yield the values in parts that fit into one statement."""
+    rest = tuple(values)
+    for start in range(0, len(rest), CHUNK):
+        yield rest[start : start + CHUNK]
+
+
+def rows_named(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    column: sa.ColumnElement[Any],
+    texts: Iterable[str],
+) -> Iterator[Any]:
+    """Yield the rows of the statement in which the column is one of the texts, to the letter.
+
+    The statement must select the column. Cost: a statement for each thousand texts.
+    """
+    asked = {text for text in texts if storable(text)}
+    for chunk in chunks(sorted(asked)):
+        for row in connection.execute(statement.where(column.in_(chunk))):
+            if row._mapping[column] in asked:
+                yield row
+
+
+def ids_by_name(
+    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Collection[str]
+) -> dict[str, int]:
+    """Return the ids of those names that are there.
+
+    Where the database takes two spellings for the same name, it can hold but one
+    of them: the other then means the same row.
+    """
+    found: dict[str, int] = {}
+    for chunk in chunks(sorted(filter(storable, set(names)))):
+        rows = connection.execute(sa.select(column, table.c.id).where(column.in_(chunk)))
+        found.update((name, id_) for name, id_ in rows)
+    folded = {name.casefold(): id_ for name, id_ in found.items()}
+    known = {name: found.get(name, folded.get(name.casefold())) for name in names}
+    return {name: id_ for name, id_ in known.items() if id_ is not None}
+
+
+def inserted_id(done: sa.CursorResult[Any]) -> int:
+    """Return the id that the database gave to the one row inserted."""
+    key: Any = done.inserted_primary_key
+    return int(key[0])
