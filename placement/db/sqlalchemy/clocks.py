@@ -53,7 +53,7 @@ def total(connection: sa.Connection) -> int:
 
 def values(connection: sa.Connection) -> dict[int, int]:
     """Return the value of each clock."""
-    return dict(connection.execute(_VALUES).tuples().all())
+    return dict(connection.execute(_VALUES).all())
 
 
 def publish(

@@ -5,27 +5,24 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cached_property
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
 from placement import exception
 from placement.db.process import PerProcess
 from placement.db.sqlalchemy import clocks, engines, faults
+from placement.db.sqlalchemy.aggregates import Aggregates
+from placement.db.sqlalchemy.allocations import Allocations
+from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.names import Names
+from placement.db.sqlalchemy.picture import Picture
+from placement.db.sqlalchemy.providers import Providers
+from placement.db.sqlalchemy.resource_classes import ResourceClasses
+from placement.db.sqlalchemy.traits import Traits
 from placement.db.store import RaceLost
-
-if TYPE_CHECKING:
-    from placement.db.sqlalchemy.aggregates import Aggregates
-    from placement.db.sqlalchemy.allocations import Allocations
-    from placement.db.sqlalchemy.consumers import Consumers
-    from placement.db.sqlalchemy.inventories import Inventories
-    from placement.db.sqlalchemy.picture import Picture
-    from placement.db.sqlalchemy.providers import Providers
-    from placement.db.sqlalchemy.resource_classes import ResourceClasses
-    from placement.db.sqlalchemy.traits import Traits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,54 +37,14 @@ class SqlTransaction:
     def __init__(self, connection: sa.Connection, names: Names) -> None:
         self.connection = connection
         self.names = names
-
-    @cached_property
-    def providers(self) -> "Providers":
-        from placement.db.sqlalchemy.providers import Providers  # noqa: PLC0415
-
-        return Providers(self.connection, self.names)
-
-    @cached_property
-    def inventories(self) -> "Inventories":
-        from placement.db.sqlalchemy.inventories import Inventories  # noqa: PLC0415
-
-        return Inventories(self.connection, self.names)
-
-    @cached_property
-    def allocations(self) -> "Allocations":
-        from placement.db.sqlalchemy.allocations import Allocations  # noqa: PLC0415
-
-        return Allocations(self.connection, self.names)
-
-    @cached_property
-    def consumers(self) -> "Consumers":
-        from placement.db.sqlalchemy.consumers import Consumers  # noqa: PLC0415
-
-        return Consumers(self.connection, self.names)
-
-    @cached_property
-    def aggregates(self) -> "Aggregates":
-        from placement.db.sqlalchemy.aggregates import Aggregates  # noqa: PLC0415
-
-        return Aggregates(self.connection, self.names)
-
-    @cached_property
-    def traits(self) -> "Traits":
-        from placement.db.sqlalchemy.traits import Traits  # noqa: PLC0415
-
-        return Traits(self.connection, self.names)
-
-    @cached_property
-    def resource_classes(self) -> "ResourceClasses":
-        from placement.db.sqlalchemy.resource_classes import ResourceClasses  # noqa: PLC0415
-
-        return ResourceClasses(self.connection, self.names)
-
-    @cached_property
-    def picture(self) -> "Picture":
-        from placement.db.sqlalchemy.picture import Picture  # noqa: PLC0415
-
-        return Picture(self.connection, self.names)
+        self.providers = Providers(connection, names)
+        self.inventories = Inventories(connection, names)
+        self.allocations = Allocations(connection, names)
+        self.consumers = Consumers(connection, names)
+        self.aggregates = Aggregates(connection, names)
+        self.traits = Traits(connection, names)
+        self.resource_classes = ResourceClasses(connection, names)
+        self.picture = Picture(connection, names)
 
     def publish(
         self,
@@ -110,8 +67,9 @@ class SqlStore:
         self.settings = settings
         self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
         self.names = Names()
+        self.is_ready = False  # whether this process has looked that all that must be there is
         # the one connection of a database in memory is for one thread at a time
-        self._turn = threading.RLock() if settings.is_private else nullcontext()
+        self.turn = threading.RLock() if settings.is_private else nullcontext()
 
     def write(
         self,
@@ -132,7 +90,7 @@ class SqlStore:
         **kwargs: P.kwargs,
     ) -> T:
         names = self.names.draft()
-        with self._turn, self._writing() as connection:
+        with self.turn, self._writing() as connection:
             done = work(SqlTransaction(connection, names), *args, **kwargs)
         names.keep()
         return done
@@ -159,7 +117,7 @@ class SqlStore:
     @contextmanager
     def read(self) -> Iterator[SqlTransaction]:
         """A transaction that sees one state of the database, and writes nothing."""
-        with self._turn:
+        with self.turn:
             connection = _again(self._begin_read)
             try:
                 with _unavailable_if_lost():
@@ -187,14 +145,19 @@ class SqlStore:
         return _again(self._probe_once)
 
     def _probe_once(self) -> int:
-        with self._turn, faults.connecting(), self.engines().reader.connect() as connection:
+        with self.turn, faults.connecting(), self.engines().reader.connect() as connection:
             return clocks.total(connection)
 
     def dispose(self) -> None:
         """Close all connections; the next use opens new ones."""
         found = self.engines.made()
-        if found is not None:
+        if found is not None and not self.settings.is_private:
             found.dispose()
+
+    def ping(self) -> None:
+        """Return if the database answers.  Raises: DatabaseUnavailable."""
+        with self.read() as tx:
+            tx.connection.exec_driver_sql("SELECT 1")
 
 
 def _again(attempt: Callable[[], T]) -> T:

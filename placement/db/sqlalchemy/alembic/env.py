@@ -1,0 +1,16 @@
+"""Run by alembic: migrate on the connection that ``placement.db.sqlalchemy.migration`` gives."""
+
+from alembic import context
+
+from placement.db.sqlalchemy.models import metadata
+
+if context.is_offline_mode():
+    raise RuntimeError("Revisions look at the data, so they cannot be written out as a script.")
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    transaction_per_migration=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

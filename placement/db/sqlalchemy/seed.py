@@ -1,0 +1,78 @@
+"""What every database has: the standard names, and the clocks."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import os_resource_classes
+import os_traits
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy import clocks
+from placement.db.sqlalchemy.models import clocks as clocks_table
+from placement.db.sqlalchemy.models import resource_classes, traits
+from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
+
+
+def sync(store: SqlStore) -> None:
+    """Make the standard traits and resource classes that are missing; remove and rename none.
+
+    Several processes may do so at once: who comes second finds nothing missing, or runs again.
+    """
+    store.write(_make_clocks)
+    store.write(_make_names)
+
+
+def _make_clocks(tx: SqlTransaction) -> None:
+    """Migrations make them; a database made from the tables alone has none yet."""
+    there = set(clocks.values(tx.connection))
+    missing = [clock for clock in range(clocks.CLOCKS) if clock not in there]
+    if missing:
+        rows = [{"id": clock, "value": clocks.first_value(clock)} for clock in missing]
+        tx.connection.execute(clocks_table.insert(), rows)
+
+
+def _make_names(tx: SqlTransaction) -> None:
+    new_traits = set(os_traits.get_traits()) - _names(tx.connection, traits)
+    known_classes = _names(tx.connection, resource_classes)
+    new_classes = {
+        name: position
+        for position, name in enumerate(os_resource_classes.STANDARDS)
+        if name not in known_classes
+    }
+    if new_traits:
+        rows = [{"name": name, "created_at": clocks.utcnow()} for name in sorted(new_traits)]
+        tx.connection.execute(traits.insert(), rows)
+    if new_classes:
+        _insert_classes(tx.connection, new_classes)
+    if new_traits or new_classes:
+        tx.publish(names=True)
+
+
+def _names(connection: sa.Connection, table: sa.Table) -> set[str]:
+    return set(connection.execute(sa.select(table.c.name)).scalars())
+
+
+def _insert_classes(connection: sa.Connection, ids: Mapping[str, int]) -> None:
+    now = clocks.utcnow()
+    rows = [{"id": id_, "name": name, "created_at": now} for name, id_ in ids.items()]
+    with _zero_as_an_id(connection):
+        connection.execute(resource_classes.insert(), rows)
+
+
+@contextmanager
+def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
+    """Have MySQL take the id 0 for what it is, and not for a request to make one up."""
+    if connection.dialect.name not in {"mysql", "mariadb"}:
+        yield
+        return
+    mode = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()
+    _set_mode(connection, f"{mode},NO_AUTO_VALUE_ON_ZERO")
+    try:
+        yield
+    finally:
+        if not connection.invalidated:
+            _set_mode(connection, mode)
+
+
+def _set_mode(connection: sa.Connection, mode: str) -> None:
+    connection.execute(sa.text("SET SESSION sql_mode = :mode"), {"mode": mode})

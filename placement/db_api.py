@@ -1,0 +1,123 @@
+"""The database of the process.
+
+``configure`` is for programs; other projects' tests call it, too. What is
+configured is kept in ``placement_context_manager``, the only state of its kind:
+an interface of processes, not of callers, is what those projects use.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from oslo_config import cfg
+
+from placement import exception
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+
+LOG = logging.getLogger(__name__)
+
+
+class StoreManager:
+    """Holds the store of the process, and who else's is used instead."""
+
+    def __init__(self) -> None:
+        self._store: SqlStore | None = None
+        self._replacement: SqlStore | None = None
+
+    @property
+    def is_started(self) -> bool:
+        """Whether a database was configured."""
+        return self._store is not None
+
+    def configure(self, settings: DatabaseSettings) -> None:
+        """Use this database; the first one stays."""
+        if self._store is not None:
+            LOG.warning("The database is already configured")
+            return
+        self._store = SqlStore(settings)
+
+    def store(self, settings: DatabaseSettings) -> SqlStore:
+        """Return the store for the settings: the process's own, unless it is for another database.
+
+        One that is set with ``replaced`` is used whatever the settings.
+        """
+        if self._replacement is not None:
+            return self._replacement
+        if self._store is None or self._store.settings != settings:
+            self._store = SqlStore(settings)
+        return self._store
+
+    @contextmanager
+    def replaced(self, store: SqlStore) -> Iterator[SqlStore]:
+        """Have everything in this process use another store, as tests do."""
+        before, self._replacement = self._replacement, store
+        try:
+            yield store
+        finally:
+            self._replacement = before
+
+
+placement_context_manager = StoreManager()
+
+
+def configure(conf: cfg.ConfigOpts) -> None:
+    """Set up the database of the process from [placement_database]; further calls only warn."""
+    placement_context_manager.configure(settings(conf))
+
+
+def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
+    """Return what [placement_database] says.  Raises: RequiredOptError without a connection."""
+    options = conf.placement_database
+    if not options.connection:
+        raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
+    return DatabaseSettings(
+        connection=options.connection,
+        connection_parameters=options.connection_parameters,
+        sqlite_synchronous=options.sqlite_synchronous,
+        mysql_sql_mode=options.mysql_sql_mode,
+        connection_recycle_time=options.connection_recycle_time,
+        max_pool_size=options.max_pool_size,
+        max_overflow=options.max_overflow,
+        pool_timeout=options.pool_timeout,
+        max_retries=options.max_retries,
+        retry_interval=options.retry_interval,
+        connection_debug=options.connection_debug,
+        connection_trace=options.connection_trace,
+    )
+
+
+def store(conf: cfg.ConfigOpts) -> SqlStore:
+    """Return the store, its database ready to serve from.
+
+    The schema is upgraded if [placement_database]sync_on_startup, and standard names that are
+    missing are made, once for each store.
+    Raises: DatabaseUnavailable if the database is not reached in [placement_database]max_retries
+    attempts, SchemaTooOld if it has to be upgraded first.
+    """
+    found = placement_context_manager.store(settings(conf))
+    if not found.is_ready:
+        _wait_for(found)
+        if conf.placement_database.sync_on_startup:
+            migration.sync(found)
+        migration.check_is_new_enough(found)
+        seed.sync(found)
+        found.dispose()  # servers fork from here: the children make connections of their own
+        found.is_ready = True
+    return found
+
+
+def _wait_for(found: SqlStore) -> None:
+    """Wait for the database as long as the options say."""
+    attempts = found.settings.max_retries
+    while True:
+        try:
+            return found.ping()
+        except exception.DatabaseUnavailable:
+            if attempts == 0:
+                raise
+            LOG.warning("The database cannot be reached. %s attempts left.", attempts)
+        attempts -= 1
+        time.sleep(found.settings.retry_interval)
