@@ -2,7 +2,9 @@
 
 import logging as python_logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -20,6 +22,8 @@ PROJECT = "placement"
 CONFIG_FOLDER = "OS_PLACEMENT_CONFIG_DIR"
 CONFIG_FILE = "placement.conf"
 
+_NO_DEFAULTS: Mapping[tuple[str, str], object] = MappingProxyType({})
+
 
 def init_application() -> "WSGIApplication":
     """Return the service as a WSGI application, configured by files and environment.
@@ -28,7 +32,11 @@ def init_application() -> "WSGIApplication":
     otherwise oslo.config looks for it at its usual places. Variables such as
     ``OS_PLACEMENT_DATABASE__CONNECTION`` win over files.
     """
-    conf = read_configuration(config_files())
+    return load(read_configuration(config_files()))
+
+
+def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
+    """Return the service as a WSGI application, and set up the process for it."""
     set_up_logging(conf)
     db_api.configure(conf)
     if conf.log_options:
@@ -42,12 +50,20 @@ def config_files() -> list[str] | None:
     return [str(Path(folder) / CONFIG_FILE)] if folder else None
 
 
-def read_configuration(files: list[str] | None) -> cfg.ConfigOpts:
-    """Return a new configuration; the command line of the process is not looked at."""
+def read_configuration(
+    files: list[str] | None = None, defaults: Mapping[tuple[str, str], object] = _NO_DEFAULTS
+) -> cfg.ConfigOpts:
+    """Return a new configuration; the command line of the process is not looked at.
+
+    ``defaults`` are values by group and option that take the place of our own defaults; files and
+    environment win over them.
+    """
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     options.register_opts(conf)
     options.set_middleware_defaults()
+    for (group, option), value in defaults.items():
+        conf.set_default(option, value, group)
     conf([], project=PROJECT, default_config_files=files)
     return conf
 
