@@ -243,13 +243,14 @@ def used(hosts: int) -> World:
 
 
 def nested(hosts: int) -> World:
-    """Seven providers a host: two NUMA nodes, each with two network devices."""
+    """Seven providers a host: two NUMA nodes, each with a network device and an accelerator."""
     return World(
         f"nested {hosts}",
         (
             Kind("host", hosts, inventories={"DISK_GB": 10000}),
             Kind("numa", 2, "host", {"VCPU": 64, "MEMORY_MB": 262144}),
-            Kind("nic", 2, "numa", {"SRIOV_NET_VF": 8}, ["HW_NIC_SRIOV"]),
+            Kind("nic", 1, "numa", {"SRIOV_NET_VF": 8}, ["HW_NIC_SRIOV"]),
+            Kind("accelerator", 1, "numa", {"FPGA": 2}),
         ),
     )
 
