@@ -1,0 +1,176 @@
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
+SECONDS_TO_START = 60
+
+
+class Service:
+    """The command in a process of its own, and what it printed."""
+
+    def __init__(self, folder, *arguments, **environment):
+        self.output = Path(folder) / "output"
+        environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(
+                [*COMMAND, *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=environ | environment,
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(30)
+
+    @property
+    def url(self):
+        deadline = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < deadline and self.process.poll() is None:
+            found = re.search(
+                r"^Placement listens on (\S+)$", self.output.read_text(), re.MULTILINE
+            )
+            if found:
+                return found[1]
+            time.sleep(0.05)
+        raise AssertionError(self.output.read_text())
+
+    def get(self, path="/", **headers):
+        request = urllib.request.Request(self.url + path, headers=headers)
+        for _ in range(100):
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read()
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(self.output.read_text())
+
+    def children(self):
+        pid = self.process.pid
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return {int(child) for child in listed.split()}
+
+
+def refused(folder, *arguments, **environment):
+    """Return what the command said when it did not start."""
+    with Service(folder, *arguments, **environment) as service:
+        assert service.process.wait(SECONDS_TO_START) == 1
+        return service.output.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_in_development_it_needs_nothing_and_ends_cleanly(tmp_path, number):
+    with Service(tmp_path, "--development", "--port", "0") as service:
+        assert service.get("/resource_classes", **{"X-Auth-Token": "admin"})[0] == 404
+        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+        assert service.get("/allocation_candidates?resources=VCPU:1", **headers)[0] == 200
+        assert service.get("/resource_providers")[0] == 401
+        service.process.send_signal(number)
+        assert service.process.wait(30) == 0
+    output = service.output.read_text()
+    assert f"The database is sqlite:///{tmp_path}/.serve/placement.sqlite" in output
+    assert "Try: curl " in output
+    assert "Traceback" not in output
+
+
+def test_a_slash_that_is_encoded_is_a_slash(tmp_path):
+    with Service(tmp_path, "--development", "--port", "0") as service:
+        status, body = service.get("/resource_providers/a%2Fb", **{"X-Auth-Token": "admin"})
+        assert (status, b"The resource could not be found" in body) == (404, True)
+
+
+def test_workers_share_the_port_and_are_replaced(tmp_path):
+    with Service(tmp_path, "--development", "--port", "0", "--workers", "2") as service:
+        service.get()
+        first = service.children()
+        assert len(first) == 2
+        os.kill(min(first), signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while len(service.children() - first) != 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert {service.get()[0] for _ in range(20)} == {200}
+        service.process.terminate()
+        assert service.process.wait(30) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in first)
+
+
+def test_a_request_of_pieces_is_served_and_ends_its_connection(tmp_path):
+    with Service(tmp_path, "--development", "--port", "0") as service:
+        service.get()
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(
+                b"GET /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"4\r\npony\r\n0\r\n\r\n"
+            )
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_it_serves_what_the_configuration_says(tmp_path):
+    (tmp_path / "placement.conf").write_text(
+        "[placement_database]\n"
+        f"connection = sqlite:///{tmp_path}/mine.sqlite\n"
+        "sync_on_startup = true\n"
+        "[api]\nauth_strategy = noauth2\n"
+        "[unknown_group]\nunknown = 1\n"
+    )
+    with Service(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+        assert service.get()[0] == 200
+        assert (tmp_path / "mine.sqlite").exists()
+
+
+def test_without_a_database_it_says_what_to_set(tmp_path):
+    (tmp_path / "placement.conf").write_text("")
+    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
+    assert "Set [placement_database]connection in placement.conf" in said
+
+
+def test_a_configuration_that_is_not_there_is_named(tmp_path):
+    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere"))
+    assert str(tmp_path / "nowhere" / "placement.conf") in said
+
+
+def test_a_schema_that_is_not_made_is_told(tmp_path):
+    connection = f"sqlite:///{tmp_path}/empty.sqlite"
+    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
+    assert "placement-manage db sync" in said
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_tokens_of_a_network_are_not_believed(tmp_path, host):
+    said = refused(tmp_path, "--development", "--port", "0", "--host", host)
+    assert "--allow-noauth2-on-network" in said
+
+
+def test_unless_that_is_asked_for(tmp_path):
+    arguments = ["--development", "--port", "0", "--host", "0.0.0.0", "--allow-noauth2-on-network"]
+    with Service(tmp_path, *arguments) as service:
+        assert service.get()[0] == 200
+
+
+def test_a_port_that_is_taken_is_told(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert "Address already in use" in refused(tmp_path, "--development", "--port", str(port))

@@ -1,0 +1,194 @@
+"""The rules of who may import whom, read from the sources; they are what ``doc`` says they are."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import placement
+
+ROOT = Path(placement.__file__).parent
+LONGEST_MODULE = 500
+
+# What a package may import, of ours and of other libraries besides the standard one. The most
+# specific entry counts. A package that is not here may import anything: it is at the edge.
+OF_OURS = {
+    "core": {"core", "exception"},
+    "parse": {"parse", "core", "schemas", "microversion", "exception"},
+    "render": {"render", "core", "schemas", "microversion", "exception"},
+    "schemas": {"schemas", "core"},
+    "objects": {"objects", "core", "db.store", "exception"},
+    "engine": {"engine", "core", "db.store", "db.process", "exception"},
+    "db": {"db", "core", "exception"},
+    "policies": {"policies"},
+    "conf": {"conf"},
+    "exception": {"exception"},
+    "microversion": {"exception"},
+    "errors": {"exception"},
+    "body": {"exception"},
+    "handlers": {
+        *("handlers", "parse", "render", "objects", "engine", "core"),
+        *("policies", "microversion", "wsgi_wrapper", "exception"),
+    },
+}
+OF_OTHERS = {
+    "core": {"numpy"},
+    "parse": {"jsonschema"},
+    "render": set(),
+    "schemas": {"jsonschema"},
+    "objects": set(),
+    "engine": set(),
+    "exception": set(),
+    "microversion": set(),
+    "errors": set(),
+    "body": {"_typeshed"},
+    "db": {"sqlalchemy", "alembic", "oslo_db", "os_traits", "os_resource_classes"},
+    "handlers": {"webob"},
+    "policies": {"oslo_policy"},
+    "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
+}
+# What the search must not know of, wherever it could come from.
+UNKNOWN_TO_CORE = {"time", "datetime", "logging", "os", "socket", "threading", "http", "sqlite3"}
+# A date as a value is no clock.
+KNOWN_TO_MODEL = {"datetime"}
+
+MUTATORS = {
+    *("append", "add", "update", "pop", "popitem", "clear", "setdefault"),
+    *("extend", "insert", "remove", "discard"),
+}
+
+
+def modules():
+    return sorted(path for path in ROOT.rglob("*.py") if "tests" not in path.parts)
+
+
+def name_of(path):
+    """Return the dotted name below ``placement``: ``core.search``."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(), str(path))
+
+
+def imported(path):
+    """Yield the dotted names of what a module imports, anywhere in it."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: imports are absolute"
+            is_package = (ROOT.parent / node.module.replace(".", "/")).is_dir()
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from names if is_package else [node.module]
+
+
+def rule_for(name, rules):
+    parts = name.split(".")
+    ends = range(len(parts), 0, -1)
+    return next((rules[key] for end in ends if (key := ".".join(parts[:end])) in rules), None)
+
+
+def is_within(name, packages):
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+parametrized = pytest.mark.parametrize("path", modules(), ids=name_of)
+
+
+@parametrized
+def test_imports_go_downwards(path):
+    allowed = rule_for(name_of(path), OF_OURS)
+    if allowed is None:
+        return
+    ours = {name.removeprefix("placement.") for name in imported(path) if is_ours(name)}
+    assert {name for name in ours - {"placement"} if not is_within(name, allowed)} == set()
+
+
+@parametrized
+def test_libraries_stay_in_their_layer(path):
+    allowed = rule_for(name_of(path), OF_OTHERS)
+    if allowed is None:
+        return
+    others = {name.split(".")[0] for name in imported(path) if not is_ours(name)}
+    assert others - sys.stdlib_module_names - allowed == set()
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if p.parent.name == "core"], ids=name_of)
+def test_the_core_knows_no_clock_no_log_and_no_machine(path):
+    known = {name.split(".")[0] for name in imported(path)}
+    assert known & (UNKNOWN_TO_CORE - KNOWN_TO_MODEL) == set()
+    calls = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)]
+    assert not [
+        node
+        for node in calls
+        if node.attr in {"now", "utcnow", "today"}
+        and isinstance(node.value, ast.Name)
+        and node.value.id in {"datetime", "date"}
+    ]
+
+
+@parametrized
+def test_no_module_is_too_long(path):
+    assert len(path.read_text().splitlines()) <= LONGEST_MODULE
+
+
+@parametrized
+def test_no_module_keeps_state(path):
+    """Nothing at module level changes after the import, as far as reading can tell."""
+    tree = tree_of(path)
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Global)]
+    names = set(module_level_names(tree))
+    assert [(line, name) for line, name in mutations(tree) if name in names] == []
+
+
+def is_ours(name):
+    return name.split(".")[0] == "placement"
+
+
+def module_level_names(tree):
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def mutations(tree):
+    """Yield line and name of what is changed inside functions, unless it is local to them."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            local = {
+                node.id
+                for node in ast.walk(function)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            local |= {
+                argument.arg
+                for argument in ast.walk(function.args)
+                if isinstance(argument, ast.arg)
+            }
+            yield from ((line, name) for line, name in changes(function) if name not in local)
+
+
+def changes(function):
+    for node in ast.walk(function):
+        changed = None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            changed = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = node.func.value if node.func.attr in MUTATORS else None
+        if isinstance(changed, ast.Name):
+            yield node.lineno, changed.id
+
+
+def test_a_change_of_module_state_would_be_seen():
+    tree = ast.parse(
+        "SEEN = {}\n"
+        "def f(x):\n"
+        "    SEEN[x] = 1\n"
+        "    SEEN.pop(x)\n"
+        "    mine = []\n"
+        "    mine.append(x)\n"
+    )
+    assert set(module_level_names(tree)) == {"SEEN"}
+    assert list(mutations(tree)) == [(3, "SEEN"), (4, "SEEN")]
