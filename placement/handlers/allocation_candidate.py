@@ -7,10 +7,11 @@ import webob
 
 from placement import microversion
 from placement.core.search import search
+from placement.handlers.no_candidates import log_why
 from placement.parse.candidates import candidate_request
 from placement.policies import allocation_candidate as policies
 from placement.render.candidates import allocation_candidates
-from placement.wsgi_wrapper import Request, accepts_json, json_response
+from placement.wsgi_wrapper import REQUEST_ID, Request, accepts_json, json_response
 
 
 @microversion.version_handler("1.10")
@@ -19,8 +20,10 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     """Return the ways in which the providers there are can satisfy the query."""
     request.context.can(policies.LIST)
     asked = candidate_request(request.query_pairs, request.version)
-    parts = request.parts
-    rng = random.Random() if parts.search.randomize else None  # noqa: S311 - not for secrets
-    found = search(parts.engine.current(), asked, parts.search, rng=rng, now=time.monotonic)
+    snapshot, settings = request.parts.engine.current(), request.parts.search
+    rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
+    found = search(snapshot, asked, settings, rng=rng, now=time.monotonic)
+    if not found.candidates:
+        log_why(snapshot, asked, request.environ.get(REQUEST_ID))
     body = allocation_candidates(found, asked, request.version)
     return json_response(request, body, modified_at=None)

@@ -1,0 +1,66 @@
+"""What the operator is told of a request for candidates."""
+
+import logging
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+import webob
+
+from placement.core.request import SearchSettings
+from placement.core.snapshot import Snapshot
+from placement.handler import PlacementHandler
+from placement.handlers import no_candidates
+from placement.tests.worlds import world
+from placement.wsgi_wrapper import CONTEXT, REQUEST_ID
+
+SNAPSHOT = Snapshot.of(
+    world("""
+        host1  VCPU=8  +CUSTOM_OLD
+        host2  VCPU=4
+    """)
+)
+
+
+@dataclass(frozen=True)
+class Still:
+    """An engine of a database that never changes."""
+
+    snapshot: Snapshot
+
+    def current(self) -> Snapshot:
+        return self.snapshot
+
+
+@pytest.fixture
+def ask(caplog):
+    """Return a function from a query to the answer; the log is at INFO."""
+    caplog.set_level(logging.INFO, logger=no_candidates.LOG.name)
+    handler = PlacementHandler(SimpleNamespace(engine=Still(SNAPSHOT), search=SearchSettings()))
+    everything = SimpleNamespace(can=lambda rule: None)
+
+    def get(query: str) -> webob.Response:
+        request = webob.Request.blank(f"/allocation_candidates?{query}")
+        request.headers["openstack-api-version"] = "placement latest"
+        request.environ |= {CONTEXT: everything, REQUEST_ID: "req-1"}
+        return request.get_response(handler)
+
+    return get
+
+
+def test_no_candidates_are_explained_in_one_line(ask, caplog):
+    assert ask("resources=VCPU:6&required=!CUSTOM_OLD").json["allocation_requests"] == []
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("No allocation candidates for req-1: 0 of 2 roots fit")
+    assert "resources=VCPU:6: -1; required=!CUSTOM_OLD: -1; largest that fits VCPU:4" in line
+
+
+def test_candidates_are_not_explained(ask, caplog):
+    assert len(ask("resources=VCPU:6").json["allocation_requests"]) == 1
+    assert caplog.records == []
+
+
+def test_nothing_is_explained_that_nobody_reads(ask, caplog):
+    caplog.set_level(logging.WARNING, logger=no_candidates.LOG.name)
+    assert ask("resources=VCPU:60").json["allocation_requests"] == []
+    assert caplog.records == []
