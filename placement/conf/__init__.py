@@ -13,9 +13,12 @@ MODULES = (paths, base, api, placement, database, workarounds)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register every option of ours."""
+    """Register every option of ours.
+
+    Groups are registered by name: configurations share what is set in a group that is one object.
+    """
     for module in MODULES:
-        conf.register_opts(module.options, group=module.group)
+        conf.register_opts(module.options, group=module.group and module.group.name)
 
 
 def set_middleware_defaults() -> None:

@@ -82,14 +82,3 @@ options = [
         help="Whether the service brings the schema to its newest revision when it starts.",
     ),
 ]
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options on a configuration."""
-    conf.register_group(group)
-    conf.register_opts(options, group=group)
-
-
-def list_opts() -> dict[cfg.OptGroup, list[cfg.Opt]]:
-    """Return the options by group, for the sample configuration."""
-    return {group: options}
