@@ -41,8 +41,7 @@ def _replace(tx: Any, uuid: str, aggregates: Sequence[str], generation: int | No
     ids = tx.aggregates.ids(aggregates)
     missing = [aggregate for aggregate in aggregates if aggregate not in ids]
     if missing:
-        tx.aggregates.make(missing)
-        ids = tx.aggregates.ids(aggregates)
+        ids |= tx.aggregates.make(missing)
     _associate(tx, provider.id, set(ids.values()))
     if generation is None:
         tx.publish([provider.id], names=bool(missing))

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.lookups import chunks, ids_by_name
+from placement.db.sqlalchemy.lookups import chunks, ids_by_name, ids_made
 from placement.db.sqlalchemy.models import placement_aggregates, resource_provider_aggregates
 from placement.db.sqlalchemy.names import Names
 
@@ -16,6 +16,7 @@ _OF_PROVIDER = (
     .where(_of.resource_provider_id == sa.bindparam("provider_id"))
     .order_by(placement_aggregates.c.id)
 )
+_TABLE = (placement_aggregates, placement_aggregates.c.uuid)
 
 
 class Aggregates:
@@ -32,14 +33,11 @@ class Aggregates:
 
     def ids(self, uuids: Collection[str]) -> dict[str, int]:
         """Return the ids of those that are there."""
-        return ids_by_name(
-            self._connection, placement_aggregates, placement_aggregates.c.uuid, uuids
-        )
+        return ids_by_name(self._connection, *_TABLE, uuids)
 
-    def make(self, uuids: Collection[str]) -> None:
-        """Add aggregates, in order, so that two that add the same ones wait in one line."""
-        rows = [{"uuid": uuid, "created_at": utcnow()} for uuid in sorted(uuids)]
-        self._connection.execute(placement_aggregates.insert(), rows)
+    def make(self, uuids: Collection[str]) -> dict[str, int]:
+        """Return the ids of aggregates that are not there yet, added."""
+        return ids_made(self._connection, *_TABLE, uuids)
 
     def associate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
         """Add associations of a locked provider."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -67,15 +67,6 @@ _OF_CONSUMER = (
 )
 
 
-class Row(NamedTuple):
-    """An allocation as it is stored."""
-
-    consumer_uuid: str
-    provider_id: int
-    class_id: int
-    amount: int
-
-
 class Allocations:
     """Allocations, in one transaction."""
 
@@ -109,8 +100,8 @@ class Allocations:
         for chunk in chunks(consumer_uuids):
             self._connection.execute(allocations.delete().where(_own.consumer_id.in_(chunk)))
 
-    def insert(self, rows: Collection[Row]) -> None:
-        """Add allocations, in one statement."""
+    def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
+        """Add allocations, in one statement: consumer UUID, ids of provider and class, amount."""
         if not rows:
             return
         written = {"created_at": utcnow(), "updated_at": utcnow()}
@@ -118,13 +109,13 @@ class Allocations:
             allocations.insert(),
             [
                 {
-                    "consumer_id": row.consumer_uuid,
-                    "resource_provider_id": row.provider_id,
-                    "resource_class_id": row.class_id,
-                    "used": row.amount,
+                    "consumer_id": consumer_uuid,
+                    "resource_provider_id": provider_id,
+                    "resource_class_id": class_id,
+                    "used": amount,
                     **written,
                 }
-                for row in rows
+                for consumer_uuid, provider_id, class_id, amount in rows
             ],
         )
 

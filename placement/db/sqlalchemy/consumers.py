@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from placement.core.model import ConsumerClaim
 from placement.core.text import storable
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.lookups import chunks, ids_by_name, inserted_id
+from placement.db.sqlalchemy.lookups import chunks, ids_by_name, ids_made
 from placement.db.sqlalchemy.models import (
     allocations,
     consumer_types,
@@ -190,20 +190,8 @@ class Consumers:
         if missing:
             column = table.c.name if "name" in table.c else table.c.external_id
             known.learn(ids_by_name(self._connection, table, column, missing))
-            known.learn(self._made(table, column, known.missing(missing)))
+            known.learn(ids_made(self._connection, table, column, known.missing(missing)))
         return {name: id_ for name in names if (id_ := known.id_of(name)) is not None}
-
-    def _made(
-        self, table: sa.Table, column: sa.Column[str], names: Iterable[str]
-    ) -> dict[str, int]:
-        """Insert names, in order, so that two that insert the same ones wait in one line."""
-        made = {}
-        for name in sorted(names):
-            done = self._connection.execute(
-                table.insert(), {column.name: name, "created_at": utcnow()}
-            )
-            made[name] = inserted_id(done)
-        return made
 
 
 def _held(rows: Iterable[Any]) -> Held:

@@ -32,6 +32,9 @@ _AWAY = frozenset(
     }
 )
 
+# Text that the database has no characters for: emoji in MySQL's utf8, as it is often found.
+_UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
+
 
 class ConnectionLost(Exception):  # noqa: N818
     """The connection broke; whatever was not committed is undone by the server."""
@@ -84,6 +87,10 @@ def _raise_by_code(error: Exception) -> None:
     found = code(error)
     if found in _RACES:
         raise RaceLost from error
+    if found in _UNSTORABLE:
+        raise exception.BadRequest(
+            f"The database cannot hold this text: {first_line(error)}"
+        ) from error
     if found in _AWAY:
         raise exception.DatabaseUnavailable(first_line(error)) from error
 
@@ -91,13 +98,13 @@ def _raise_by_code(error: Exception) -> None:
 def code(error: BaseException) -> int | str | None:
     """Return the SQLSTATE (PostgreSQL) or error number (MySQL, SQLite) of a driver error."""
     driver = _driver_error(error)
+    if driver.args and isinstance(driver.args[0], int):
+        return driver.args[0]  # PyMySQL, which has a SQLSTATE too, that says less
     state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
     if state is not None:
         return str(state)
     number = getattr(driver, "sqlite_errorcode", None)
-    if number is not None:
-        return int(number) & 0xFF  # without the extension that says more
-    return driver.args[0] if driver.args and isinstance(driver.args[0], int) else None
+    return None if number is None else int(number) & 0xFF  # without the extension
 
 
 def _driver_error(error: BaseException) -> BaseException:

@@ -5,12 +5,13 @@ chose otherwise, SQLite and PostgreSQL do not. So that all answer alike, what is
 found is compared again, exactly.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from placement.core.text import storable
+from placement.db.sqlalchemy.clocks import utcnow
 
 T = TypeVar("T")
 
@@ -43,20 +44,40 @@ def rows_named(
 
 
 def ids_by_name(
-    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Collection[str]
+    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
 ) -> dict[str, int]:
     """Return the ids of those names that are there.
 
     Where the database takes two spellings for the same name, it can hold but one
     of them: the other then means the same row.
     """
-    found: dict[str, int] = {}
-    for chunk in chunks(sorted(filter(storable, set(names)))):
+    asked = set(filter(storable, names))
+    ids: dict[str, int] = {}
+    for chunk in chunks(sorted(asked)):
         rows = connection.execute(sa.select(column, table.c.id).where(column.in_(chunk)))
-        found.update((name, id_) for name, id_ in rows)
-    folded = {name.casefold(): id_ for name, id_ in found.items()}
-    known = {name: found.get(name, folded.get(name.casefold())) for name in names}
-    return {name: id_ for name, id_ in known.items() if id_ is not None}
+        ids.update((row[0], row[1]) for row in rows)
+    if not ids.keys() <= asked:
+        for name in asked - ids.keys():
+            same = connection.execute(sa.select(table.c.id).where(column == name)).scalar()
+            ids |= {} if same is None else {name: same}
+    return {name: ids[name] for name in names if name in ids}
+
+
+def ids_made(
+    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
+) -> dict[str, int]:
+    """Return the ids of names that are added, or were meant by a spelling just added.
+
+    In order, so that transactions that add the same ones wait in one line.
+    """
+    ids: dict[str, int] = {}
+    for name in sorted(set(names)):
+        found = ids_by_name(connection, table, column, [name]) if ids else {}
+        if name not in found:
+            row = {column.name: name, "created_at": utcnow()}
+            found = {name: inserted_id(connection.execute(table.insert(), row))}
+        ids |= found
+    return ids
 
 
 def inserted_id(done: sa.CursorResult[Any]) -> int:

@@ -1,0 +1,133 @@
+"""Short words for what the tests of the store begin with, and for what they check at the end."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from placement.core.model import (
+    ConsumerClaim,
+    Inventory,
+    ReplaceAllocations,
+    ReplaceInventories,
+)
+from placement.db.sqlalchemy import models
+from placement.objects import allocation, inventory, provider
+
+
+def uuid() -> str:
+    return str(uuid4())
+
+
+def new_provider(store, name=None, parent=None, **inventories) -> str:
+    """Return the UUID of a new provider with inventories: totals, or Inventory values."""
+    made = uuid()
+    provider.create(store, made, name or f"provider-{made}", parent)
+    if inventories:
+        give(store, made, **inventories)
+    return made
+
+
+def give(store, provider_uuid, **inventories):
+    """Make the provider have exactly these inventories; return it."""
+    wanted = {
+        name: value if isinstance(value, Inventory) else Inventory(total=value)
+        for name, value in inventories.items()
+    }
+    at = generation(store, provider_uuid)
+    return inventory.replace(store, ReplaceInventories(provider_uuid, at, wanted))
+
+
+def generation(store, provider_uuid) -> int:
+    return provider.show(store, provider_uuid).generation
+
+
+def a_claim(consumer, resources, **values) -> ConsumerClaim:
+    """A claim that names no consumer generation, unless one is given."""
+    checked = "generation" in values
+    defaults = {"project_id": "project", "user_id": "user", "check_generation": checked}
+    return ConsumerClaim(consumer, resources, **{**defaults, **values})
+
+
+def claim(store, consumer, resources, **values) -> None:
+    """Make the consumer hold exactly these resources, by provider."""
+    allocation.replace(store, ReplaceAllocations((a_claim(consumer, resources, **values),)))
+
+
+def held(store, consumer) -> dict:
+    """Return what a consumer holds, by provider."""
+    found = allocation.of_consumer(store, consumer).allocations
+    return {uuid: dict(holding.resources) for uuid, holding in found.items()}
+
+
+def consumer_generation(store, consumer):
+    """Return the generation, None for a consumer that holds nothing."""
+    found = allocation.of_consumer(store, consumer).consumer
+    return found and found.generation
+
+
+def rows(store, table) -> list:
+    with store.read() as tx:
+        return list(tx.connection.execute(sa.select(table)))
+
+
+def used(store, provider_uuid) -> dict:
+    """Return the used amounts that are not 0."""
+    from placement.objects import usage  # noqa: PLC0415
+
+    found = usage.of_provider(store, provider_uuid).usages
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def assert_sound(store) -> None:
+    """Check what must hold between the tables, whatever was written."""
+    summed: Counter = Counter()
+    for row in rows(store, models.allocations):
+        summed[row.resource_provider_id, row.resource_class_id] += row.used
+    inventories = {
+        (row.resource_provider_id, row.resource_class_id): row
+        for row in rows(store, models.inventories)
+    }
+    assert {key: row.used for key, row in inventories.items() if row.used} == summed
+    holders = {row.consumer_id for row in rows(store, models.allocations)}
+    assert {row.uuid for row in rows(store, models.consumers)} == holders
+    class_ids = {row.id for row in rows(store, models.resource_classes)}
+    assert {class_id for _, class_id in inventories} <= class_ids
+    _assert_trees(rows(store, models.resource_providers))
+
+
+def _assert_trees(providers) -> None:
+    """Each root is where the parents lead."""
+    by_id = {row.id: row for row in providers}
+    for row in providers:
+        top, steps = row, 0
+        while top.parent_provider_id is not None:
+            top, steps = by_id[top.parent_provider_id], steps + 1
+            assert steps <= len(by_id), "a loop"
+        assert row.root_provider_id == top.id
+
+
+@contextmanager
+def statements(store) -> Iterator[list[str]]:
+    """List the statements of a write, with what begins and ends its transaction."""
+    seen: list[str] = []
+    engine = store.engines().writer
+
+    def execute(_connection, _cursor, statement, _parameters, _context, _many):
+        seen.append(statement)
+
+    def begin(connection):
+        if connection.dialect.name != "sqlite":  # there the store says BEGIN itself
+            seen.append("BEGIN")
+
+    def commit(_connection):
+        seen.append("COMMIT")
+
+    listeners = {"before_cursor_execute": execute, "begin": begin, "commit": commit}
+    for name, listener in listeners.items():
+        sa.event.listen(engine, name, listener)
+    yield seen
+    for name, listener in listeners.items():
+        sa.event.remove(engine, name, listener)

@@ -1,0 +1,329 @@
+"""Allocations and consumers, on each database."""
+
+import pytest
+
+from placement import exception
+from placement.core.model import Inventory, ReplaceAllocations
+from placement.db.sqlalchemy import models
+from placement.objects import allocation
+from placement.tests.functional.db.cloud import (
+    a_claim,
+    assert_sound,
+    claim,
+    consumer_generation,
+    generation,
+    give,
+    held,
+    new_provider,
+    rows,
+    statements,
+    used,
+    uuid,
+)
+
+
+def post(store, *claims):
+    allocation.replace(store, ReplaceAllocations(claims))
+
+
+@pytest.fixture
+def host(store):
+    return new_provider(store, VCPU=8, MEMORY_MB=1024, DISK_GB=100)
+
+
+def test_a_claim_is_held(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}}, generation=None, type="INSTANCE")
+    found = allocation.of_consumer(store, consumer)
+    assert found.consumer.uuid == consumer
+    assert (found.consumer.project_id, found.consumer.user_id) == ("project", "user")
+    assert (found.consumer.generation, found.consumer.type) == (1, "INSTANCE")
+    assert found.allocations[host].generation == 2
+    assert found.allocations[host].resources == {"VCPU": 2, "MEMORY_MB": 512}
+    assert found.modified_at is not None
+    on_host = allocation.of_provider(store, host)
+    assert on_host.provider.generation == 2
+    assert on_host.allocations[consumer].generation == 1
+    assert on_host.allocations[consumer].resources == {"VCPU": 2, "MEMORY_MB": 512}
+    assert on_host.modified_at is not None
+    assert_sound(store)
+
+
+def test_a_replacement_replaces_all(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}})
+    claim(store, consumer, {host: {"VCPU": 8, "DISK_GB": 1}}, generation=1)
+    assert held(store, consumer) == {host: {"VCPU": 8, "DISK_GB": 1}}
+    assert used(store, host) == {"VCPU": 8, "DISK_GB": 1}
+    assert (consumer_generation(store, consumer), generation(store, host)) == (2, 3)
+    assert_sound(store)
+
+
+def test_a_move_counts_for_where_it_goes_to_only(store, host):
+    other, consumer = new_provider(store, VCPU=8), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+    claim(store, consumer, {other: {"VCPU": 2}})
+    assert (generation(store, host), generation(store, other)) == (2, 2)
+    assert held(store, consumer) == {other: {"VCPU": 2}}
+    assert used(store, host) == {}
+    assert_sound(store)
+
+
+def test_giving_everything_back_counts_and_ends_the_consumer(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+    claim(store, consumer, {}, generation=1)
+    assert generation(store, host) == 3
+    assert consumer_generation(store, consumer) is None
+    claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
+    assert consumer_generation(store, consumer) == 1
+    assert_sound(store)
+
+
+def test_an_empty_first_write_leaves_nothing(store, host):
+    consumer = uuid()
+    claim(store, consumer, {}, generation=None)
+    assert rows(store, models.consumers) == []
+    claim(store, consumer, {}, generation=None)
+    claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
+
+
+def test_a_removal_counts_for_nobody(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+    allocation.delete(store, consumer)
+    assert (generation(store, host), used(store, host)) == (2, {})
+    assert held(store, consumer) == {}
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("consumer", ["unknown", "", "nul\0", "\ud800", "\U0001f680"])
+def test_what_nobody_holds_is_neither_listed_nor_removed(store, consumer):
+    found = allocation.of_consumer(store, consumer)
+    assert (found.consumer, found.allocations, found.modified_at) == (None, {}, None)
+    with pytest.raises(exception.NoAllocations):
+        allocation.delete(store, consumer)
+
+
+def test_consumers_are_looked_up_to_the_letter(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1}})
+    assert held(store, consumer.upper()) == {}
+    with pytest.raises(exception.NoAllocations):
+        allocation.delete(store, consumer.upper())
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [(None, "expected 1 but got None"), (0, "expected 1 but got 0"), (10**30, "expected 1 but")],
+)
+def test_an_old_generation_of_a_consumer_is_refused(store, host, given, text):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1}})
+    for resources in ({host: {"VCPU": 2}}, {}):
+        with pytest.raises(exception.StaleConsumerGeneration, match=text):
+            claim(store, consumer, resources, generation=given)
+    assert held(store, consumer) == {host: {"VCPU": 1}}
+
+
+def test_a_generation_of_a_consumer_that_is_not_there_is_refused(store, host):
+    for resources in ({host: {"VCPU": 2}}, {}):
+        with pytest.raises(exception.StaleConsumerGeneration, match="expected null but got 0"):
+            claim(store, uuid(), resources, generation=0)
+    assert rows(store, models.consumers) == []
+
+
+def failures(host):
+    return {
+        "provider": {uuid(): {"VCPU": 1}},
+        "class": {host: {"COWS": 1}},
+        "inventory": {host: {"PCPU": 1}},
+        "capacity": {host: {"VCPU": 9}},
+        "amount": {host: {"VCPU": 2**40}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [
+        ("provider", exception.ProviderToAllocateNotFound),
+        ("class", exception.UnknownResourceClass),
+        ("inventory", exception.NoSuchInventory),
+        ("capacity", exception.CapacityExceeded),
+        ("amount", exception.InventoryConstraintsViolated),
+    ],
+)
+def test_a_refused_first_write_leaves_nothing(store, host, what, error):
+    consumer = uuid()
+    with pytest.raises(error):
+        claim(store, consumer, failures(host)[what], generation=None)
+    assert rows(store, models.consumers) == []
+    assert generation(store, host) == 1
+    claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("what", ["provider", "class", "inventory", "capacity", "amount"])
+def test_a_refused_write_changes_nothing(store, host, what):
+    consumer, other = uuid(), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}}, project_id="first", type="A")
+    before = [rows(store, table) for table in models.metadata.sorted_tables]
+    with pytest.raises(exception.PlacementException):
+        post(
+            store,
+            a_claim(other, {host: {"VCPU": 1}}, generation=None),
+            a_claim(consumer, failures(host)[what], project_id="first", type="A", generation=1),
+        )
+    assert [rows(store, table) for table in models.metadata.sorted_tables] == before
+
+
+def test_several_consumers_change_together(store, host):
+    """A migration: the instance goes elsewhere, its old place is held by the migration."""
+    instance, migration, target = uuid(), uuid(), new_provider(store, VCPU=8)
+    claim(store, instance, {host: {"VCPU": 8}})
+    post(
+        store,
+        a_claim(migration, {host: {"VCPU": 8}}, generation=None),
+        a_claim(instance, {target: {"VCPU": 8}}, generation=1),
+    )
+    assert held(store, migration) == {host: {"VCPU": 8}}
+    assert held(store, instance) == {target: {"VCPU": 8}}
+    post(
+        store,
+        a_claim(migration, {}, generation=1),
+        a_claim(instance, {host: {"VCPU": 8}}, generation=2),
+    )
+    assert held(store, migration) == {}
+    assert held(store, instance) == {host: {"VCPU": 8}}
+    assert (generation(store, host), generation(store, target)) == (4, 2)
+    assert_sound(store)
+
+
+def test_what_several_consumers_ask_for_adds_up(store, host):
+    with pytest.raises(exception.CapacityExceeded):
+        post(store, *(a_claim(uuid(), {host: {"VCPU": 3}}) for _ in range(3)))
+    assert rows(store, models.consumers) == []
+
+
+def test_an_over_committed_provider_is_not_made_worse(store, host):
+    first, second = uuid(), uuid()
+    claim(store, first, {host: {"VCPU": 4}})
+    claim(store, second, {host: {"VCPU": 4}})
+    give(store, host, VCPU=2, MEMORY_MB=1)
+    claim(store, first, {host: {"VCPU": 4, "MEMORY_MB": 1}})
+    claim(store, first, {host: {"VCPU": 3}})
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, first, {host: {"VCPU": 4}})
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, uuid(), {host: {"VCPU": 1}})
+    assert used(store, host) == {"VCPU": 7}
+    assert_sound(store)
+
+
+def test_owner_and_type_follow_the_last_write(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1}}, type="INSTANCE")
+    claim(store, consumer, {host: {"VCPU": 1}}, project_id="p2", user_id="u2", type="MIGRATION")
+    found = allocation.of_consumer(store, consumer).consumer
+    assert (found.project_id, found.user_id, found.type) == ("p2", "u2", "MIGRATION")
+
+
+def test_a_write_without_type_leaves_it(store, host):
+    typed, plain = uuid(), uuid()
+    claim(store, typed, {host: {"VCPU": 1}}, type="INSTANCE")
+    claim(store, typed, {host: {"VCPU": 1}})
+    claim(store, plain, {host: {"VCPU": 1}})
+    assert allocation.of_consumer(store, typed).consumer.type == "INSTANCE"
+    assert allocation.of_consumer(store, plain).consumer.type is None
+
+
+@pytest.mark.parametrize("key", ["project_id", "user_id"])
+@pytest.mark.parametrize("name", ["nul\0", "half \ud800"])
+def test_an_owner_that_no_database_holds_is_refused_by_all(store, host, key, name):
+    with pytest.raises(exception.BadRequest):
+        claim(store, uuid(), {host: {"VCPU": 1}}, **{key: name})
+
+
+def test_owners_that_differ_in_case_are_taken_by_every_database(store, host):
+    claim(store, uuid(), {host: {"VCPU": 1}}, project_id="One", user_id="Émile")
+    claim(store, uuid(), {host: {"VCPU": 1}}, project_id="one", user_id="émile")
+    post(
+        store,
+        a_claim(uuid(), {host: {"VCPU": 1}}, project_id="two", user_id="u"),
+        a_claim(uuid(), {host: {"VCPU": 1}}, project_id="TWO", user_id="U"),
+    )
+    assert used(store, host) == {"VCPU": 4}
+    assert_sound(store)
+
+
+def test_a_consumer_that_the_database_takes_for_another_is_no_fault(store, host):
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
+    try:
+        claim(store, consumer.upper(), {host: {"VCPU": 1}}, generation=None)
+    except exception.Conflict:
+        assert store.engines().writer.dialect.name == "mysql"
+    assert_sound(store)
+
+
+def test_many_consumers_and_providers_in_one_write(store):
+    hosts = [new_provider(store, VCPU=1000) for _ in range(3)]
+    claims = [a_claim(uuid(), {host: {"VCPU": 1} for host in hosts}) for _ in range(1100)]
+    store.write(lambda tx: allocation._replace(tx, claims[:550]))
+    post(store, *claims[:900])
+    assert [used(store, host) for host in hosts] == [{"VCPU": 900}] * 3
+    assert_sound(store)
+
+
+def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
+    """Only an older database has them; they are not seen, but they count."""
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 8}})
+    store.write(lambda tx: tx.connection.execute(models.consumers.delete()))
+    assert held(store, consumer) == {}
+    claim(store, consumer, {host: {"VCPU": 7}}, generation=None)
+    assert held(store, consumer) == {host: {"VCPU": 7}}
+    assert_sound(store)
+
+
+THREE = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
+
+
+def test_a_write_on_one_provider_takes_ten_statements_at_most(store, host):
+    claim(store, uuid(), {host: THREE}, type="INSTANCE")  # owners are known from now on
+    consumer = uuid()
+    writes = [
+        lambda: claim(store, consumer, {host: THREE}, generation=None, type="INSTANCE"),
+        lambda: claim(store, consumer, {host: {"VCPU": 4}}, generation=1, type="INSTANCE"),
+        lambda: claim(store, consumer, {host: THREE}),
+        lambda: claim(store, consumer, {}, generation=3),
+        lambda: claim(store, consumer, {host: {"VCPU": 1}}),
+        lambda: allocation.delete(store, consumer),
+    ]
+    for write in writes:
+        with statements(store) as seen:
+            write()
+        assert len(seen) <= 10, seen
+        assert (seen[0].partition(" ")[0], seen[-1]) == ("BEGIN", "COMMIT")
+
+
+def test_the_number_of_statements_does_not_grow(store):
+    """Neither with classes, nor with consumers on the host, nor with those of one write."""
+    host = new_provider(store, VCPU=500, MEMORY_MB=500, DISK_GB=500, PCPU=500, VGPU=500)
+    claim(store, uuid(), {host: {"VCPU": 1}})
+    counts = set()
+    for resources in ({"VCPU": 1}, {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1, "PCPU": 1}):
+        for consumers in (1, 20):
+            claims = [a_claim(uuid(), {host: resources}) for _ in range(consumers)]
+            with statements(store) as seen:
+                post(store, *claims)
+            counts.add(len(seen))
+    assert len(counts) == 1
+
+
+def test_an_inventory_with_a_step_is_given_out_in_steps(store):
+    host = new_provider(store, VCPU=Inventory(total=10, min_unit=2, max_unit=6, step_size=2))
+    for amount in (1, 3, 8):
+        with pytest.raises(exception.InventoryConstraintsViolated):
+            claim(store, uuid(), {host: {"VCPU": amount}})
+    claim(store, uuid(), {host: {"VCPU": 6}})

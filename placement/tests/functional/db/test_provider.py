@@ -1,0 +1,240 @@
+"""Resource providers and their trees, on each database."""
+
+import pytest
+
+from placement import exception
+from placement.db.sqlalchemy import models
+from placement.objects import aggregate, provider, trait
+from placement.objects.provider import UNCHANGED
+from placement.tests.functional.db.cloud import (
+    assert_sound,
+    claim,
+    generation,
+    give,
+    new_provider,
+    rows,
+    uuid,
+)
+
+
+def move(store, moved, parent, *, may_move=True):
+    name = provider.show(store, moved).name
+    return provider.update(store, moved, name, parent, may_move=may_move)
+
+
+def test_a_new_provider_is_its_own_root_at_generation_0(store):
+    made = provider.create(store, uuid(), "cn1", None)
+    assert (made.name, made.generation, made.parent_uuid) == ("cn1", 0, None)
+    assert made.root_uuid == made.uuid
+    assert provider.show(store, made.uuid) == made
+
+
+def test_a_child_has_the_root_of_its_parent(store):
+    root = new_provider(store)
+    child = new_provider(store, parent=root)
+    grandchild = provider.show(store, new_provider(store, parent=child))
+    assert (grandchild.parent_uuid, grandchild.root_uuid) == (child, root)
+    assert_sound(store)
+
+
+def test_creation_of_a_root_counts_as_an_update_and_of_a_child_does_not(store):
+    root = new_provider(store)
+    new_provider(store, parent=root)
+    first, second = rows(store, models.resource_providers)
+    assert first.updated_at is not None
+    assert second.updated_at is None
+
+
+@pytest.mark.parametrize("name", ["unknown", "", "nul\0", "\ud800", "\U0001f680", "A" * 300])
+def test_what_is_not_there_is_not_found(store, name):
+    with pytest.raises(exception.ProviderNotFound):
+        provider.show(store, name)
+
+
+def test_uuids_are_looked_up_to_the_letter(store):
+    made = new_provider(store)
+    with pytest.raises(exception.ProviderNotFound):
+        provider.show(store, made.upper())
+
+
+def test_a_uuid_is_taken_once(store):
+    made = new_provider(store)
+    with pytest.raises(exception.DuplicateProviderUuid, match=made):
+        provider.create(store, made, "another", None)
+
+
+def test_a_name_is_taken_once(store):
+    new_provider(store, "cn1")
+    with pytest.raises(exception.DuplicateProviderName, match="name: cn1 already exists"):
+        provider.create(store, uuid(), "cn1", None)
+
+
+def test_a_new_provider_needs_a_name(store):
+    with pytest.raises(exception.CannotCreateProvider, match='provider "", '):
+        provider.create(store, uuid(), "", None)
+
+
+@pytest.mark.parametrize("name", ["nul\0", "half \ud800"])
+def test_a_name_that_no_database_holds_is_refused_by_all(store, name):
+    with pytest.raises(exception.BadRequest):
+        provider.create(store, uuid(), name, None)
+    with pytest.raises(exception.BadRequest):
+        provider.update(store, new_provider(store), name, UNCHANGED, may_move=True)
+
+
+def test_a_name_outside_of_the_basic_plane_is_stored_or_refused(store):
+    made = uuid()
+    try:
+        provider.create(store, made, "\U0001f680", None)
+    except exception.BadRequest:
+        assert store.engines().writer.dialect.name == "mysql"
+    else:
+        assert provider.show(store, made).name == "\U0001f680"
+
+
+def test_a_parent_must_exist_and_be_another(store):
+    own = uuid()
+    with pytest.raises(exception.CannotCreateProvider, match="cannot be same as UUID"):
+        provider.create(store, own, "child", own)
+    with pytest.raises(exception.CannotCreateProvider, match="does not exist"):
+        provider.create(store, own, "child", uuid())
+
+
+def test_a_rename_keeps_the_generation(store):
+    made = new_provider(store, "old", VCPU=1)
+    renamed = provider.update(store, made, "new", UNCHANGED, may_move=False)
+    assert (renamed.name, renamed.generation) == ("new", 1)
+    assert provider.show(store, made) == renamed
+
+
+def test_a_rename_to_a_name_that_is_taken_is_refused(store):
+    new_provider(store, "taken")
+    made = new_provider(store)
+    with pytest.raises(exception.DuplicateProviderName, match="taken already exists"):
+        provider.update(store, made, "taken", UNCHANGED, may_move=True)
+    with pytest.raises(exception.DuplicateProviderName):
+        provider.update(store, made, "taken", None, may_move=True)
+
+
+def test_an_existing_provider_may_lose_its_name(store):
+    assert provider.update(store, new_provider(store), "", UNCHANGED, may_move=False).name == ""
+
+
+def test_an_update_that_changes_nothing_is_none(store):
+    made = provider.show(store, new_provider(store, parent=new_provider(store)))
+    before = rows(store, models.resource_providers)
+    assert provider.update(store, made.uuid, made.name, made.parent_uuid, may_move=False) == made
+    assert provider.update(store, made.uuid, made.name, UNCHANGED, may_move=False) == made
+    assert rows(store, models.resource_providers) == before
+
+
+def test_a_provider_that_is_not_there_cannot_be_updated(store):
+    for parent in (UNCHANGED, None, new_provider(store)):
+        with pytest.raises(exception.ProviderNotFound):
+            provider.update(store, uuid(), "name", parent, may_move=True)
+
+
+def test_a_root_may_get_a_parent_and_takes_its_tree_along(store):
+    root, other = new_provider(store), new_provider(store)
+    child = new_provider(store, parent=root)
+    moved = move(store, root, other, may_move=False)
+    assert (moved.parent_uuid, moved.root_uuid, moved.generation) == (other, other, 0)
+    assert provider.show(store, child).root_uuid == other
+    assert_sound(store)
+
+
+def test_a_subtree_may_move_to_another_tree(store):
+    root, other = new_provider(store), new_provider(store)
+    child = new_provider(store, parent=root)
+    grandchild = new_provider(store, parent=child)
+    new_provider(store, parent=root)
+    move(store, child, other)
+    assert provider.show(store, grandchild).root_uuid == other
+    assert_sound(store)
+
+
+def test_a_subtree_may_become_a_tree(store):
+    child = new_provider(store, parent=new_provider(store))
+    grandchild = new_provider(store, parent=child)
+    assert move(store, child, None).root_uuid == child
+    assert provider.show(store, grandchild).root_uuid == child
+    assert_sound(store)
+
+
+def test_a_parent_once_set_stays_before_1_37(store):
+    child = new_provider(store, parent=new_provider(store))
+    with pytest.raises(exception.CannotSaveProvider, match="un-parenting a provider is not"):
+        move(store, child, None, may_move=False)
+    with pytest.raises(exception.CannotSaveProvider, match="re-parenting a provider is not"):
+        move(store, child, new_provider(store), may_move=False)
+
+
+def test_a_parent_must_be_there(store):
+    with pytest.raises(exception.CannotSaveProvider, match="parent provider UUID does not exist"):
+        move(store, new_provider(store), uuid())
+
+
+def test_nobody_is_below_itself(store):
+    root = new_provider(store)
+    child = new_provider(store, parent=root)
+    for below in (root, child):
+        with pytest.raises(exception.CannotSaveProvider, match="creating loop in the provider"):
+            move(store, root, below)
+
+
+def test_a_removed_provider_takes_everything_of_its_own_along(store):
+    made = new_provider(store, VCPU=1)
+    trait.replace(store, made, 1, ["HW_CPU_X86_VMX"])
+    aggregate.replace(store, made, [uuid()], None)
+    provider.delete(store, made)
+    with pytest.raises(exception.ProviderNotFound):
+        provider.show(store, made)
+    for table in (
+        models.inventories,
+        models.resource_provider_traits,
+        models.resource_provider_aggregates,
+    ):
+        assert rows(store, table) == []
+
+
+def test_a_child_may_be_removed(store):
+    root = new_provider(store)
+    provider.delete(store, new_provider(store, parent=root))
+    provider.delete(store, root)
+
+
+def test_a_provider_that_is_not_there_cannot_be_removed(store):
+    with pytest.raises(exception.ProviderNotFoundForDelete):
+        provider.delete(store, uuid())
+
+
+def test_a_parent_cannot_be_removed(store):
+    root = new_provider(store)
+    new_provider(store, parent=root)
+    with pytest.raises(exception.ProviderHasChildren):
+        provider.delete(store, root)
+
+
+def test_a_provider_in_use_cannot_be_removed(store):
+    made = new_provider(store, VCPU=1)
+    claim(store, uuid(), {made: {"VCPU": 1}})
+    with pytest.raises(exception.ProviderInUse):
+        provider.delete(store, made)
+
+
+def test_a_provider_without_root_is_not_seen(store):
+    made = new_provider(store, VCPU=1)
+    store.write(
+        lambda tx: tx.connection.execute(
+            models.resource_providers.update().values(root_provider_id=None)
+        )
+    )
+    with pytest.raises(exception.ProviderNotFound):
+        provider.show(store, made)
+
+
+def test_an_increase_of_the_generation_is_an_update(store):
+    made = provider.show(store, new_provider(store, parent=new_provider(store)))
+    give(store, made.uuid, VCPU=1)
+    assert generation(store, made.uuid) == 1
+    assert rows(store, models.resource_providers)[1].updated_at is not None
