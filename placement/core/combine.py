@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import product
+from itertools import chain, permutations, product
 from operator import or_
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ from placement.core.budget import Budget
 from placement.core.ledger import Ledger, Room
 from placement.core.plan import Plan
 from placement.core.seating import Seating
+
+MOST_CLUSTERS = 16
 
 Places = tuple[int, ...]
 Assignment = tuple[int, ...]
@@ -48,14 +50,16 @@ class Problem(NamedTuple):
     ``rooms``     for each contended class, in order, what is left at each of
                   the places of its slots, clipped to what they want together
     ``lends``     for each option of the unsuffixed slots which either-lists it meets, as bits
-    ``ancestry``  (place, those above it and itself), if the request has same_subtree
+    ``above``     if the request has same_subtree: for each place of the tree that of its parent
+    ``lineages``  and for each other place it and all places above it
     ``trees``     (place, root), if only one provider of a tree may be used
     """
 
     options: tuple[Places, ...]
     rooms: tuple[tuple[tuple[int, int], ...], ...] = ()
     lends: tuple[tuple[int, int], ...] = ()
-    ancestry: tuple[tuple[int, frozenset[int]], ...] = ()
+    above: tuple[int, ...] = ()
+    lineages: tuple[tuple[int, frozenset[int]], ...] = ()
     trees: tuple[tuple[int, int], ...] = ()
 
 
@@ -70,10 +74,14 @@ def solve(
     room = _scarce(plan, problem, options)
     trees = _crowded(problem)
     for split in _splits(plan, problem, options, budget):
-        if room or trees or plan.isolated or plan.either:
+        if room or trees or plan.either:
             yield from _Assembly(plan, problem, split, room, trees).walk(budget)
-        else:
+        elif not plan.isolated:
             yield from product(*split)
+        elif (clusters := _clusters(plan, split)) is not None:
+            yield from _arrangements(clusters, split)
+        else:
+            yield from _Assembly(plan, problem, split, room, trees).walk(budget)
 
 
 def _mixed(places: Places, rng: random.Random | None) -> Places:
@@ -104,16 +112,38 @@ def _splits(
 
     No assignment is within two of them; together they have all.
     """
-    above = dict(problem.ancestry)
+    above = _lineages(problem)
     todo = [(options, 0)]
     while todo:
         budget.spend()
         restricted, done = todo.pop()
+        if not _can_be_apart(plan, restricted, plan.isolated):
+            continue
         if done == len(plan.subtrees):
             yield restricted
             continue
-        children = _under_each_top(restricted, plan.subtrees[done], above)
-        todo.extend((child, done + 1) for child in reversed(list(children)))
+        slots = plan.subtrees[done]
+        children = [
+            (child, done + 1)
+            for child in _under_each_top(restricted, slots, above)
+            if _can_be_apart(plan, child, slots)
+        ]
+        todo.extend(reversed(children))
+
+
+def _can_be_apart(plan: Plan, options: tuple[Places, ...], slots: Sequence[int]) -> bool:
+    """Tell whether those of the slots that are isolated can have places of their own."""
+    apart = {slot: options[slot] for slot in slots if slot in plan.isolated}
+    return Seating.of(apart, lambda _: 1) is not None
+
+
+def _lineages(problem: Problem) -> Mapping[int, frozenset[int]]:
+    """Return for each place it and all places above it."""
+    nothing: frozenset[int] = frozenset()
+    lineages = dict(problem.lineages)
+    for place, parent in enumerate(problem.above):
+        lineages[place] = lineages.get(parent, nothing) | {place}
+    return lineages
 
 
 def _under_each_top(
@@ -131,6 +161,47 @@ def _under_each_top(
             if all(restricted.values()):
                 yield tuple(restricted.get(slot, places) for slot, places in enumerate(options))
             below[holder] = tuple(place for place in below[holder] if place != top)
+
+
+Cluster = tuple[tuple[int, ...], Places]
+
+
+def _clusters(plan: Plan, options: tuple[Places, ...]) -> list[Cluster] | None:
+    """Return the slots by their options if different slots have the same or quite other ones.
+
+    Slots that are not isolated come last, each for itself. None if options overlap
+    in part, or if there are too many clusters to nest one loop for each.
+    """
+    slots_with: defaultdict[Places, list[int]] = defaultdict(list)
+    for slot in plan.isolated:
+        slots_with[options[slot]].append(slot)
+    if len(set(chain.from_iterable(slots_with))) < sum(map(len, slots_with)):
+        return None
+    clusters: list[Cluster] = [(tuple(slots), places) for places, slots in slots_with.items()]
+    clusters += [((slot,), options[slot]) for slot in plan.unsuffixed]
+    return clusters if len(clusters) <= MOST_CLUSTERS else None
+
+
+def _arrangements(
+    clusters: Sequence[Cluster], options: tuple[Places, ...]
+) -> Iterator[Assignment]:
+    """Yield all ways to arrange each cluster's slots on places of their own."""
+    if any(len(slots) > len(places) for slots, places in clusters):
+        return
+    order = [slot for slots, _ in clusters for slot in slots]
+    position = [order.index(slot) for slot in range(len(options))]
+    for places in _nested_permutations(clusters):
+        yield tuple([places[at] for at in position])
+
+
+def _nested_permutations(clusters: Sequence[Cluster]) -> Iterator[Places]:
+    """Yield every permutation of the last cluster, for each of the one before, and so on."""
+    if len(clusters) == 1:
+        yield from permutations(clusters[0][1], len(clusters[0][0]))
+        return
+    for before in _nested_permutations(clusters[:-1]):
+        for places in permutations(clusters[-1][1], len(clusters[-1][0])):
+            yield before + places
 
 
 @dataclass(slots=True)

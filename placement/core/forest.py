@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,15 +13,28 @@ from placement.core.rows import CHUNK, Mask, Numbers, widened
 NONE = -1
 
 
+class Tree(NamedTuple):
+    """A tree of two or more: its rows, parents before children, children in the order of rows.
+
+    ``above`` has, for each, the place of its parent among them, -1 for the root.
+    Trees that are alike have the same ``above``.
+    """
+
+    members: tuple[int, ...]
+    above: tuple[int, ...]
+
+
+LONE_ABOVE = (NONE,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """The trees of a snapshot.
 
     ``parent`` and ``root`` are int32 arrays over all rows, -1 where there is
     none (a free row has neither). ``is_root`` and ``is_lone`` are masks; a lone
-    provider is a tree of one. ``branched`` has the members of the other trees
-    by root, parents before children, children in the order of their rows: a
-    cloud of 100,000 flat hosts need not keep 100,000 tuples of one.
+    provider is a tree of one. ``branched`` has the other trees by root: a cloud
+    of 100,000 flat hosts need not keep 100,000 tuples of one.
     """
 
     row_of: Mapping[str, int]
@@ -30,7 +44,7 @@ class Forest:
     root: Numbers
     is_root: Mask
     is_lone: Mask
-    branched: Mapping[int, tuple[int, ...]]
+    branched: Mapping[int, Tree]
     free: tuple[int, ...]
 
     @classmethod
@@ -47,7 +61,8 @@ class Forest:
 
     def members(self, root: int) -> tuple[int, ...]:
         """Return the rows of the tree with this root, in tree order."""
-        return self.branched.get(root) or (root,)
+        tree = self.branched.get(root)
+        return tree.members if tree else (root,)
 
     def next_rows(self) -> Iterator[int]:
         """Yield rows that no provider has, for those to come."""
@@ -108,6 +123,7 @@ class _Draft:
         self.is_root: Mask = widened(forest.is_root, size, 0)  # type: ignore[assignment]
         self.is_lone: Mask = widened(forest.is_lone, size, 0)  # type: ignore[assignment]
         self.branched = dict(forest.branched)
+        self.shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def remove(self, rows: Iterable[int]) -> set[int]:
         """Take providers out; return the remaining rows of the trees they were in."""
@@ -145,9 +161,9 @@ class _Draft:
         """Forget a tree; return who was in it."""
         if root == NONE or not self.is_root.item(root):
             return ()
-        members = self.branched.pop(root, (root,))
+        tree = self.branched.pop(root, None)
         self.is_root[root] = self.is_lone[root] = False
-        return members
+        return tree.members if tree else (root,)
 
     def regrow(self, rows: Iterable[int]) -> None:
         """Make the trees of the given rows, which are all there is of these trees."""
@@ -171,7 +187,10 @@ class _Draft:
             row = stack.pop()
             members.append(row)
             stack.extend(reversed(children.get(row, ())))
-        self.branched[root] = tuple(members)
+        place_of = {row: place for place, row in enumerate(members)}
+        parents = self.parent[members].tolist()
+        above = tuple([place_of.get(parent, NONE) for parent in parents])
+        self.branched[root] = Tree(tuple(members), self.shapes.setdefault(above, above))
         self.root[members] = root
 
     def finished(self, free: tuple[int, ...]) -> Forest:

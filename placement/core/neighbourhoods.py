@@ -45,7 +45,7 @@ class Neighbourhoods:
 
 
 def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:
-    members = forest.branched.get(root)
-    if members is None:
+    tree = forest.branched.get(root)
+    if tree is None:
         return entries.state(root).aggregates
-    return frozenset().union(*(entries.state(row).aggregates for row in members))
+    return frozenset().union(*(entries.state(row).aggregates for row in tree.members))

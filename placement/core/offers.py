@@ -4,12 +4,12 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from placement.core.anchors import Surroundings
 from placement.core.budget import Budget
 from placement.core.candidates import Candidate, CandidateForm
 from placement.core.combine import Assignment, Problem, solve
 from placement.core.plan import Plan
 from placement.core.snapshot import Snapshot
+from placement.core.surroundings import Surroundings
 
 Stream = Iterator[Candidate]
 
@@ -112,10 +112,10 @@ class Offers:
         uuids, members = self._snapshot.forest.uuids, self._snapshot.forest.members(anchor)
         may_be_known = self._surroundings.is_sharing_itself(anchor)
         for form, places, is_all_abroad in solutions:
+            self._budget.spend()
             rows = [members[place] if place >= 0 else ~place for place in places]
             candidate = Candidate(form, tuple([uuids[row] for row in rows]))
             if is_all_abroad or (may_be_known and self._all_share(rows)):
-                self._budget.spend()
                 if candidate in self._offered:
                     continue
                 self._offered.add(candidate)

@@ -45,7 +45,7 @@ class Plan:
 
     ``unsuffixed``  the slots of the unsuffixed group
     ``isolated``    slots that need providers of their own (none if fewer than two)
-    ``subtrees``    for each same_subtree its slots
+    ``subtrees``    for each same_subtree its slots; one that names a single group asks nothing
     ``either``      traits of which the providers of ``unsuffixed`` need one each,
                     together; if there is only one such slot, its need has them
     ``contended``   classes that several slots may want from one provider: slot -> amount
@@ -78,7 +78,11 @@ class Plan:
             slots=slots,
             unsuffixed=unsuffixed,
             isolated=isolated,
-            subtrees=tuple(_slots_of(slots, suffixes) for suffixes in request.same_subtree),
+            subtrees=tuple(
+                _slots_of(slots, suffixes)
+                for suffixes in request.same_subtree
+                if len(suffixes) > 1
+            ),
             either=_spread_traits(request, len(unsuffixed)),
             contended=_contended(slots, isolated),
         )

@@ -5,8 +5,8 @@ provider each, and conditions between them (``plan``). The search then goes
 through four stages, each in a module of its own:
 
 ``narrow``   for each need, who can fill it: array operations over all providers
-``anchors``  around which roots all slots have options; what is left of each root
-             is a *problem* of small numbers, equal for hosts that are alike
+``anchors``  around which roots all slots have options
+``surroundings``  each root as a *problem* of small numbers, equal for hosts that are alike
 ``combine``  the solutions of a problem, lazily, with dead branches left at once
 ``offers``   candidates that name providers, a stream for each root
 
@@ -34,7 +34,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from placement.core.anchors import Anchors, Surroundings, find_anchors, narrow_all
+from placement.core.anchors import Anchors, find_anchors, narrow_all
 from placement.core.budget import Budget
 from placement.core.candidates import Candidate, Candidates
 from placement.core.entries import ProviderEntry
@@ -43,6 +43,7 @@ from placement.core.order import breadth_first, depth_first, sampled, up_to
 from placement.core.plan import Plan
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.snapshot import Snapshot
+from placement.core.surroundings import Surroundings
 from placement.exception import SearchBudgetExceeded, UnknownResourceClass, UnknownTrait
 
 SAMPLED = 100_000

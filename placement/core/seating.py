@@ -55,20 +55,22 @@ class Seating:
         if slot not in self._options:
             return self
         place = self._joined.get(place, place)
-        after = self._copy(slot)
         if self._place[slot] == place:
-            return after
-        after._leave(slot)
-        if after._has_seat(place):
+            return self._copy(slot)
+        if self._has_seat(place):
+            after = self._copy(slot)
+            after._leave(slot)
             after._sit(slot, place)
             return after
-        return after._ousting(slot, place)
+        return self._ousting(slot, place)
 
     def _ousting(self, slot: int, place: int) -> "Seating | None":
+        """Return a seating with the slot on a full place, and somebody there elsewhere."""
         for other in self._at[place]:
             if other in self._fixed:
                 continue
             after = self._copy(slot)
+            after._leave(slot)
             after._leave(other)
             after._sit(slot, place)
             if after._seat(other):

@@ -1,0 +1,144 @@
+"""What is around a root, reduced to a problem that names no providers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from placement.core.combine import Places, Problem
+from placement.core.forest import LONE_ABOVE, Tree
+from placement.core.narrow import Served, having_trait
+from placement.core.plan import Plan
+from placement.core.snapshot import Snapshot
+
+
+class Surroundings:
+    """Poses the problem of each anchor.
+
+    Per row there is a code of a few bytes: a bit for each need that the provider
+    meets at home, and one for each of the plan's either-lists that it has a
+    trait of. The codes of a tree's members, its shape, and what is shared with
+    it determine the problem but for the rooms; hosts that are alike in these
+    are looked at once.
+    """
+
+    def __init__(self, snapshot: Snapshot, plan: Plan, served: Sequence[Served]) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._served = served
+        self._is_anything_shared = any(need.shared for need in served)
+        roots = snapshot.forest.root[snapshot.sharing.numbers]
+        self._roots_that_share = frozenset(roots.tolist())
+        bits = [need.local for need in served]
+        bits += [having_trait(snapshot, either) for either in plan.either]
+        codes = np.packbits(np.stack(bits, axis=1), axis=1, bitorder="little")
+        self._codes, self._width = codes.tobytes(), codes.shape[1]
+        self._known: dict[tuple[bytes, tuple[int, ...], int], Problem] = {}
+        self._rooms = {
+            name: snapshot.columns[name].room_by_row(snapshot.size)
+            for name in plan.contended
+            if name in snapshot.columns
+        }
+
+    def problem(self, anchor: int) -> Problem:
+        """Return what must be solved at an anchor."""
+        tree = self._snapshot.forest.branched.get(anchor) or Tree((anchor,), LONE_ABOVE)
+        above = tree.above if self._plan.subtrees else ()
+        codes, near = self._codes_of(tree.members), self._near(anchor)
+        problem = self._known.get((codes, above, near))
+        if problem is None:
+            problem = self._known[codes, above, near] = self._posed(anchor, codes, above)
+        return self._with_rooms(problem, tree.members) if self._plan.contended else problem
+
+    def is_sharing_itself(self, anchor: int) -> bool:
+        """Tell whether the anchor's tree has a sharing provider."""
+        return anchor in self._roots_that_share
+
+    def _codes_of(self, members: Sequence[int]) -> bytes:
+        codes, width, first, count = self._codes, self._width, members[0], len(members)
+        if members[-1] - first == count - 1 and members == (*range(first, first + count),):
+            return codes[first * width : (first + count) * width]
+        return b"".join([codes[row * width : (row + 1) * width] for row in members])
+
+    def _near(self, anchor: int) -> int:
+        """Return what stands for all that other trees share with this one."""
+        if not self._is_anything_shared:
+            return 0
+        if self.is_sharing_itself(anchor):
+            return ~anchor
+        return self._snapshot.neighbourhoods.number.item(anchor)
+
+    def _posed(self, anchor: int, codes: bytes, above: tuple[int, ...]) -> Problem:
+        """Return the problem of an anchor, less the rooms."""
+        bits = [
+            int.from_bytes(codes[start : start + self._width], "little")
+            for start in range(0, len(codes), self._width)
+        ]
+        options = tuple(
+            self._at_home(need, bits) + self._from_abroad(need, anchor)
+            for need in range(len(self._served))
+        )
+        return Problem(
+            options,
+            lends=tuple(self._lends(options, bits)) if self._plan.either else (),
+            above=above,
+            lineages=tuple(self._lineages(options)) if self._plan.subtrees else (),
+            trees=() if self._plan.request.nested else tuple(self._trees(options)),
+        )
+
+    def _at_home(self, need: int, bits: Sequence[int]) -> Places:
+        return tuple(place for place, code in enumerate(bits) if code >> need & 1)
+
+    def _from_abroad(self, need: int, anchor: int) -> Places:
+        by_aggregate = self._served[need].shared_by_aggregate
+        if not by_aggregate:
+            return ()
+        number = self._snapshot.neighbourhoods.number.item(anchor)
+        aggregates = self._snapshot.neighbourhoods.aggregates[number]
+        rows = {row for uuid in aggregates for row in by_aggregate.get(uuid, ())}
+        root = self._snapshot.forest.root
+        return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
+
+    def _lends(self, options: Sequence[Places], bits: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield which either-lists the options of the unsuffixed slots meet."""
+        for place in _together(options, self._needs_of(self._plan.unsuffixed)):
+            code = bits[place] if place >= 0 else self._code(~place)
+            yield place, code >> len(self._served)
+
+    def _code(self, row: int) -> int:
+        return int.from_bytes(self._codes_of((row,)), "little")
+
+    def _lineages(self, options: Sequence[Places]) -> Iterator[tuple[int, frozenset[int]]]:
+        """Yield what is above the places of other trees."""
+        slots = [slot for slots in self._plan.subtrees for slot in slots]
+        for place in _together(options, self._needs_of(slots)):
+            if place < 0:
+                above = self._snapshot.forest.ancestors(~place)
+                yield place, frozenset(~row for row in above)
+
+    def _trees(self, options: Sequence[Places]) -> Iterator[tuple[int, int]]:
+        for place in _together(options, range(len(options))):
+            yield place, 0 if place >= 0 else ~self._snapshot.forest.root.item(~place)
+
+    def _with_rooms(self, problem: Problem, members: Sequence[int]) -> Problem:
+        rooms = tuple([self._rooms_of(name, problem, members) for name in self._plan.contended])
+        return problem._replace(rooms=rooms)
+
+    def _rooms_of(
+        self, name: str, problem: Problem, members: Sequence[int]
+    ) -> tuple[tuple[int, int], ...]:
+        """Return what is left of a class at each option, clipped to what is wanted in all."""
+        amounts, room = self._plan.contended[name], self._rooms[name]
+        most, places = sum(amounts.values()), _together(problem.options, self._needs_of(amounts))
+        return tuple(
+            [
+                (place, min(room.item(members[place] if place >= 0 else ~place), most))
+                for place in places
+            ]
+        )
+
+    def _needs_of(self, slots: Iterable[int]) -> list[int]:
+        return sorted({self._plan.slots[slot].need for slot in slots})
+
+
+def _together(options: Sequence[Places], needs: Iterable[int]) -> list[int]:
+    return list(dict.fromkeys(place for need in needs for place in options[need]))

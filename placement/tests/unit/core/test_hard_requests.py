@@ -1,0 +1,87 @@
+"""Requests that a search which tries everything would never finish."""
+
+import time
+
+import pytest
+
+from placement.core.request import SearchSettings
+from placement.tests.asking import ask, snapshot_of
+
+
+def devices(count, hosts=1, total=1):
+    return snapshot_of(
+        "\n".join(
+            f"cn{host}  VCPU=8\n"
+            + "\n".join(f"  dev{host}x{n}  VGPU={total}" for n in range(count))
+            for host in range(hosts)
+        )
+    )
+
+
+def groups(amounts, policy):
+    asked = "&".join(f"resources_{n}=VGPU:{amount}" for n, amount in enumerate(amounts))
+    return f"{asked}&group_policy={policy}"
+
+
+def count(snapshot, query, settings=None):
+    started = time.monotonic()
+    found = len(ask(snapshot, query, settings=settings).candidates)
+    assert time.monotonic() - started < 2
+    return found
+
+
+@pytest.mark.parametrize("policy", ["isolate", "none"])
+def test_one_device_too_few_is_found_out_at_once(policy):
+    assert count(devices(24), groups([1] * 25, policy)) == 0
+
+
+@pytest.mark.parametrize("policy", ["isolate", "none"])
+def test_as_many_devices_as_groups(policy):
+    assert count(devices(24), groups([1] * 24, policy) + "&limit=50") == 50
+
+
+def test_isolated_groups_that_want_overlapping_devices():
+    picture = "cn\n" + "\n".join(
+        f"  dev{n} VGPU=1 +CUSTOM_A{n // 2}" + (" +CUSTOM_ANY" if n else "") for n in range(20)
+    )
+    snapshot = snapshot_of(picture)
+    pairs = "&".join(f"resources_{n}=VGPU:1&required_{n}=CUSTOM_A{n // 2}" for n in range(20))
+    assert count(snapshot, f"{pairs}&group_policy=isolate&limit=9") == 9
+    more = f"{pairs}&resources_X=VGPU:1&required_X=CUSTOM_ANY&group_policy=isolate&limit=9"
+    assert count(snapshot, more) == 0
+
+
+def test_isolation_with_sums_shared_by_the_unsuffixed_group():
+    query = "resources=VGPU:2&" + groups([1] * 12, "isolate")
+    assert count(devices(12, total=2), query) == 0
+    assert count(devices(12, total=3), query + "&limit=20") == 20
+
+
+def test_packing_that_leaves_no_gap():
+    query = groups([6, 6, 4, 4, 2, 2, 5, 3, 8], "none")
+    assert count(devices(5, total=8), query + "&limit=5") == 5
+    assert count(devices(5, total=8), query.replace("VGPU:3", "VGPU:4") + "&limit=5") == 0
+
+
+def test_many_hosts_that_are_alike_are_solved_once():
+    assert count(devices(8, hosts=100), groups([1] * 8, "isolate") + "&limit=100") == 100
+
+
+def test_sixty_four_groups_over_as_many_devices_on_two_hosts():
+    settings = SearchSettings(max_candidates=10, breadth_first=True)
+    assert count(devices(64, hosts=2), groups([1] * 64, "none"), settings) == 10
+
+
+def test_hundreds_of_groups_do_not_exhaust_the_stack():
+    asked = [f"resources_{n}=VGPU:1" for n in range(400)]
+    asked += [f"required_{n}=CUSTOM_ODD" for n in range(200)]
+    query = "&".join(asked) + "&group_policy=isolate&limit=1"
+    picture = "cn\n" + "\n".join(f"  d{n} VGPU=1" + " +CUSTOM_ODD" * (n % 2) for n in range(400))
+    assert count(snapshot_of(picture), query) == 1
+    assert count(snapshot_of(picture.replace("  d399 VGPU=1 +", "  d399 +")), query) == 0
+
+
+def test_many_siblings_that_would_have_to_be_above_each_other():
+    asked = "&".join(f"resources_{n}=VGPU:1" for n in range(16))
+    pairs = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(0, 16, 2))
+    assert count(devices(32), f"{asked}&{pairs}&group_policy=isolate") == 0

@@ -1,0 +1,86 @@
+"""What a snapshot knows, and what it shares with the one before."""
+
+from dataclasses import replace
+
+from placement.core.model import MAX_INT, Inventory
+from placement.core.snapshot import Snapshot
+from placement.tests.asking import offered, snapshot_of
+from placement.tests.worlds import provider_uuid, world
+
+CLOUD = snapshot_of("""
+    cn1      VCPU=4  @rack1 +CUSTOM_A
+      numa0  VGPU=1
+    cn2      VCPU=4
+""")
+CN1, NUMA0, CN2 = (CLOUD.state(provider_uuid(name)) for name in ("cn1", "numa0", "cn2"))
+
+
+def test_states_are_found_by_uuid():
+    assert CN1.provider.name == "cn1"
+    assert CLOUD.state("nobody") is None
+    assert len(CLOUD) == 3
+
+
+def test_equal_parts_are_kept_once():
+    assert CN1.inventories is CN2.inventories
+
+
+def test_a_claim_changes_one_column_only():
+    after = CLOUD.apply([replace(CN2, used={"VCPU": 3})])
+    assert after.forest is CLOUD.forest
+    assert after.traits is CLOUD.traits
+    assert after.columns["VGPU"] is CLOUD.columns["VGPU"]
+    assert offered(after, "resources=VCPU:2") == [{"cn1": {"VCPU": 2}}]
+    assert len(offered(CLOUD, "resources=VCPU:2")) == 2
+
+
+def test_fragments_die_with_the_state():
+    row = CLOUD.forest.row_of[CN2.provider.uuid]
+    entry = CLOUD.entries.get(row)
+    assert entry.fragment("full", lambda state: state.provider.name) == "cn2"
+    assert entry.fragment("full", lambda state: "made again") == "cn2"
+    after = CLOUD.apply([replace(CN2, used={"VCPU": 3})]).entries.get(row)
+    assert after.fragment("full", lambda state: "made again") == "made again"
+
+
+def test_a_provider_may_come_move_and_go():
+    new = world("a\nb\nc\nd\n  cn3 VCPU=4")[-1]
+    child = replace(new, provider=replace(new.provider, parent_uuid=CN2.provider.uuid))
+    grown = CLOUD.apply([child])
+    assert len(grown.forest.members(grown.forest.row_of[CN2.provider.uuid])) == 2
+    moved = grown.apply(
+        [replace(child, provider=replace(child.provider, parent_uuid=CN1.provider.uuid))]
+    )
+    assert len(moved.forest.members(moved.forest.row_of[CN1.provider.uuid])) == 3
+    assert moved.forest.is_lone[moved.forest.row_of[CN2.provider.uuid]]
+    gone = moved.apply([], [child.provider.id, 99])
+    assert gone.state(child.provider.uuid) is None
+    assert len(gone) == 3
+
+
+def test_rows_of_removed_providers_are_used_again():
+    snapshot = CLOUD.apply([], [CN2.provider.id])
+    again = snapshot.apply([CN2])
+    assert again.forest.row_of == CLOUD.forest.row_of
+
+
+def test_trees_grow_whatever_the_order_of_their_members():
+    states = world("cn\n  numa\n    dev")
+    upside_down = [
+        replace(state, provider=replace(state.provider, id=9 - state.provider.id))
+        for state in states
+    ]
+    snapshot = Snapshot.of(upside_down)
+    root = snapshot.forest.row_of[provider_uuid("cn")]
+    members = snapshot.forest.members(root)
+    assert [snapshot.state(snapshot.forest.uuids[row]).provider.name for row in members] == [
+        "cn",
+        "numa",
+        "dev",
+    ]
+
+
+def test_capacities_beyond_32_bits_are_clipped_to_what_one_may_get():
+    huge = Inventory(MAX_INT, allocation_ratio=1e30)
+    snapshot = Snapshot.of([replace(CN2, inventories={"VCPU": huge}, used={"VCPU": 2**40})])
+    assert snapshot.columns["VCPU"].room.tolist() == [MAX_INT]
