@@ -127,8 +127,8 @@ def _candidates(query: str, expected: Callable[[Place], int], *, limited: bool =
     return Timed(get(f"/allocation_candidates?{query}"), expected, limited)
 
 
-_FLAT = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&required=HW_CPU_X86_AVX2&member_of={aggregate}"
-_NESTED = (
+FLAT = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&required=HW_CPU_X86_AVX2&member_of={aggregate}"
+NESTED = (
     "resources_C=VCPU:2,MEMORY_MB:1024&resources_N=SRIOV_NET_VF:1&resources_A=FPGA:1"
     "&required_N=HW_NIC_SRIOV&same_subtree=_C,_N,_A&group_policy=none"
 )
@@ -142,7 +142,7 @@ def _devices(groups: int, policy: str = "isolate") -> str:
 
 def _in_use(vcpus: int) -> str:
     """The flat request with so many VCPUs: 200 fit half the hosts in use, 1,000 three."""
-    return _FLAT.replace("VCPU:1,", f"VCPU:{vcpus},") + "&limit=1000"
+    return FLAT.replace("VCPU:1,", f"VCPU:{vcpus},") + "&limit=1000"
 
 
 def _flat_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
@@ -150,9 +150,9 @@ def _flat_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row
     world, name = flat(hosts), f"candidates, {hosts:,} flat hosts"
     wanted = Faster(faster) if faster else AtMost(3)
     tenth = Faster(400) if hosts == 10_000 else None
-    thousand = _candidates(f"{_FLAT}&limit=1000", _all(limit=1000))
-    ten = _candidates(f"{_FLAT}&limit=10", _all(limit=10))
-    every = _candidates(_FLAT, _all(), limited=False)
+    thousand = _candidates(f"{FLAT}&limit=1000", _all(limit=1000))
+    ten = _candidates(f"{FLAT}&limit=10", _all(limit=10))
+    every = _candidates(FLAT, _all(), limited=False)
     yield Row(f"{name}, limit=1000", world, thousand, wanted, quick)
     yield Row(f"{name}, limit=10", world, ten, tenth, quick)
     yield Row(f"{name}, unlimited", world, every, None, quick)
@@ -169,7 +169,7 @@ def _used_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
 
 def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
     world, name = nested(hosts), f"candidates, {hosts:,} nested hosts, 3 groups"
-    measure = _candidates(f"{_NESTED}&limit=1000", _all(times=2, limit=1000))
+    measure = _candidates(f"{NESTED}&limit=1000", _all(times=2, limit=1000))
     yield Row(f"{name}, limit=1000", world, measure, Faster(faster) if faster else None, quick)
 
 
@@ -182,6 +182,10 @@ def _wide_rows() -> Iterator[Row]:
         yield Row(name.format(10, 8, groups), ten, measure, Faster(faster), quick=groups == 4)
     none = _candidates(_devices(9), _exactly(0))
     yield Row(name.format(10, 8, 9) + ", none fits", ten, none, AtMost(8), quick=False)
+    hard = Timed(
+        get(f"/allocation_candidates?{_devices(9, 'none')}"), _exactly(0), may_give_up=True
+    )
+    yield Row(name.format(10, 8, 9).replace("isolated", "any, none fits"), ten, hard, quick=False)
     eight = _candidates(_devices(8), thousand)
     yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
     shared = _candidates(_devices(8, "none"), thousand)
@@ -234,7 +238,7 @@ def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
 def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     """Claims; they follow the reads of their world, which count on empty hosts."""
     world, huge = flat(hosts), "claim, 1 client, one host"
-    loop = f"/allocation_candidates?{_FLAT}&limit=1000"
+    loop = f"/allocation_candidates?{FLAT}&limit=1000"
     many = "claims, 8 clients, many hosts"
     yield Row(huge, world, Timed(claim("huge")), Faster(5), quick)
     yield Row("claim, 1 client, many hosts", world, Timed(claim("host")), Faster(5), quick)
@@ -245,9 +249,9 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     scheduler = f"candidates, then claim, 8 clients, {hosts:,} hosts"
     yield Row(scheduler, world, Crowd(schedule(loop)), Faster(60), quick)
     yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
-    after = ReadAfterClaim(get(f"/allocation_candidates?{_FLAT}&limit=10"), claim("host"))
+    after = ReadAfterClaim(get(f"/allocation_candidates?{FLAT}&limit=10"), claim("host"))
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
-    first = FirstRequest(get(f"/allocation_candidates?{_FLAT}&limit=1000"))
+    first = FirstRequest(get(f"/allocation_candidates?{FLAT}&limit=1000"))
     yield Row(
         f"first request of a process, {hosts:,} hosts", world, first, Below(1500, "ms"), quick
     )

@@ -145,6 +145,8 @@ class Service:
             "--disable-logging",
             "--buffer-size=65535",
             "--listen=100",
+            # idle connections are kept while the other service takes its time
+            "--socket-timeout=300",
         ]
 
 

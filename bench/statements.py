@@ -1,0 +1,211 @@
+"""Count what the main requests do, rather than how long they take: ``make bench-statements``.
+
+Each request is asked of the service in this process, over SQLite. Counted are
+its SQL statements and the calls that the project's own code makes, to Python
+or to C; what libraries do inside is theirs, and changes with their versions.
+More than a tenth above ``statements.json`` is a failure; ``--record`` writes
+the figures down anew.
+"""
+
+import argparse
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import sqlalchemy as sa
+
+from bench import work
+from bench.client import Answer, Connection, Request
+from bench.rows import FLAT, NESTED
+from bench.services import CONFIGURATION
+from bench.worlds import Kind, Place, World, flat, load, nested
+
+RECORDED = Path(__file__).with_name("statements.json")
+ALLOWED = 1.1
+_PACKAGE = str(Path(__file__).parents[1] / "placement") + os.sep
+_TESTS = _PACKAGE + "tests" + os.sep
+
+Counts = Mapping[str, int]
+
+
+def requests() -> Mapping[str, work.Work]:
+    """The main requests, by the names of their figures."""
+    provider = "/resource_providers/{host}"
+    return {
+        "candidates, flat, limit=10": work.get(f"/allocation_candidates?{FLAT}&limit=10"),
+        "candidates, flat, unlimited": work.get(f"/allocation_candidates?{FLAT}"),
+        "candidates, nested": work.get(f"/allocation_candidates?{NESTED}"),
+        "providers by resources": work.get("/resource_providers?resources=VCPU:1"),
+        "provider": work.get(provider),
+        "inventories": work.get(f"{provider}/inventories"),
+        "usages": work.get(f"{provider}/usages"),
+        "traits": work.get(f"{provider}/traits"),
+        "claim": work.claim("host"),
+        "claim of one class": work.claim("host", {"VCPU": 1}),
+        "claim beside 1,000 consumers": work.claim("crowded", {"VCPU": 1}),
+        "swap": work.swap("host"),
+        "candidates after a claim, and a claim": work.schedule(
+            f"/allocation_candidates?{FLAT}&limit=10"
+        ),
+    }
+
+
+def world() -> World:
+    """Flat hosts, nested ones and one with many consumers."""
+    hosts, trees = flat(200), nested(20)
+    renamed = [
+        Kind("root" if kind.name == "host" else kind.name, kind.count,
+             "root" if kind.parent == "host" else kind.parent, kind.inventories, kind.traits)
+        for kind in trees.kinds
+    ]  # fmt: skip
+    crowded = Kind("crowded", 1, inventories={"VCPU": 10_000}, used={"VCPU": 1}, consumers=1000)
+    return World("statements", (*hosts.kinds, *renamed, crowded))
+
+
+class InProcess(Connection):
+    """The service called as a WSGI application, where a Connection is wanted."""
+
+    def __init__(self, application: Callable[..., Any]) -> None:
+        self._application = application
+
+    def send(self, request: Request) -> Answer:
+        """The answer to a request; nothing is sent anywhere."""
+        status: list[str] = []
+        body = self._application(_environment(request), lambda line, *_: status.append(line))
+        return Answer(int(status[0][:3]), b"".join(body))
+
+
+def _environment(request: Request) -> dict[str, Any]:
+    """A WSGI environment made of the bytes of a request."""
+    head, _, body = request.wire.partition(b"\r\n\r\n")
+    method, path = request.line.split(" ", 1)
+    lines = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    headers = {name.upper().replace("-", "_"): value for name, value in lines}
+    return {
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path.partition("?")[0],
+        "QUERY_STRING": path.partition("?")[2],
+        "SERVER_NAME": "bench",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": headers.pop("CONTENT_TYPE", ""),
+        "CONTENT_LENGTH": headers.pop("CONTENT_LENGTH", "0"),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": False,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    } | {f"HTTP_{name}": value for name, value in headers.items()}
+
+
+@dataclass
+class _Counter:
+    """Statements and calls since it was made."""
+
+    statements: int = 0
+    calls: int = 0
+
+    def statement(self, *_: Any) -> None:
+        self.statements += 1
+
+    def call(self, frame: FrameType, event: str, _: Any) -> None:
+        caller = frame if event == "c_call" else frame.f_back if event == "call" else None
+        if caller is not None and _is_ours(caller.f_code.co_filename):
+            self.calls += 1
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_PACKAGE) and not filename.startswith(_TESTS)
+
+
+@contextmanager
+def counting() -> Iterator[_Counter]:
+    """Count within the block, in this thread."""
+    counter = _Counter()
+    sa.event.listen(sa.Engine, "before_cursor_execute", counter.statement)
+    sys.setprofile(counter.call)
+    try:
+        yield counter
+    finally:
+        sys.setprofile(None)
+        sa.event.remove(sa.Engine, "before_cursor_execute", counter.statement)
+
+
+def count(connection: Connection, step: work.Step) -> Counts:
+    """What a request takes the second time; the first fills what is kept between requests."""
+    for _ in range(2):
+        with counting() as counter:
+            answer = step(connection)
+        if answer.status not in (200, 204):
+            raise RuntimeError(f"status {answer.status}: {answer.body[:300]!r}")
+    return {"statements": counter.statements, "calls": counter.calls}
+
+
+@contextmanager
+def service() -> Iterator[tuple[InProcess, Place]]:
+    """The service over a world of its own, in this process."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        url = f"sqlite:///{folder}/placement.sqlite"
+        configuration = Path(folder, "placement.conf")
+        configuration.write_text(
+            CONFIGURATION.format(url=url) + f"[DEFAULT]\nlog_file = {folder}/log\n"
+        )
+        sync = [str(Path(sys.prefix, "bin/placement-manage")), f"--config-file={configuration}"]
+        subprocess.run([*sync, "db", "sync"], check=True)
+        os.environ["OS_PLACEMENT_CONFIG_DIR"] = folder
+        # imported late: it reads its configuration, and adds the standard classes and traits
+        from placement.wsgi.api import application  # noqa: PLC0415
+
+        place = load(url, world())
+        subprocess.run([*sync, "db", "sync"], check=True)
+        yield InProcess(application), place
+
+
+def measured() -> dict[str, Counts]:
+    """The figures of all main requests."""
+    with service() as (connection, place):
+        numbers = random.Random(0)
+        return {name: count(connection, make(place, numbers)) for name, make in requests().items()}
+
+
+def grown(figures: Mapping[str, Counts], recorded: Mapping[str, Counts]) -> list[str]:
+    """What is more than a tenth above the recorded figures, or has none."""
+    return [
+        f"{name}: {number} {what}, recorded {recorded.get(name, {}).get(what)}"
+        for name, counts in figures.items()
+        for what, number in counts.items()
+        if number > ALLOWED * recorded.get(name, {}).get(what, -1)
+    ]
+
+
+def main() -> int:
+    """Count and compare; 1 if something grew."""
+    parser = argparse.ArgumentParser(prog="bench.statements", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="write the figures down")
+    record = parser.parse_args().record
+    figures = measured()
+    for name, counts in figures.items():
+        print(f"{name:40} {counts['statements']:4} statements {counts['calls']:8} calls")
+    if record:
+        RECORDED.write_text(json.dumps(figures, indent=1) + "\n")
+        return 0
+    too_many = grown(figures, json.loads(RECORDED.read_text()))
+    print("\n".join(too_many) or f"{len(figures)} requests, none grew by more than a tenth")
+    return 1 if too_many else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
