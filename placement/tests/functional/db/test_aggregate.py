@@ -1,0 +1,77 @@
+"""Aggregates of providers, on each database."""
+
+import pytest
+
+from placement import exception
+from placement.db.sqlalchemy import models
+from placement.objects import aggregate
+from placement.tests.functional.db.cloud import generation, new_provider, rows, uuid
+
+
+def of(store, provider) -> set:
+    return set(aggregate.of_provider(store, provider).aggregates)
+
+
+def test_a_provider_is_in_the_aggregates_it_was_put_in(store):
+    provider, one, two, three = new_provider(store), uuid(), uuid(), uuid()
+    done = aggregate.replace(store, provider, [two, one], 0)
+    assert done.aggregates == (two, one)
+    assert done.provider.generation == 1
+    assert of(store, provider) == {one, two}
+    aggregate.replace(store, provider, [two, three], 1)
+    assert of(store, provider) == {two, three}
+    aggregate.replace(store, provider, [], 2)
+    assert of(store, provider) == set()
+
+
+def test_the_generation_grows_each_time_it_is_named(store):
+    provider, one = new_provider(store), uuid()
+    aggregate.replace(store, provider, [one], 0)
+    aggregate.replace(store, provider, [one], 1)
+    assert generation(store, provider) == 2
+    with pytest.raises(exception.StaleGenerationPleaseUpdate):
+        aggregate.replace(store, provider, [], 1)
+
+
+def test_the_generation_stays_when_it_is_not_named(store):
+    provider, one = new_provider(store), uuid()
+    assert aggregate.replace(store, provider, [one], None).provider.generation == 0
+    assert (generation(store, provider), of(store, provider)) == (0, {one})
+
+
+def test_providers_share_an_aggregate(store):
+    one, providers = uuid(), [new_provider(store) for _ in range(2)]
+    for provider in providers:
+        aggregate.replace(store, provider, [one], 0)
+    assert len(rows(store, models.placement_aggregates)) == 1
+
+
+def test_spellings_are_kept_where_the_database_can(store):
+    provider, one = new_provider(store), uuid()
+    aggregate.replace(store, provider, [one, one.upper(), one.replace("-", "")], 0)
+    assert {found.lower() for found in of(store, provider)} == {one, one.replace("-", "")}
+    aggregate.replace(store, provider, [one.upper()], 1)
+    assert len(of(store, provider)) == 1
+
+
+@pytest.mark.parametrize("name", [f"urn:uuid:{uuid()}", "nul\0", "\ud800"])
+def test_what_cannot_be_kept_is_refused(store, name):
+    provider = new_provider(store)
+    with pytest.raises(exception.BadRequest):
+        aggregate.replace(store, provider, [name], 0)
+    assert generation(store, provider) == 0
+
+
+def test_many_at_once(store):
+    provider, many = new_provider(store), [uuid() for _ in range(1200)]
+    aggregate.replace(store, provider, many, 0)
+    assert of(store, provider) == set(many)
+    aggregate.replace(store, provider, [], 1)
+    assert of(store, provider) == set()
+
+
+def test_a_provider_that_is_not_there_is_in_no_aggregate(store):
+    with pytest.raises(exception.ProviderNotFound):
+        aggregate.of_provider(store, uuid())
+    with pytest.raises(exception.ProviderNotFound):
+        aggregate.replace(store, uuid(), [], 0)

@@ -1,0 +1,83 @@
+"""Resource classes, on each database."""
+
+import os_resource_classes
+import pytest
+
+from placement import exception
+from placement.db.sqlalchemy import models
+from placement.objects import inventory, resource_class
+from placement.tests.functional.db.cloud import give, new_provider, rows
+
+
+def ids(store) -> dict:
+    return {row.name: row.id for row in rows(store, models.resource_classes)}
+
+
+def test_the_standard_classes_are_there_in_their_order(store):
+    assert resource_class.list_all(store).names == tuple(os_resource_classes.STANDARDS)
+
+
+def test_custom_classes_get_the_next_id_from_10000(store):
+    for name in ("CUSTOM_A", "CUSTOM_B"):
+        resource_class.create(store, name)
+    assert (ids(store)["CUSTOM_A"], ids(store)["CUSTOM_B"]) == (10000, 10001)
+    assert resource_class.list_all(store).names[-2:] == ("CUSTOM_A", "CUSTOM_B")
+
+
+def test_a_class_is_made_once(store):
+    resource_class.create(store, "CUSTOM_A")
+    with pytest.raises(exception.ResourceClassExists):
+        resource_class.create(store, "CUSTOM_A")
+    assert not resource_class.ensure(store, "CUSTOM_A")
+    assert resource_class.ensure(store, "CUSTOM_B")
+
+
+def test_a_class_is_shown(store):
+    resource_class.create(store, "CUSTOM_A")
+    shown = resource_class.show(store, "CUSTOM_A")
+    assert shown.names == ("CUSTOM_A",)
+    assert shown.modified_at is not None
+
+
+@pytest.mark.parametrize("name", ["CUSTOM_A", "vcpu", "nul\0", "\ud800", ""])
+def test_a_class_that_is_not_there_is_not_found(store, name):
+    for attempt in (
+        lambda: resource_class.show(store, name),
+        lambda: resource_class.rename(store, name, "VCPU"),
+        lambda: resource_class.delete(store, name),
+    ):
+        with pytest.raises(exception.ResourceClassNotFound):
+            attempt()
+
+
+def test_a_renamed_class_is_the_same_class(store):
+    resource_class.create(store, "CUSTOM_A")
+    provider = new_provider(store, CUSTOM_A=1)
+    resource_class.rename(store, "CUSTOM_A", "CUSTOM_B")
+    assert list(inventory.list_of(store, provider).inventories) == ["CUSTOM_B"]
+    assert "CUSTOM_A" not in ids(store)
+
+
+def test_a_name_that_is_taken_is_refused_before_a_standard_class(store):
+    resource_class.create(store, "CUSTOM_A")
+    with pytest.raises(exception.ResourceClassNameTaken, match="CUSTOM_A"):
+        resource_class.rename(store, "VCPU", "CUSTOM_A")
+    with pytest.raises(exception.StandardClassNotRenamable, match="VCPU"):
+        resource_class.rename(store, "VCPU", "CUSTOM_B")
+
+
+def test_only_custom_classes_can_be_removed(store):
+    resource_class.create(store, "CUSTOM_A")
+    resource_class.delete(store, "CUSTOM_A")
+    assert "CUSTOM_A" not in ids(store)
+    with pytest.raises(exception.StandardClassNotDeletable):
+        resource_class.delete(store, "VCPU")
+
+
+def test_a_class_in_use_cannot_be_removed(store):
+    resource_class.create(store, "CUSTOM_A")
+    provider = new_provider(store, CUSTOM_A=1)
+    with pytest.raises(exception.ResourceClassInUse):
+        resource_class.delete(store, "CUSTOM_A")
+    give(store, provider)
+    resource_class.delete(store, "CUSTOM_A")
