@@ -174,3 +174,23 @@ def test_a_port_that_is_taken_is_told(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "Address already in use" in refused(tmp_path, "--development", "--port", str(port))
+
+
+def test_the_installed_command_is_a_wsgi_file_too(tmp_path):
+    """As ``uwsgi --wsgi-file $(which placement-api)`` takes it."""
+    command = Path(sys.executable).parent / "placement-api"
+    code = (
+        "import runpy, sys\n"
+        f"application = runpy.run_path({str(command)!r}, run_name='wsgi_file')['application']\n"
+        "application({'REQUEST_METHOD': 'GET', 'PATH_INFO': '/'},\n"
+        "            lambda status, headers, error=None: sys.exit(status != '200 OK'))\n"
+    )
+    environment = {
+        "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/mine.sqlite",
+        "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+        "OS_DEFAULT__LOG_FILE": str(tmp_path / "log"),
+    }
+    interpreter = [sys.executable, "-W", "ignore", "-c", code]
+    environ = os.environ | environment
+    done = subprocess.run(interpreter, capture_output=True, env=environ, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
