@@ -89,6 +89,16 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     )
 
 
+@contextmanager
+def opened(conf: cfg.ConfigOpts) -> Iterator[SqlStore]:
+    """A store for one command, its database as it is; its connections are closed at the end."""
+    found = SqlStore(settings(conf))
+    try:
+        yield found
+    finally:
+        found.dispose()
+
+
 def store(conf: cfg.ConfigOpts) -> SqlStore:
     """Return the store, its database ready to serve from.
 

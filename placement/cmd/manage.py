@@ -1,0 +1,187 @@
+"""``placement-manage``: what an operator does to the database."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any
+
+import prettytable
+from oslo_config import cfg
+from oslo_log import log
+
+from placement import conf as options
+from placement import db_api
+from placement.db.sqlalchemy import data_migrations, migration
+from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
+from placement.db.sqlalchemy.store import SqlStore
+
+LOG = logging.getLogger(__name__)
+
+BATCH_SIZE = 50
+
+Command = Callable[[cfg.ConfigOpts], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name, and return the exit status."""
+    conf = cfg.ConfigOpts()
+    log.register_options(conf)
+    conf.set_default("use_stderr", True)  # what is printed is the answer, and nothing else
+    options.register_opts(conf)
+    conf.register_cli_opt(
+        cfg.SubCommandOpt("category", title="Command categories", handler=_add_categories)
+    )
+    return _run(conf, sys.argv[1:] if arguments is None else list(arguments))
+
+
+def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
+    try:
+        conf(arguments, project="placement", version=metadata.version("openplacement"))
+    except cfg.RequiredOptError:
+        # help needs no database
+        if conf.category.name and conf.category.command:
+            raise
+    if not conf.category.name:
+        conf.print_help()
+        return 1
+    log.setup(conf, "placement")
+    command: Command = conf.category.run
+    return command(conf)
+
+
+def _add_categories(categories: Any) -> None:
+    """Lay out the categories and their commands; oslo.config calls this with its parser."""
+    categories.required = False
+    parser = categories.add_parser("db", help="Manage the database.")
+    parser.set_defaults(run=lambda _conf: parser.print_help() or 0, command=None)
+    commands = parser.add_subparsers(dest="command")
+    _add(commands, "sync", _sync, "Bring the schema to its newest revision, and the kept usage.")
+    _add(commands, "version", _version, "Print the revision of the schema.")
+    stamp = _add(commands, "stamp", _stamp, "Note a revision without applying it.")
+    stamp.add_argument("revision", metavar="<revision>", help="A revision, or `head`.")
+    migrate = _add(
+        commands,
+        "online_data_migrations",
+        _migrate_data,
+        "Change data as the newest release wants it, while the service runs.",
+    )
+    migrate.add_argument(
+        "--max-count",
+        metavar="<number>",
+        help="How many rows to change at most; all, in batches, if not given.",
+    )
+
+
+def _add(commands: Any, name: str, run: Command, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run, command=name)
+    return parser
+
+
+def _sync(conf: cfg.ConfigOpts) -> int:
+    with db_api.opened(conf) as store:
+        migration.sync(store)
+    return 0
+
+
+def _version(conf: cfg.ConfigOpts) -> int:
+    with db_api.opened(conf) as store:
+        print(migration.version(store))
+    return 0
+
+
+def _stamp(conf: cfg.ConfigOpts) -> int:
+    with db_api.opened(conf) as store:
+        migration.stamp(store, conf.category.revision)
+    return 0
+
+
+# --- online data migrations -------------------------------------------------------------
+
+
+def _migrate_data(conf: cfg.ConfigOpts) -> int:
+    """Run the migrations; 0: nothing is left, 1: run again, 2: one failed, 127: a bad argument."""
+    given = conf.category.max_count
+    limit = BATCH_SIZE if given is None else _positive(given)
+    if limit is None:
+        print("Must supply a positive value for max_count")
+        return 127
+    with db_api.opened(conf) as store:
+        run = _Run(store, data_migrations.all_of(_incomplete(conf)))
+        return _run_migrations(run, limit, once=given is not None)
+
+
+def _incomplete(conf: cfg.ConfigOpts) -> Incomplete:
+    return Incomplete(
+        conf.placement.incomplete_consumer_project_id, conf.placement.incomplete_consumer_user_id
+    )
+
+
+def _run_migrations(run: "_Run", limit: int, *, once: bool) -> int:
+    if not once:
+        print(f"Running batches of {limit} until complete")
+        while run.batch(limit):
+            pass
+    migrated_some = once and run.batch(limit) > 0
+    print(run.table())
+    if migrated_some:
+        return 1
+    if run.failed:
+        print("Some migrations failed unexpectedly. Check log for details.")
+        return 2
+    return 0
+
+
+def _positive(text: str) -> int | None:
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if number > 0 else None
+
+
+class _Run:
+    """One run of the migrations, which counts what they found and did."""
+
+    def __init__(self, store: SqlStore, migrations: dict[str, Migration]) -> None:
+        self._store = store
+        self._migrations = migrations
+        self._counts: dict[str, Batch] = {}
+        self.failed = False
+
+    def batch(self, limit: int) -> int:
+        """Change at most ``limit`` rows over all migrations, and return how many it was."""
+        left = limit
+        for name in self._migrations:
+            if left <= 0:
+                break
+            batch = self._one(name, left)
+            before = self._counts.get(name, Batch(0, 0))
+            self._counts[name] = Batch(before.found + batch.found, before.done + batch.done)
+            left -= batch.done
+        return limit - left
+
+    def _one(self, name: str, limit: int) -> Batch:
+        try:
+            batch = self._migrations[name](self._store, limit)
+        except Exception:
+            print(f"Error attempting to run {name}")
+            LOG.exception("Error attempting to run %s", name)
+            self.failed = True
+            return Batch(0, 0)
+        if batch.found:
+            print(f"{batch.found} rows matched query {name}, {batch.done} migrated")
+        return batch
+
+    def table(self) -> str:
+        """Return what was found and done, for people."""
+        table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
+        rows = [[name, batch.found, batch.done] for name, batch in self._counts.items()]
+        table.add_rows(rows)
+        return str(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

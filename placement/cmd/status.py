@@ -1,0 +1,88 @@
+"""``placement-status``: whether a deployment is ready to be upgraded."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_log import log
+from oslo_upgradecheck import common_checks, upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from placement import conf as options
+from placement import db_api
+from placement.db.sqlalchemy import data_migrations, kept_usage
+
+MIGRATE = "Run `placement-manage db online_data_migrations`."
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks; they read the database of a release before this one, too."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def _read(self, statement: sa.Select[Any]) -> int:
+        with db_api.opened(self._conf) as store, store.read() as tx:
+            return int(tx.connection.scalar(statement) or 0)
+
+    def _roots(self) -> Result:
+        rootless = sa.text("root_provider_id IS NULL")
+        count = sa.select(sa.func.count()).select_from(sa.table("resource_providers"))
+        if not self._read(count.where(rootless)):
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.FAILURE,
+            "There is at least one resource provider table record which misses its root "
+            f"provider id. {MIGRATE}",
+        )
+
+    def _consumers(self) -> Result:
+        missing = data_migrations.without_record().order_by(None).subquery()
+        count = self._read(sa.select(sa.func.count()).select_from(missing))
+        if not count:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            f"There are {count} incomplete consumers table records for existing allocations. "
+            f"{MIGRATE}",
+        )
+
+    def _kept_usage(self) -> Result:
+        with db_api.opened(self._conf) as store, store.read() as tx:
+            columns = sa.inspect(tx.connection).get_columns("inventories")
+            if not any(column["name"] == "used" for column in columns):
+                return Result(Code.SUCCESS)  # there is none yet; `db sync` makes it
+            wrong = len(kept_usage.differences(tx.connection))
+        if not wrong:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.FAILURE,
+            f"The usage kept beside {wrong} inventories is not the sum of their allocations. "
+            "Run `placement-manage db sync`.",
+        )
+
+    def _policy_file(self) -> Result:
+        return common_checks.check_policy_json(self, self._conf)
+
+    _upgrade_checks = (
+        ("Missing Root Provider IDs", _roots),
+        ("Incomplete Consumers", _consumers),
+        ("Policy File JSON to YAML Migration", _policy_file),
+        ("Kept Usage", _kept_usage),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the checks and return the worst result; 255 if they cannot be run."""
+    conf = cfg.ConfigOpts()
+    log.register_options(conf)
+    options.register_opts(conf)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    status: int = upgradecheck.main(conf, "placement", Checks(conf), argv=given)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

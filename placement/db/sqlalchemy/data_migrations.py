@@ -1,0 +1,133 @@
+"""Changes of data that a revision of the schema asks for, in batches, while the service runs.
+
+They run on old schemas, before the revisions that want them, so they name only
+tables and columns that every Placement database has had from the start.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy import clocks
+from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
+
+_providers = sa.table(
+    "resource_providers",
+    *(sa.column(name) for name in ("id", "root_provider_id", "parent_provider_id", "updated_at")),
+)
+_allocations = sa.table("allocations", sa.column("consumer_id"))
+_consumers = sa.table(
+    "consumers",
+    *(
+        sa.column(name)
+        for name in ("id", "uuid", "project_id", "user_id", "generation", "created_at")
+    ),
+)
+
+
+class Batch(NamedTuple):
+    """How many rows a migration found to do, at most as many as asked for, and how many it did."""
+
+    found: int
+    done: int
+
+
+class Incomplete(NamedTuple):
+    """Whose allocations of unnamed consumers are."""
+
+    project_id: str
+    user_id: str
+
+
+def set_root_provider_ids(store: SqlStore, limit: int) -> Batch:
+    """Give providers without a root the one that their parents lead to: mostly themselves."""
+    return store.write(_set_roots, limit)
+
+
+def _set_roots(tx: SqlTransaction, limit: int) -> Batch:
+    rootless = sa.select(_providers.c.id).where(_providers.c.root_provider_id.is_(None))
+    ids = tx.connection.execute(rootless.order_by(_providers.c.id).limit(limit)).scalars().all()
+    for id_ in ids:
+        update = _providers.update().where(_providers.c.id == id_)
+        root = _root_of(tx.connection, id_)
+        tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
+    return _told(tx, len(ids))
+
+
+def _root_of(connection: sa.Connection, id_: int) -> int:
+    parent = connection.scalar(
+        sa.select(_providers.c.parent_provider_id).where(_providers.c.id == id_)
+    )
+    return id_ if parent is None else _root_of(connection, parent)
+
+
+def create_incomplete_consumers(store: SqlStore, limit: int, incomplete: Incomplete) -> Batch:
+    """Make records for consumers that have allocations and no record."""
+    return store.write(_create_consumers, limit, incomplete)
+
+
+def _create_consumers(tx: SqlTransaction, limit: int, incomplete: Incomplete) -> Batch:
+    project_id = _ensure(tx.connection, "projects", incomplete.project_id)
+    user_id = _ensure(tx.connection, "users", incomplete.user_id)
+    found = tx.connection.execute(without_record().limit(limit)).scalars().all()
+    rows = [
+        {
+            "uuid": uuid,
+            "project_id": project_id,
+            "user_id": user_id,
+            "generation": 0,
+            "created_at": utcnow(),
+        }
+        for uuid in found
+    ]
+    if rows:
+        tx.connection.execute(_consumers.insert(), rows)
+    return Batch(len(rows), len(rows))
+
+
+def without_record() -> sa.Select[tuple[str]]:
+    """Select the UUIDs of consumers that have allocations and no record."""
+    joined = _allocations.outerjoin(_consumers, _consumers.c.uuid == _allocations.c.consumer_id)
+    return (
+        sa.select(_allocations.c.consumer_id)
+        .distinct()
+        .select_from(joined)
+        .where(_consumers.c.id.is_(None))
+        .order_by(_allocations.c.consumer_id)
+    )
+
+
+def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int:
+    """Return the id of a project or user, made if it is not there."""
+    table = sa.table(
+        table_name, *(sa.column(name) for name in ("id", "external_id", "created_at"))
+    )
+    find: sa.Select[int] = sa.select(table.c.id).where(table.c.external_id == external_id)
+    found = connection.scalar(find)
+    if found is not None:
+        return found
+    row = {"external_id": external_id, "created_at": utcnow()}
+    connection.execute(table.insert(), row)
+    return connection.execute(find).scalar_one()
+
+
+def _told(tx: SqlTransaction, count: int) -> Batch:
+    """Have running processes load everything again, if the schema knows of that yet."""
+    if count and sa.inspect(tx.connection).has_table("clocks"):
+        clocks.advance(tx.connection, [clocks.EPOCH_CLOCK])
+    return Batch(count, count)
+
+
+Migration = Callable[[SqlStore, int], Batch]
+
+
+def all_of(incomplete: Incomplete) -> dict[str, Migration]:
+    """Return the migrations by name, in the order in which they are to be run."""
+    return {
+        "set_root_provider_ids": set_root_provider_ids,
+        "create_incomplete_consumers": lambda store, limit: create_incomplete_consumers(
+            store, limit, incomplete
+        ),
+    }

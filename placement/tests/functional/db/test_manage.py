@@ -1,0 +1,210 @@
+"""``placement-manage`` and ``placement-status``, as an operator runs them."""
+
+import json
+import logging
+
+import pytest
+import sqlalchemy as sa
+
+from placement.cmd import manage, status
+from placement.db.sqlalchemy import migration
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional.db.test_migrations import ADD_ALLOCATION, ADD_INVENTORY, NOW
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture
+def _logging():
+    """Put back what a command sets up for its process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def run(empty_database_url, monkeypatch, capsys, _logging):
+    """Return a function that runs a command, and returns its exit status and what it printed."""
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_database_url)
+
+    def run(main, *arguments):
+        try:
+            code = main(list(arguments))
+        except SystemExit as end:
+            code = end.code
+        return code, capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def bare(empty_database_url):
+    store = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    yield store
+    store.dispose()
+
+
+def execute(store, statement, *rows):
+    def work(tx):
+        for row in rows or ({},):
+            tx.connection.execute(sa.text(statement), row)
+
+    store.write(work)
+
+
+def scalar(store, statement):
+    with store.read() as tx:
+        return tx.connection.scalar(sa.text(statement))
+
+
+def test_sync_says_nothing_and_version_says_the_revision(run):
+    code, printed = run(manage.main, "db", "version")
+    assert (code, printed.out) == (0, "None\n")
+    code, printed = run(manage.main, "db", "sync")
+    assert (code, printed.out) == (0, "")
+    code, printed = run(manage.main, "db", "version")
+    assert (code, printed.out) == (0, f"{migration.head()}\n")
+    assert run(manage.main, "db", "sync")[0] == 0
+
+
+def test_stamp_takes_revisions_that_there_are(run):
+    assert run(manage.main, "db", "stamp", "a082b8bb98d0")[0] == 0
+    assert run(manage.main, "db", "version")[1].out == "a082b8bb98d0\n"
+    with pytest.raises(Exception, match="unheard_of"):
+        run(manage.main, "db", "stamp", "unheard_of")
+
+
+def make_first_revision(store):
+    """Make a database that the second and third revision refuse."""
+    migration.upgrade(store, "b4ed3a175331")
+    execute(
+        store,
+        "INSERT INTO resource_providers (uuid, name, parent_provider_id) VALUES (:n, :n, :parent)",
+        {"n": "cn1", "parent": None},
+    )
+    first = scalar(store, "SELECT id FROM resource_providers")
+    execute(
+        store,
+        "INSERT INTO resource_providers (uuid, name, parent_provider_id) VALUES (:n, :n, :parent)",
+        {"n": "numa0", "parent": first},
+        {"n": "cn2", "parent": None},
+    )
+    for consumer in ("a", "b"):
+        execute(
+            store,
+            ADD_ALLOCATION,
+            *(
+                {"now": NOW, "provider": 1, "class": class_, "consumer": consumer, "used": 1}
+                for class_ in (0, 1)
+            ),
+        )
+
+
+def test_data_is_migrated_in_batches_until_nothing_is_left(run, bare):
+    make_first_revision(bare)
+    code, printed = run(manage.main, "db", "online_data_migrations")
+    assert code == 0
+    assert printed.out == (
+        "Running batches of 50 until complete\n"
+        "3 rows matched query set_root_provider_ids, 3 migrated\n"
+        "2 rows matched query create_incomplete_consumers, 2 migrated\n"
+        "+-----------------------------+-------------+-----------+\n"
+        "|          Migration          | Total Found | Completed |\n"
+        "+-----------------------------+-------------+-----------+\n"
+        "|    set_root_provider_ids    |      3      |     3     |\n"
+        "| create_incomplete_consumers |      2      |     2     |\n"
+        "+-----------------------------+-------------+-----------+\n"
+    )
+    assert run(manage.main, "db", "sync")[0] == 0
+    assert scalar(bare, "SELECT COUNT(*) FROM consumers WHERE generation = 0") == 2
+    assert scalar(bare, "SELECT external_id FROM projects") == NOBODY
+    assert scalar(bare, "SELECT external_id FROM users") == NOBODY
+
+
+def test_a_root_is_where_the_parents_lead(run, bare):
+    make_first_revision(bare)
+    run(manage.main, "db", "online_data_migrations")
+    of_child = (
+        "SELECT root.name FROM resource_providers root JOIN resource_providers child"
+        " ON child.root_provider_id = root.id WHERE child.name = 'numa0'"
+    )
+    assert scalar(bare, of_child) == "cn1"
+
+
+def test_max_count_bounds_what_is_migrated(run, bare):
+    make_first_revision(bare)
+    limited = ("db", "online_data_migrations", "--max-count")
+    code, printed = run(manage.main, *limited, "2")
+    assert code == 1
+    assert "2 rows matched query set_root_provider_ids, 2 migrated" in printed.out
+    assert "Running batches" not in printed.out
+    assert "create_incomplete_consumers" not in printed.out
+    assert run(manage.main, *limited, "2")[0] == 1
+    assert run(manage.main, *limited, "2")[0] == 1
+    assert run(manage.main, *limited, "2")[0] == 0
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_max_count_is_a_positive_number(run, count):
+    code, printed = run(manage.main, "db", "online_data_migrations", "--max-count", count)
+    assert (code, printed.out) == (127, "Must supply a positive value for max_count\n")
+
+
+def test_a_migration_that_fails_is_told(run, bare):
+    migration.upgrade(bare, "b4ed3a175331")
+    execute(bare, "DROP TABLE allocations")
+    code, printed = run(manage.main, "db", "online_data_migrations")
+    assert code == 2
+    assert "Error attempting to run create_incomplete_consumers" in printed.out
+    assert "Some migrations failed unexpectedly. Check log for details." in printed.out
+
+
+# --- upgrade check ------------------------------------------------------------------------
+
+
+def test_a_new_database_is_ready(run, bare):
+    migration.sync(bare)
+    code, printed = run(status.main, "upgrade", "check")
+    assert code == 0, printed.out
+    assert "Upgrade Check Results" in printed.out
+    assert printed.out.count("Result: Success") == 4
+
+
+def test_what_is_not_ready_is_told(run, bare):
+    make_first_revision(bare)
+    code, printed = run(status.main, "upgrade", "check", "--json")
+    assert code == 2
+    checks = {check["check"]: check for check in json.loads(printed.out)["checks"]}
+    roots, consumers = checks["Missing Root Provider IDs"], checks["Incomplete Consumers"]
+    assert roots["result"] == 2
+    assert (
+        "There is at least one resource provider table record which misses its root provider id."
+        in roots["details"]
+    )
+    assert "placement-manage db online_data_migrations" in roots["details"]
+    assert consumers["result"] == 1
+    assert (
+        "There are 2 incomplete consumers table records for existing allocations"
+        in consumers["details"]
+    )
+
+
+def test_kept_usage_that_is_wrong_is_told_and_mended(run, bare):
+    migration.sync(bare)
+    execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
+    execute(bare, "UPDATE inventories SET used = 3")
+    code, printed = run(status.main, "upgrade", "check")
+    assert code == 2
+    assert "Check: Kept Usage" in printed.out
+    assert "beside 1 inventories" in printed.out
+    assert run(manage.main, "db", "sync")[0] == 0
+    assert run(status.main, "upgrade", "check")[0] == 0
+
+
+def test_a_check_without_schema_is_an_error(run):
+    code, printed = run(status.main, "upgrade", "check")
+    assert code == 255
+    assert "Error:" in printed.out

@@ -1,0 +1,423 @@
+"""The schema, at each of the points where somebody else depends on it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from placement.core.model import Inventory
+from placement.db.sqlalchemy import kept_usage, migration, models, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.migration import COMMON_HEAD
+from placement.db.sqlalchemy.store import SqlStore
+from placement.engine.engine import Engine
+
+# Of each table: columns (not null marked !), unique constraints, indexes, foreign keys. The
+# times, the integer primary key and, on MySQL, indexes made for foreign keys go without saying.
+COMMON = {
+    "resource_providers": (
+        {"uuid!", "name", "generation", "root_provider_id", "parent_provider_id"},
+        {"uniq_resource_providers0uuid": ["uuid"], "uniq_resource_providers0name": ["name"]},
+        {
+            "resource_providers_root_provider_id_idx": ["root_provider_id"],
+            "resource_providers_parent_provider_id_idx": ["parent_provider_id"],
+        },
+        {
+            ("root_provider_id", "resource_providers.id"),
+            ("parent_provider_id", "resource_providers.id"),
+        },
+    ),
+    "inventories": (
+        {
+            *("resource_provider_id!", "resource_class_id!", "total!", "reserved!"),
+            *("min_unit!", "max_unit!", "step_size!", "allocation_ratio!"),
+        },
+        {
+            "uniq_inventories0resource_provider_resource_class": [
+                "resource_provider_id",
+                "resource_class_id",
+            ]
+        },
+        {"inventories_resource_class_id_idx": ["resource_class_id"]},
+        set(),
+    ),
+    "allocations": (
+        {"resource_provider_id!", "consumer_id!", "resource_class_id!", "used!"},
+        {},
+        {
+            "allocations_resource_provider_class_used_idx": [
+                "resource_provider_id",
+                "resource_class_id",
+                "used",
+            ],
+            "allocations_resource_class_id_idx": ["resource_class_id"],
+            "allocations_consumer_id_idx": ["consumer_id"],
+        },
+        set(),
+    ),
+    "resource_classes": ({"name!"}, {"uniq_resource_classes0name": ["name"]}, {}, set()),
+    "traits": ({"name!"}, {"uniq_traits0name": ["name"]}, {}, set()),
+    "resource_provider_traits": (
+        {"trait_id!", "resource_provider_id!"},
+        {},
+        {
+            "resource_provider_traits_resource_provider_trait_idx": [
+                "resource_provider_id",
+                "trait_id",
+            ]
+        },
+        {("trait_id", "traits.id"), ("resource_provider_id", "resource_providers.id")},
+    ),
+    "placement_aggregates": ({"uuid"}, {"uniq_placement_aggregates0uuid": ["uuid"]}, {}, set()),
+    "resource_provider_aggregates": (
+        {"resource_provider_id!", "aggregate_id!"},
+        {},
+        {"resource_provider_aggregates_aggregate_id_idx": ["aggregate_id"]},
+        set(),
+    ),
+    "projects": ({"external_id!"}, {"uniq_projects0external_id": ["external_id"]}, {}, set()),
+    "users": ({"external_id!"}, {"uniq_users0external_id": ["external_id"]}, {}, set()),
+    "consumers": (
+        {"uuid!", "project_id!", "user_id!", "generation!", "consumer_type_id"},
+        {"uniq_consumers0uuid": ["uuid"]},
+        {
+            "consumers_project_id_uuid_idx": ["project_id", "uuid"],
+            "consumers_project_id_user_id_uuid_idx": ["project_id", "user_id", "uuid"],
+            "consumers_consumer_type_id_idx": ["consumer_type_id"],
+        },
+        {("consumer_type_id", "consumer_types.id")},
+    ),
+    "consumer_types": ({"name!"}, {"uniq_consumer_types0name": ["name"]}, {}, set()),
+}
+OURS = {
+    "clocks": ({"value!"}, {}, {}, set()),
+    "removed_providers": (
+        {"provider_id!", "stamp!"},
+        {},
+        {"removed_providers_stamp_idx": ["stamp"]},
+        set(),
+    ),
+}
+REDUNDANT = {
+    "inventories_resource_provider_id_idx",
+    "inventories_resource_provider_resource_class_idx",
+    "ix_placement_aggregates_uuid",
+    "resource_providers_name_idx",
+    "resource_providers_uuid_idx",
+}
+PRIMARY_KEYS = {
+    "resource_provider_traits": ["trait_id", "resource_provider_id"],
+    "resource_provider_aggregates": ["resource_provider_id", "aggregate_id"],
+    "removed_providers": ["provider_id", "stamp"],
+}
+
+
+def described(engine):
+    """Return the schema of a database in the form of COMMON."""
+    inspector = sa.inspect(engine)
+    return {
+        table: (
+            {
+                column["name"] + ("" if column["nullable"] else "!")
+                for column in inspector.get_columns(table)
+                if column["name"] not in {"id", "created_at", "updated_at"}
+            },
+            {
+                each["name"]: each["column_names"]
+                for each in inspector.get_unique_constraints(table)
+            },
+            {
+                each["name"]: each["column_names"]
+                for each in inspector.get_indexes(table)
+                if not each["unique"]
+            },
+            {
+                (each["constrained_columns"][0], each["referred_table"] + ".id")
+                for each in inspector.get_foreign_keys(table)
+            },
+        )
+        for table in inspector.get_table_names()
+        if table != "alembic_version"
+    }
+
+
+@pytest.fixture
+def bare(empty_database_url):
+    """A store on a database without tables."""
+    store = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    yield store
+    store.dispose()
+
+
+def execute(store, statement, *rows):
+    def work(tx):
+        for row in rows or ({},):
+            tx.connection.execute(sa.text(statement), row)
+
+    store.write(work)
+
+
+def scalar(store, statement):
+    with store.read() as tx:
+        return tx.connection.scalar(sa.text(statement))
+
+
+def test_revisions_of_others_come_first_and_in_their_order():
+    script = migration.script.ScriptDirectory.from_config(migration._config())
+    revisions = [each.revision for each in script.walk_revisions()][::-1]
+    assert revisions[:5] == [
+        "b4ed3a175331",
+        "611cd6dffd7b",
+        "b5c396305c25",
+        "422ece571366",
+        "a082b8bb98d0",
+    ]
+    assert script.get_heads() == [migration.head()]
+
+
+def test_common_revisions_make_the_common_schema(bare):
+    migration.upgrade(bare, COMMON_HEAD)
+    assert described(bare.engines().writer) == COMMON
+    inspector = sa.inspect(bare.engines().writer)
+    for table in COMMON:
+        keys = inspector.get_pk_constraint(table)["constrained_columns"]
+        assert keys == PRIMARY_KEYS.get(table, ["id"])
+        assert {"created_at", "updated_at"} <= {
+            each["name"] for each in inspector.get_columns(table)
+        }
+
+
+def test_the_first_revision_has_indexes_that_the_fifth_drops(bare):
+    migration.upgrade(bare, "b4ed3a175331")
+    schema = described(bare.engines().writer)
+    assert "consumer_types" not in schema
+    assert "consumer_type_id" not in schema["consumers"][0]
+    assert {name for table in schema.values() for name in table[2]} >= REDUNDANT
+
+
+def test_our_revisions_only_add(bare):
+    migration.upgrade(bare)
+    expected = {table: list(parts) for table, parts in COMMON.items()} | OURS
+    expected["inventories"][0] = COMMON["inventories"][0] | {"used!"}
+    expected["resource_providers"][0] = COMMON["resource_providers"][0] | {"stamp!"}
+    expected["resource_providers"][2] = COMMON["resource_providers"][2] | {
+        "resource_providers_stamp_idx": ["stamp"]
+    }
+    assert described(bare.engines().writer) == {
+        table: tuple(parts) for table, parts in expected.items()
+    }
+
+
+def test_tables_made_at_once_are_those_of_the_revisions(bare):
+    models.metadata.create_all(bare.engines().writer)
+    at_once = described(bare.engines().writer)
+    models.metadata.drop_all(bare.engines().writer)
+    migration.upgrade(bare)
+    assert described(bare.engines().writer) == at_once
+
+
+def test_a_provider_without_root_stops_the_second_revision(bare):
+    migration.upgrade(bare, "b4ed3a175331")
+    execute(bare, "INSERT INTO resource_providers (uuid, name) VALUES ('u', 'cn')")
+    with pytest.raises(RuntimeError, match="placement-manage db online_data_migrations"):
+        migration.upgrade(bare)
+    assert migration.version(bare) == "b4ed3a175331"
+
+
+def test_an_allocation_without_consumer_stops_the_third_revision(bare):
+    migration.upgrade(bare, "611cd6dffd7b")
+    execute(
+        bare,
+        "INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used)"
+        " VALUES (1, 'c', 0, 1)",
+    )
+    with pytest.raises(RuntimeError, match="placement-manage db online_data_migrations"):
+        migration.upgrade(bare)
+    assert migration.version(bare) == "611cd6dffd7b"
+
+
+def test_a_failed_upgrade_goes_on_where_it_stopped(bare):
+    test_a_provider_without_root_stops_the_second_revision(bare)
+    execute(bare, "UPDATE resource_providers SET root_provider_id = id")
+    migration.upgrade(bare)
+    assert migration.version(bare) == migration.head()
+
+
+def test_many_may_migrate_at_once(bare):
+    stores = [SqlStore(bare.settings) for _ in range(4)]
+
+    def start(store):
+        migration.sync(store)
+        seed.sync(store)
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        list(pool.map(start, stores))
+    assert migration.version(bare) == migration.head()
+    assert scalar(bare, "SELECT COUNT(*) FROM resource_classes") == 21
+    for store in stores:
+        store.dispose()
+
+
+def test_stamp_notes_a_revision_without_applying_it(bare):
+    migration.stamp(bare, COMMON_HEAD)
+    assert migration.version(bare) == COMMON_HEAD
+    assert set(described(bare.engines().writer)) == set()
+
+
+def test_a_database_without_tables_has_no_revision(bare):
+    assert migration.version(bare) is None
+
+
+def test_an_old_schema_is_not_served_from(bare):
+    migration.upgrade(bare, COMMON_HEAD)
+    with pytest.raises(migration.SchemaTooOld, match="placement-manage db sync"):
+        migration.check_is_new_enough(bare)
+
+
+# --- a database of another implementation ----------------------------------------------
+
+NOW = datetime(2026, 1, 2, 3, 4, 5)
+ADD_PROVIDER = (
+    "INSERT INTO resource_providers"
+    " (created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id)"
+    " VALUES (:now, NULL, :id, :uuid, :name, 0, NULL, :parent)"
+)
+SET_ROOT = "UPDATE resource_providers SET root_provider_id = :root WHERE id = :id"
+ADD_INVENTORY = (
+    "INSERT INTO inventories (created_at, updated_at, resource_provider_id, resource_class_id,"
+    " total, reserved, min_unit, max_unit, step_size, allocation_ratio)"
+    " VALUES (:now, NULL, :provider, :class, :total, 0, 1, :total, 1, 1.5)"
+)
+ADD_ALLOCATION = (
+    "INSERT INTO allocations (created_at, updated_at, resource_provider_id, consumer_id,"
+    " resource_class_id, used) VALUES (:now, NULL, :provider, :consumer, :class, :used)"
+)
+ADD_CONSUMER = (
+    "INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation,"
+    " consumer_type_id) VALUES (:now, NULL, :uuid, 1, 1, 1, 1)"
+)
+GROW = (
+    "UPDATE resource_providers SET generation = generation + 1, updated_at = :now"
+    " WHERE id = :id AND generation = :generation"
+)
+
+
+def provider(id_, name, root, parent=None):
+    row = {"now": NOW, "id": id_, "uuid": f"uuid-{id_}", "name": name, "parent": parent}
+    return row, {"id": id_, "root": root}
+
+
+@pytest.fixture
+def inherited(bare):
+    """A database as another implementation made and filled it, at its newest revision."""
+    migration.upgrade(bare, COMMON_HEAD)
+    for row, root in (provider(1, "cn1", 1), provider(2, "numa0", 1, parent=1)):
+        execute(bare, ADD_PROVIDER, row)
+        execute(bare, SET_ROOT, root)
+    # standard classes 1 and 2; MySQL gives out an id of its own for 0, so that one is left out
+    execute(
+        bare,
+        "INSERT INTO resource_classes (created_at, id, name) VALUES (:now, :id, :name)",
+        {"now": NOW, "id": 1, "name": "MEMORY_MB"},
+        {"now": NOW, "id": 10001, "name": "CUSTOM_FPGA"},
+    )
+    execute(
+        bare,
+        "INSERT INTO traits (created_at, name) VALUES (:now, :name)",
+        {"now": NOW, "name": "HW_CPU_X86_AVX2"},
+        {"now": NOW, "name": "CUSTOM_RED"},
+    )
+    execute(
+        bare,
+        "INSERT INTO resource_provider_traits (created_at, trait_id, resource_provider_id)"
+        " SELECT created_at, id, 2 FROM traits",
+    )
+    execute(
+        bare,
+        "INSERT INTO placement_aggregates (created_at, uuid) VALUES (:now, 'rack')",
+        {"now": NOW},
+    )
+    execute(
+        bare,
+        "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)"
+        " SELECT 1, id FROM placement_aggregates",
+    )
+    execute(
+        bare,
+        ADD_INVENTORY,
+        {"now": NOW, "provider": 1, "class": 1, "total": 1024},
+        {"now": NOW, "provider": 2, "class": 10001, "total": 4},
+    )
+    for table in ("projects", "users"):
+        execute(bare, f"INSERT INTO {table} (external_id) VALUES ('somebody')")
+    execute(bare, "INSERT INTO consumer_types (name) VALUES ('INSTANCE')")
+    for consumer in ("a", "b"):
+        execute(bare, ADD_CONSUMER, {"now": NOW, "uuid": consumer})
+        execute(
+            bare,
+            ADD_ALLOCATION,
+            {"now": NOW, "provider": 1, "class": 1, "consumer": consumer, "used": 256},
+        )
+    return bare
+
+
+def by_name(snapshot):
+    """Return the state of each provider."""
+    entries = snapshot.entries.take(range(snapshot.entries.size))
+    return {entry.state.provider.name: entry.state for entry in entries}
+
+
+def test_a_database_of_another_implementation_is_served_from(inherited):
+    migration.sync(inherited)
+    seed.sync(inherited)
+    migration.check_is_new_enough(inherited)
+    found = by_name(Engine(inherited).current())
+    assert set(found) == {"cn1", "numa0"}
+    cn1, numa0 = found["cn1"], found["numa0"]
+    assert cn1.inventories == {"MEMORY_MB": Inventory(1024, max_unit=1024, allocation_ratio=1.5)}
+    assert cn1.used == {"MEMORY_MB": 512}
+    assert cn1.aggregates == {"rack"}
+    assert numa0.provider.parent_uuid == numa0.provider.root_uuid == cn1.provider.uuid
+    assert numa0.traits == {"HW_CPU_X86_AVX2", "CUSTOM_RED"}
+    assert numa0.used == {}
+
+
+def test_another_implementation_still_works_on_a_migrated_database(inherited):
+    migration.sync(inherited)
+    seed.sync(inherited)
+    engine = Engine(inherited)
+    assert set(by_name(engine.current())) == {"cn1", "numa0"}
+
+    row, root = provider(3, "cn3", 3)
+    execute(inherited, ADD_PROVIDER, row)
+    execute(inherited, SET_ROOT, root)
+    execute(inherited, ADD_INVENTORY, {"now": NOW, "provider": 3, "class": 1, "total": 64})
+    execute(inherited, ADD_CONSUMER, {"now": NOW, "uuid": "c"})
+    execute(
+        inherited,
+        ADD_ALLOCATION,
+        {"now": NOW, "provider": 3, "class": 1, "consumer": "c", "used": 16},
+    )
+    execute(inherited, GROW, {"now": NOW, "id": 3, "generation": 0})
+    with inherited.read() as tx:
+        assert len(kept_usage.differences(tx.connection)) == 1
+
+    migration.sync(inherited)
+    with inherited.read() as tx:
+        assert kept_usage.differences(tx.connection) == []
+    # the process that was running all the time has it as well
+    cn3 = by_name(engine.current())["cn3"]
+    assert cn3.used == {"MEMORY_MB": 16}
+    assert cn3.provider.generation == 1
+
+
+def test_sync_at_the_newest_revision_mends_the_kept_usage(inherited):
+    migration.sync(inherited)
+    execute(inherited, "UPDATE inventories SET used = 77")
+    before = inherited.probe()
+    migration.sync(inherited)
+    with inherited.read() as tx:
+        used = tx.connection.execute(sa.text("SELECT used FROM inventories ORDER BY id"))
+        assert used.scalars().all() == [512, 0]
+    assert inherited.probe() > before

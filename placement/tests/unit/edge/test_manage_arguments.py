@@ -1,0 +1,52 @@
+"""Command lines of ``placement-manage`` and ``placement-status`` that need no database."""
+
+import pytest
+from oslo_config import cfg
+
+from placement.cmd import manage, status
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration(monkeypatch, tmp_path):
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def exit_status(main, *arguments):
+    try:
+        return main(list(arguments))
+    except SystemExit as end:
+        return end.code
+
+
+def test_no_arguments_get_help_and_1(capsys):
+    assert exit_status(manage.main) == 1
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_a_category_alone_gets_its_help_and_0(capsys):
+    assert exit_status(manage.main, "db") == 0
+    assert "{sync,version,stamp,online_data_migrations}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["unheard"], ["db", "unheard"]])
+def test_what_is_not_known_gets_2(arguments, capsys):
+    assert exit_status(manage.main, *arguments) == 2
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_version_is_that_of_the_package(capsys):
+    assert exit_status(manage.main, "--version") == 0
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("main", [manage.main, status.main])
+def test_a_connection_is_needed(main):
+    command = ("db", "sync") if main is manage.main else ("upgrade", "check")
+    with pytest.raises(cfg.RequiredOptError, match=r"connection.*placement_database"):
+        main(list(command))
+
+
+@pytest.mark.parametrize("arguments", [[], ["upgrade"], ["downgrade", "check"]])
+def test_status_wants_upgrade_check(arguments):
+    assert exit_status(status.main, *arguments) == 2
