@@ -70,14 +70,17 @@ def _identify(environ: MutableMapping[str, Any]) -> str:
 
 def _uri(environ: MutableMapping[str, Any]) -> str:
     """Return what was asked for, printable."""
-    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    path = _quoted(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), safe="/")
     query = environ.get("QUERY_STRING", "")
-    uri = quote(path, encoding="latin-1", errors="replace")
-    return f"{uri}?{quote(query, safe=_QUERY_SAFE, encoding='latin-1')}" if query else uri
+    return f"{path}?{_quoted(query, safe=_QUERY_SAFE)}" if query else path
 
 
 # A query string comes quoted; what a careless client left in it must not break the log line.
 _QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
+
+
+def _quoted(text: str, *, safe: str) -> str:
+    return quote(text, safe=safe, encoding="latin-1", errors="replace")
 
 
 def _log_answer(
