@@ -14,9 +14,10 @@ import numpy as np
 
 from placement.core.anchors import anchors_by_kind, narrow_all, possible_anchors, reach
 from placement.core.budget import Budget
-from placement.core.combine import Problem, solve
+from placement.core.combine import solve
 from placement.core.narrow import Served, Step, anchor_steps, one_of, steps
 from placement.core.plan import Need, Plan
+from placement.core.problem import Problem
 from placement.core.request import CandidateRequest
 from placement.core.requirements import Requirement, without_one
 from placement.core.rows import Mask

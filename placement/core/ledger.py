@@ -1,6 +1,6 @@
 """What the choices made so far have taken, while a candidate is put together."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 Room = dict[tuple[int, str], int]
 
@@ -9,7 +9,7 @@ class Ledger:
     """Keeps the sums of a half-made candidate; ``put`` and ``take_back`` are a stack.
 
     ``room`` has what is left of contended classes, by place and class; a class
-    that cannot run short is not in it. ``tree_of`` is given below 1.29, where a
+    that cannot run short is not in it. ``tree_of`` is filled below 1.29, where a
     candidate uses one provider of a tree at most.
     """
 
@@ -19,7 +19,7 @@ class Ledger:
         room: Room,
         *,
         apart: frozenset[int],
-        tree_of: Callable[[int], int] | None,
+        tree_of: Mapping[int, int],
     ) -> None:
         self._wants = wants
         self._left = dict(room)
@@ -34,7 +34,7 @@ class Ledger:
         for name, amount in wants:
             if left.get((place, name), amount) < amount:
                 return False
-        if self._tree_of is not None and wants and self._tree_is_taken(place):
+        if self._tree_of and self._tree_is_taken(place):
             return False
         for name, amount in wants:
             if (place, name) in left:
@@ -67,6 +67,4 @@ class Ledger:
 
     def _tree_is_taken(self, place: int) -> bool:
         tree_of = self._tree_of
-        return tree_of is not None and any(
-            other != place and tree_of(other) == tree_of(place) for other in self._at
-        )
+        return any(other != place and tree_of[other] == tree_of[place] for other in self._at)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from placement.core.budget import Budget
 from placement.core.candidates import Candidate, CandidateForm
-from placement.core.combine import Assignment, Problem, solve
+from placement.core.combine import solve
 from placement.core.plan import Plan
+from placement.core.problem import Assignment, Problem
 from placement.core.snapshot import Snapshot
 from placement.core.surroundings import Surroundings
 

@@ -3,45 +3,58 @@
 With group_policy=isolate every provider seats one group. Where several slots
 want one class, a provider seats at most its room divided by the smallest of
 their amounts. Trying all ways is factorial; augmenting paths decide it in
-polynomial time, and repair a seating after each choice.
+polynomial time, and repair a seating after each choice. Each step of a path
+is counted against the budget of the search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from placement.core.budget import Budget
 
 Options = Mapping[int, Sequence[int]]
+
+
+class Seats(Protocol):
+    """How many seats a place has; places with the same entry in ``joined`` are one place."""
+
+    @property
+    def seats(self) -> Callable[[int], int]:
+        """The number of seats by place."""
+
+    @property
+    def joined(self) -> Mapping[int, int]:
+        """The one place that each of several stands for."""
 
 
 class Seating:
     """Every slot on some place, and which slots have been fixed where they are.
 
-    Never changed once made: ``fixing`` returns another seating. Places with
-    the same entry in ``joined`` are one place.
+    Never changed once made: ``fixing`` returns another seating.
     """
 
-    __slots__ = ("_at", "_fixed", "_joined", "_options", "_place", "_seats")
+    __slots__ = ("_at", "_budget", "_fixed", "_options", "_place", "_rule")
 
-    def __init__(
-        self, options: Options, seats: Callable[[int], int], joined: Mapping[int, int]
-    ) -> None:
+    def __init__(self, options: Options, rule: Seats, budget: Budget) -> None:
         self._options = options
-        self._seats = seats
-        self._joined = joined
+        self._rule = rule
+        self._budget = budget
         self._place: dict[int, int] = {}
         self._at: dict[int, tuple[int, ...]] = {}
         self._fixed: frozenset[int] = frozenset()
 
     @classmethod
-    def of(
-        cls, options: Options, seats: Callable[[int], int], joined: Mapping[int, int] | None = None
-    ) -> "Seating | None":
-        """Return a seating of all slots, None if there is none."""
-        joined = joined or {}
-        if joined:
+    def of(cls, options: Options, rule: Seats, budget: Budget) -> "Seating | None":
+        """Return a seating of all slots, None if there is none.
+
+        Raises: SearchBudgetExceeded.
+        """
+        if rule.joined:
             options = {
-                slot: [joined.get(place, place) for place in places]
+                slot: [rule.joined.get(place, place) for place in places]
                 for slot, places in options.items()
             }
-        seating = cls(options, seats, joined)
+        seating = cls(options, rule, budget)
         for slot in options:
             if not seating._seat(slot):
                 return None
@@ -54,7 +67,7 @@ class Seating:
         """
         if slot not in self._options:
             return self
-        place = self._joined.get(place, place)
+        place = self._rule.joined.get(place, place)
         if self._place[slot] == place:
             return self._copy(slot)
         if self._has_seat(place):
@@ -78,14 +91,14 @@ class Seating:
         return None
 
     def _copy(self, fixed: int) -> "Seating":
-        copy = Seating(self._options, self._seats, self._joined)
+        copy = Seating(self._options, self._rule, self._budget)
         copy._place = dict(self._place)
         copy._at = dict(self._at)
         copy._fixed = self._fixed | {fixed}
         return copy
 
     def _has_seat(self, place: int) -> bool:
-        return len(self._at.get(place, ())) < self._seats(place)
+        return len(self._at.get(place, ())) < self._rule.seats(place)
 
     def _sit(self, slot: int, place: int) -> None:
         self._place[slot] = place
@@ -97,10 +110,15 @@ class Seating:
         return place
 
     def _seat(self, slot: int) -> bool:
-        """Seat one more slot, moving others along a shortest augmenting path."""
+        """Seat one more slot, if need be moving others along a shortest augmenting path."""
+        for place in self._options[slot]:
+            if self._has_seat(place):
+                self._sit(slot, place)
+                return True
         for_whom: dict[int, int | None] = {slot: None}
         queue, seen = [slot], set[int]()
         for mover in queue:
+            self._budget.spend()
             for place in self._options[mover]:
                 if place in seen:
                     continue

@@ -1,14 +1,35 @@
 """What is around a root, reduced to a problem that names no providers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from placement.core.combine import Places, Problem
 from placement.core.forest import LONE_ABOVE, Tree
 from placement.core.narrow import Served, having_trait
 from placement.core.plan import Plan
+from placement.core.problem import Places, Problem
 from placement.core.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class _Known:
+    """A problem but for the rooms at home, and complete for each set of such rooms met."""
+
+    bare: Problem
+    by_rooms: dict[tuple[int, ...], Problem] = field(default_factory=dict)
+    home: list[tuple[str, int]] | None = None
+
+    def at_home(self, plan: Plan) -> list[tuple[str, int]]:
+        """Return the contended classes with the places of the own tree that have them."""
+        if self.home is None:
+            self.home = [
+                (name, place)
+                for name, rooms in zip(plan.contended, self.bare.rooms, strict=True)
+                for place in rooms
+                if place >= 0
+            ]
+        return self.home
 
 
 class Surroundings:
@@ -32,22 +53,29 @@ class Surroundings:
         bits += [having_trait(snapshot, either) for either in plan.either]
         codes = np.packbits(np.stack(bits, axis=1), axis=1, bitorder="little")
         self._codes, self._width = codes.tobytes(), codes.shape[1]
-        self._known: dict[tuple[bytes, tuple[int, ...], int], Problem] = {}
+        self._known: dict[tuple[bytes, tuple[int, ...], int], _Known] = {}
         self._rooms = {
             name: snapshot.columns[name].room_by_row(snapshot.size)
             for name in plan.contended
             if name in snapshot.columns
         }
+        self._most = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
 
     def problem(self, anchor: int) -> Problem:
         """Return what must be solved at an anchor."""
         tree = self._snapshot.forest.branched.get(anchor) or Tree((anchor,), LONE_ABOVE)
         above = tree.above if self._plan.subtrees else ()
-        codes, near = self._codes_of(tree.members), self._near(anchor)
-        problem = self._known.get((codes, above, near))
+        key = (self._codes_of(tree.members), above, self._near(anchor))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = _Known(self._posed(anchor, key[0], above))
+        if not self._plan.contended:
+            return known.bare
+        rooms = self._rooms_at_home(known, tree.members)
+        problem = known.by_rooms.get(rooms)
         if problem is None:
-            problem = self._known[codes, above, near] = self._posed(anchor, codes, above)
-        return self._with_rooms(problem, tree.members) if self._plan.contended else problem
+            problem = known.by_rooms[rooms] = self._with_rooms(known, rooms)
+        return problem
 
     def is_sharing_itself(self, anchor: int) -> bool:
         """Tell whether the anchor's tree has a sharing provider."""
@@ -79,10 +107,11 @@ class Surroundings:
         )
         return Problem(
             options,
-            lends=tuple(self._lends(options, bits)) if self._plan.either else (),
+            rooms=tuple(self._rooms_abroad(name, options) for name in self._plan.contended),
+            lends=dict(self._lends(options, bits)) if self._plan.either else {},
             above=above,
-            lineages=tuple(self._lineages(options)) if self._plan.subtrees else (),
-            trees=() if self._plan.request.nested else tuple(self._trees(options)),
+            lineages=dict(self._lineages(options)) if self._plan.subtrees else {},
+            trees={} if self._plan.request.nested else dict(self._trees(options)),
         )
 
     def _at_home(self, need: int, bits: Sequence[int]) -> Places:
@@ -119,22 +148,24 @@ class Surroundings:
         for place in _together(options, range(len(options))):
             yield place, 0 if place >= 0 else ~self._snapshot.forest.root.item(~place)
 
-    def _with_rooms(self, problem: Problem, members: Sequence[int]) -> Problem:
-        rooms = tuple([self._rooms_of(name, problem, members) for name in self._plan.contended])
-        return problem._replace(rooms=rooms)
+    def _rooms_abroad(self, name: str, options: Sequence[Places]) -> Mapping[int, int]:
+        """Return what is left of a class at places of other trees, -1 at home for now."""
+        places = _together(options, self._needs_of(self._plan.contended[name]))
+        return {place: self._room(name, ~place) if place < 0 else -1 for place in places}
 
-    def _rooms_of(
-        self, name: str, problem: Problem, members: Sequence[int]
-    ) -> tuple[tuple[int, int], ...]:
-        """Return what is left of a class at each option, clipped to what is wanted in all."""
-        amounts, room = self._plan.contended[name], self._rooms[name]
-        most, places = sum(amounts.values()), _together(problem.options, self._needs_of(amounts))
-        return tuple(
-            [
-                (place, min(room.item(members[place] if place >= 0 else ~place), most))
-                for place in places
-            ]
-        )
+    def _room(self, name: str, row: int) -> int:
+        """Return what is left of a class, clipped to what is wanted in all."""
+        return min(self._rooms[name].item(row), self._most[name])
+
+    def _rooms_at_home(self, known: "_Known", members: Sequence[int]) -> tuple[int, ...]:
+        room = self._room
+        return tuple([room(name, members[place]) for name, place in known.at_home(self._plan)])
+
+    def _with_rooms(self, known: "_Known", rooms: tuple[int, ...]) -> Problem:
+        filled = {name: dict(known.bare.rooms[at]) for at, name in enumerate(self._plan.contended)}
+        for (name, place), left in zip(known.at_home(self._plan), rooms, strict=True):
+            filled[name][place] = left
+        return replace(known.bare, rooms=tuple(filled.values()))
 
     def _needs_of(self, slots: Iterable[int]) -> list[int]:
         return sorted({self._plan.slots[slot].need for slot in slots})
