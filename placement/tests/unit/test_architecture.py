@@ -176,9 +176,9 @@ def changes(function):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             changed = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # Without arguments, an update is the statement of SQL.
-            is_sql = node.func.attr == "update" and not node.args
-            changed = node.func.value if node.func.attr in MUTATORS and not is_sql else None
+            # Without arguments, an update or insert is the statement of SQL.
+            mutators = MUTATORS if node.args else MUTATORS & {"pop", "popitem", "clear"}
+            changed = node.func.value if node.func.attr in mutators else None
         if isinstance(changed, ast.Name):
             yield node.lineno, changed.id
 
