@@ -50,7 +50,7 @@ def _set_roots(tx: SqlTransaction, limit: int) -> Batch:
     rootless = sa.select(_providers.c.id).where(_providers.c.root_provider_id.is_(None))
     ids = tx.connection.execute(rootless.order_by(_providers.c.id).limit(limit)).scalars().all()
     for id_ in ids:
-        update = _providers.update().where(_providers.c.id == id_)
+        update = sa.update(_providers).where(_providers.c.id == id_)
         root = _root_of(tx.connection, id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
     return _told(tx, len(ids))
@@ -83,7 +83,7 @@ def _create_consumers(tx: SqlTransaction, limit: int, incomplete: Incomplete) ->
         for uuid in found
     ]
     if rows:
-        tx.connection.execute(_consumers.insert(), rows)
+        tx.connection.execute(sa.insert(_consumers), rows)
     return Batch(len(rows), len(rows))
 
 

@@ -1,0 +1,131 @@
+"""The clocks: who writes advances them, and who reads finds by them what was written."""
+
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy import clocks
+from placement.db.sqlalchemy.models import removed_providers, resource_providers
+
+
+@pytest.fixture
+def providers(store):
+    """Return the ids of providers 1 to 70."""
+    ids = list(range(1, 71))
+
+    def work(tx):
+        rows = [
+            {"id": id_, "uuid": f"u{id_}", "name": f"n{id_}", "root_provider_id": None}
+            for id_ in ids
+        ]
+        tx.connection.execute(resource_providers.insert(), rows)
+        tx.connection.execute(sa.text("UPDATE resource_providers SET root_provider_id = id"))
+
+    store.write(work)
+    return ids
+
+
+def readings(store):
+    with store.read() as tx:
+        return clocks.values(tx.connection)
+
+
+def publish(store, *arguments, **named):
+    before = readings(store)
+    store.write(lambda tx: tx.publish(*arguments, **named))
+    after = readings(store)
+    return {clock for clock in after if after[clock] != before[clock]}
+
+
+def row(store, id_):
+    with store.read() as tx:
+        found = sa.select(resource_providers).where(resource_providers.c.id == id_)
+        return tx.connection.execute(found).one()
+
+
+def changes(store, seen):
+    with store.read() as tx:
+        found = tx.picture.changes(tx.picture.names(), seen, tx.picture.clocks())
+    return {state.provider.id for state in found.states}, set(found.removed)
+
+
+def test_there_are_clocks_from_the_start(store):
+    assert readings(store).keys() == set(range(clocks.CLOCKS))
+
+
+def test_a_change_advances_the_clocks_of_its_providers_alone(store, providers):
+    assert publish(store, [1, 33, 2]) == {1, 2}
+    assert publish(store, removed=[64]) == {0}
+    assert publish(store, names=True) == {clocks.NAMES_CLOCK}
+    assert publish(store) == set()
+
+
+def test_a_changed_provider_has_the_value_of_its_clock(store, providers):
+    publish(store, [5], grown=[37])
+    now = readings(store)[5]
+    assert row(store, 5).stamp == row(store, 37).stamp == now
+
+
+def test_only_a_grown_provider_has_another_generation(store, providers):
+    publish(store, [5, 6], grown=[6])
+    assert (row(store, 5).generation, row(store, 5).updated_at) == (0, None)
+    assert row(store, 6).generation == 1
+    assert row(store, 6).updated_at is not None
+
+
+def test_the_probe_grows_with_each_change(store, providers):
+    seen = [store.probe()]
+    for change in ({"changed": [1]}, {"grown": [2]}, {"removed": [3]}, {"names": True}):
+        publish(store, **change)
+        seen.append(store.probe())
+    assert seen == sorted(set(seen))
+
+
+def test_changes_are_found_by_the_clocks_that_were_seen(store, providers):
+    start = readings(store)
+    assert changes(store, start) == (set(), set())
+    publish(store, [1, 2])
+    middle = readings(store)
+    publish(store, [33], removed=[70])
+    assert changes(store, start) == ({1, 2, 33}, {70})
+    assert changes(store, middle) == ({33}, {70})
+
+
+def test_a_provider_may_be_removed_more_than_once(store, providers):
+    """SQLite gives the id of a removed provider to the next new one."""
+    publish(store, removed=[70])
+    publish(store, removed=[70])
+    with store.read() as tx:
+        noted = tx.connection.execute(sa.select(removed_providers)).all()
+    assert len(noted) == 2
+
+
+def test_more_providers_than_fit_into_a_statement(store):
+    def add(tx):
+        rows = [{"id": id_, "uuid": f"u{id_}", "name": f"n{id_}"} for id_ in range(1, 2501)]
+        tx.connection.execute(resource_providers.insert(), rows)
+        tx.connection.execute(sa.text("UPDATE resource_providers SET root_provider_id = id"))
+
+    store.write(add)
+    seen = readings(store)
+    publish(store, range(1, 2501))
+    assert len(changes(store, seen)[0]) == 2500
+
+
+def test_writers_of_many_providers_in_any_order_do_not_lose_a_step(store, providers):
+    before = readings(store)
+    threads = [
+        threading.Thread(
+            target=lambda order=order: [
+                store.write(lambda tx: tx.publish(names=True, removed=order)) for _ in range(10)
+            ]
+        )
+        for order in ([1, 2, 3, 4], [4, 3, 2, 1], [2, 4, 1, 3], [3, 1, 4, 2])
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after = readings(store)
+    assert {after[clock] - before[clock] for clock in (1, 2, 3, 4, clocks.NAMES_CLOCK)} == {40}

@@ -1,0 +1,140 @@
+"""What transactions cost on the wire, with each driver."""
+
+import socket
+import threading
+
+import pytest
+
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.objects import provider
+from placement.tests.functional import servers
+from placement.tests.functional.db.cloud import claim, new_provider, used, uuid
+
+DRIVERS = {"pymysql": "mariadb", "mysqldb": "mariadb"} | {
+    "psycopg": "postgresql",
+    "psycopg2": "postgresql",
+}
+MODULES = {"mysqldb": "MySQLdb"}
+
+
+class CountingProxy:
+    """Passes a TCP connection on, and counts what the client sends: its round trips."""
+
+    def __init__(self, port):
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open = []
+        self.port = self._listener.getsockname()[1]
+        self.count = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _address = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._target))
+            self._open += [near, far]
+            for end in (near, far):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for ends in ((near, far, 1), (far, near, 0)):
+                threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, source, sink, counts):
+        try:
+            while data := source.recv(65536):
+                self.count += counts
+                sink.sendall(data)
+        except OSError:
+            pass
+
+    def close(self):
+        for each in (self._listener, *self._open):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            each.close()
+
+
+@pytest.fixture(params=sorted(DRIVERS))
+def driver(request):
+    """A driver that is installed."""
+    pytest.importorskip(
+        MODULES.get(request.param, request.param),
+        reason=f"{request.param} is not installed; mysqlclient needs gcc and libmariadb-dev",
+    )
+    return request.param
+
+
+@pytest.fixture
+def backend(driver):
+    return DRIVERS[driver]
+
+
+@pytest.fixture
+def proxy(server, backend):
+    found = CountingProxy(server(backend).port)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def store(database_url, server, backend, driver, proxy, worker):
+    url = server(backend).tcp_url(f"placement_{worker}", driver, proxy.port)
+    found = SqlStore(DatabaseSettings(connection=url, max_retries=0))
+    yield found
+    found.dispose()
+
+
+def trips(proxy, work) -> int:
+    """Return the round trips of the work when connections and caches are there."""
+    for _ in range(3):
+        work()
+    before = proxy.count
+    for _ in range(10):
+        work()
+    return round((proxy.count - before) / 10)
+
+
+def test_every_driver_serves(store):
+    host = new_provider(store, "größe", VCPU=4)
+    claim(store, uuid(), {host: {"VCPU": 3}})
+    assert used(store, host) == {"VCPU": 3}
+    assert provider.show(store, host).name == "größe"
+
+
+def test_the_probe_is_one_round_trip(store, proxy):
+    assert trips(proxy, store.probe) == 1
+
+
+def test_a_read_adds_its_begin_and_its_end(store, proxy):
+    def work():
+        with store.read() as tx:
+            tx.connection.exec_driver_sql("SELECT 1").all()
+
+    assert trips(proxy, work) == 3
+
+
+def test_a_write_adds_its_commit_and_on_postgresql_its_begin(store, proxy, backend):
+    def work(tx):
+        tx.connection.exec_driver_sql("SELECT 1").all()
+
+    assert trips(proxy, lambda: store.write(work)) == (3 if backend == "postgresql" else 2)
+
+
+@pytest.mark.parametrize("kind", sorted(servers.KINDS))
+def test_isolation_is_what_reads_and_writes_need(kind, server, kept_databases):
+    store = SqlStore(DatabaseSettings(connection=kept_databases(kind)))
+    question = {
+        "mariadb": "SELECT @@SESSION.tx_isolation",
+        "postgresql": "SHOW transaction_isolation",
+    }[kind]
+    with store.read() as tx:
+        reading = tx.connection.exec_driver_sql(question).scalar()
+    writing = store.write(lambda tx: tx.connection.exec_driver_sql(question).scalar())
+    store.dispose()
+    assert reading.replace("-", " ").lower() == "repeatable read"
+    assert writing.replace("-", " ").lower() == "read committed"

@@ -1,0 +1,265 @@
+"""The engine: what it hands out is what the database holds, at any moment anybody asks."""
+
+import multiprocessing
+import random
+import threading
+import time
+
+import pytest
+
+from placement import exception
+from placement.db.sqlalchemy import kept_usage
+from placement.db.sqlalchemy.store import SqlStore
+from placement.engine.engine import Engine
+from placement.engine.events import SnapshotLoaded, SnapshotRefreshed
+from placement.objects import aggregate, allocation, provider, resource_class, trait
+from placement.tests.functional.db.cloud import claim, generation, give, new_provider, uuid
+from placement.tests.functional.db.pictures import assert_exact, by_id, by_name
+
+STORM_SECONDS = 2.0
+
+
+@pytest.fixture
+def elsewhere(settings):
+    """Another store on the same database, as another process has one."""
+    found = SqlStore(settings)
+    yield found
+    found.dispose()
+
+
+@pytest.fixture
+def events():
+    return []
+
+
+@pytest.fixture
+def engine(store, events):
+    return Engine(store, events.append)
+
+
+def test_an_empty_database_is_an_empty_snapshot(engine):
+    snapshot = engine.current()
+    assert by_id(snapshot) == {}
+    assert "VCPU" in snapshot.class_names
+    assert "HW_CPU_X86_AVX2" in snapshot.trait_names
+
+
+def test_what_was_acknowledged_elsewhere_is_seen(engine, elsewhere):
+    engine.current()
+    host = new_provider(elsewhere, "cn1", VCPU=8)
+    assert by_name(engine.current())["cn1"].inventories["VCPU"].total == 8
+    claim(elsewhere, uuid(), {host: {"VCPU": 3}})
+    assert by_name(engine.current())["cn1"].used == {"VCPU": 3}
+    trait.ensure(elsewhere, "CUSTOM_RED")
+    assert "CUSTOM_RED" in engine.current().trait_names
+    trait.replace(elsewhere, host, generation(elsewhere, host), ["CUSTOM_RED"])
+    assert by_name(engine.current())["cn1"].traits == {"CUSTOM_RED"}
+    rack = uuid()
+    aggregate.replace(elsewhere, host, [rack], generation(elsewhere, host))
+    assert by_name(engine.current())["cn1"].aggregates == {rack}
+
+
+def test_nothing_is_read_again_while_nothing_is_written(engine, events, elsewhere):
+    new_provider(elsewhere, "cn1")
+    first = engine.current()
+    assert engine.current() is first
+    assert [type(event) for event in events] == [SnapshotLoaded]
+    assert events[0].providers == 1
+
+
+def test_only_what_was_written_is_read(engine, events, elsewhere):
+    hosts = [new_provider(elsewhere, VCPU=1) for _ in range(5)]
+    engine.current()
+    give(elsewhere, hosts[0], VCPU=2)
+    provider.delete(elsewhere, hosts[1])
+    engine.current()
+    assert isinstance(events[-1], SnapshotRefreshed)
+    assert (events[-1].changed, events[-1].removed) == (1, 1)
+
+
+def test_a_snapshot_that_is_held_does_not_change(engine, elsewhere):
+    host = new_provider(elsewhere, "cn1", VCPU=8)
+    held = engine.current()
+    provider.delete(elsewhere, host)
+    assert "cn1" not in by_name(engine.current())
+    assert by_name(held)["cn1"].inventories["VCPU"].total == 8
+
+
+def test_a_moved_tree_has_its_new_root(engine, elsewhere):
+    top = new_provider(elsewhere, "top")
+    middle = new_provider(elsewhere, "middle")
+    new_provider(elsewhere, "leaf", middle)
+    engine.current()
+    provider.update(elsewhere, middle, "middle", top, may_move=True)
+    assert by_name(engine.current())["leaf"].provider.root_uuid == top
+
+
+def test_a_renamed_class_is_renamed_everywhere(engine, elsewhere):
+    resource_class.create(elsewhere, "CUSTOM_OLD")
+    new_provider(elsewhere, "cn1", CUSTOM_OLD=4)
+    engine.current()
+    resource_class.rename(elsewhere, "CUSTOM_OLD", "CUSTOM_NEW")
+    snapshot = engine.current()
+    assert by_name(snapshot)["cn1"].inventories.keys() == {"CUSTOM_NEW"}
+    assert "CUSTOM_OLD" not in snapshot.class_names
+
+
+def test_an_id_that_is_given_again_is_another_provider(engine, elsewhere):
+    """SQLite does that with the last one; the other databases do not."""
+    provider.delete(elsewhere, new_provider(elsewhere, "old"))
+    new_provider(elsewhere, "first")
+    engine.current()
+    provider.delete(elsewhere, by_name(engine.current())["first"].provider.uuid)
+    new_provider(elsewhere, "second", VCPU=1)
+    assert by_name(engine.current()).keys() == {"second"}
+
+
+def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
+    new_provider(elsewhere, "cn1")
+    engine.current()
+    kept_usage.mend(elsewhere)
+    engine.current()
+    assert [type(event) for event in events] == [SnapshotLoaded, SnapshotLoaded]
+
+
+def test_an_error_is_told_and_the_next_request_tries_again(engine, store, elsewhere, backend):
+    if backend == "sqlite":
+        pytest.skip("a file is never away")
+    new_provider(elsewhere, "cn1")
+    engine.current()
+    writer = store.engines().reader
+    with writer.connect() as connection:
+        connection.exec_driver_sql("SELECT 1")
+        connection.invalidate()
+    assert by_name(engine.current()).keys() == {"cn1"}
+
+
+# --- several processes --------------------------------------------------------------------
+
+
+def test_a_child_of_a_fork_goes_on_by_itself(engine, store, elsewhere):
+    new_provider(store, "before")
+    assert by_name(engine.current()).keys() == {"before"}
+    fork = multiprocessing.get_context("fork")
+    answers = fork.SimpleQueue()
+
+    def child(number):
+        for count in range(5):
+            new_provider(store, f"child {number} {count}")
+        answers.put(set(by_name(engine.current())))
+
+    children = [fork.Process(target=child, args=(number,)) for number in range(2)]
+    for each in children:
+        each.start()
+    seen = [answers.get() for _ in children]
+    for each in children:
+        each.join(30)
+        assert each.exitcode == 0
+    made = {f"child {number} {count}" for number in range(2) for count in range(5)}
+    assert max(seen, key=len) == made | {"before"}
+    # the parent's connections are still its own
+    new_provider(store, "after")
+    assert by_name(engine.current()).keys() == made | {"before", "after"}
+
+
+def test_a_lock_that_was_held_at_the_fork_is_free_in_the_child(engine, store):
+    engine.current()
+    with engine._keeper().flight._changed:
+        child = multiprocessing.get_context("fork").Process(target=engine.current)
+        child.start()
+        child.join(30)
+    assert child.exitcode == 0
+
+
+def storm(settings, seed, until, acknowledged):
+    """Write at random, and note what was acknowledged: generations of providers, by slot."""
+    store = SqlStore(settings)
+    choose = random.Random(seed)
+    hosts = {slot: new_provider(store, f"{seed} {slot}", VCPU=1000) for slot in range(3)}
+    consumers = []
+    while time.monotonic() < until:
+        slot = choose.randrange(3)
+        try:
+            _write_something(store, choose, hosts, slot, consumers)
+        except exception.PlacementException:
+            continue
+        with acknowledged.get_lock():
+            at = seed * 3 + slot
+            now = provider.show(store, hosts[slot])
+            acknowledged[2 * at] = now.id
+            acknowledged[2 * at + 1] = now.generation
+    store.dispose()
+
+
+def _write_something(store, choose, hosts, slot, consumers):
+    host = hosts[slot]
+    match choose.randrange(7):
+        case 0 | 1:
+            consumers.append(uuid())
+            claim(store, consumers[-1], {host: {"VCPU": 1}, hosts[(slot + 1) % 3]: {"VCPU": 2}})
+        case 2 if consumers:
+            allocation.delete(store, consumers.pop())
+        case 3:
+            trait.replace(
+                store,
+                host,
+                generation(store, host),
+                choose.sample(["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "STORAGE_DISK_SSD"], 2),
+            )
+        case 4:
+            aggregate.replace(store, host, [uuid()], generation(store, host))
+        case 5:
+            child = new_provider(store, parent=host, VCPU=2)
+            if choose.random() < 0.7:
+                provider.delete(store, child)
+        case _:
+            name = f"CUSTOM_{choose.randrange(10)}"
+            trait.ensure(store, name)
+            trait.delete(store, name)
+
+
+def test_reads_beside_writers_are_exact(store, settings, engine):
+    """Several processes write; each read here is compared with a fresh load of its moment."""
+    spawn = multiprocessing.get_context("fork")
+    acknowledged = spawn.Array("q", 2 * 3 * 3)
+    until = time.monotonic() + STORM_SECONDS
+    writers = [
+        spawn.Process(target=storm, args=(settings, seed, until, acknowledged))
+        for seed in range(3)
+    ]
+    for writer in writers:
+        writer.start()
+    view, compared = None, 0
+    while time.monotonic() < until or any(writer.is_alive() for writer in writers):
+        with acknowledged.get_lock():
+            noted = list(acknowledged)
+        found = by_id(engine.current())
+        for id_, grown_to in zip(noted[::2], noted[1::2], strict=True):
+            if id_:
+                assert found[id_].provider.generation >= grown_to
+        with store.read() as tx:
+            view = assert_exact(view, tx)
+        compared += 1
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert compared > 20
+
+
+def test_threads_that_ask_at_once_each_see_what_they_wrote(store, engine):
+    failures = []
+
+    def run(number):
+        host = new_provider(store, f"host {number}", VCPU=100)
+        for count in range(1, 11):
+            claim(store, uuid(), {host: {"VCPU": 1}})
+            used = by_name(engine.current())[f"host {number}"].used
+            if used != {"VCPU": count}:
+                failures.append((number, count, used))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
