@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 import webob
 
 from placement import body, exception, microversion
-from placement.handlers import allocation_candidate, resource_provider_list, root
+from placement.handlers import (
+    aggregate,
+    allocation,
+    allocation_candidate,
+    inventory,
+    reshaper,
+    resource_class,
+    resource_provider,
+    resource_provider_list,
+    root,
+    trait,
+    usage,
+)
 from placement.parts import Parts
 from placement.routes import Route, Routes
 from placement.wsgi_wrapper import (
@@ -27,8 +39,61 @@ Declarations = Mapping[str, Mapping[str, HandlerFunction]]
 ROUTE_DECLARATIONS: Declarations = {
     "": {"GET": root.show},
     "/": {"GET": root.show},
+    "/resource_classes": {
+        "GET": resource_class.list_resource_classes,
+        "POST": resource_class.create_resource_class,
+    },
+    "/resource_classes/{name}": {
+        "GET": resource_class.show_resource_class,
+        "PUT": resource_class.update_resource_class,
+        "DELETE": resource_class.delete_resource_class,
+    },
+    "/resource_providers": {
+        "GET": resource_provider_list.list_resource_providers,
+        "POST": resource_provider.create_resource_provider,
+    },
+    "/resource_providers/{uuid}": {
+        "GET": resource_provider.show_resource_provider,
+        "DELETE": resource_provider.delete_resource_provider,
+        "PUT": resource_provider.update_resource_provider,
+    },
+    "/resource_providers/{uuid}/inventories": {
+        "GET": inventory.list_inventories,
+        "POST": inventory.create_inventory,
+        "PUT": inventory.replace_inventories,
+        "DELETE": inventory.delete_inventories,
+    },
+    "/resource_providers/{uuid}/inventories/{resource_class}": {
+        "GET": inventory.show_inventory,
+        "PUT": inventory.update_inventory,
+        "DELETE": inventory.delete_inventory,
+    },
+    "/resource_providers/{uuid}/usages": {"GET": usage.show_usages_of_provider},
+    "/resource_providers/{uuid}/aggregates": {
+        "GET": aggregate.list_aggregates,
+        "PUT": aggregate.replace_aggregates,
+    },
+    "/resource_providers/{uuid}/allocations": {"GET": allocation.list_allocations_on_provider},
+    "/resource_providers/{uuid}/traits": {
+        "GET": trait.list_traits_of_provider,
+        "PUT": trait.replace_traits_of_provider,
+        "DELETE": trait.delete_traits_of_provider,
+    },
+    "/allocations": {"POST": allocation.manage_allocations},
+    "/allocations/{consumer_uuid}": {
+        "GET": allocation.list_allocations,
+        "PUT": allocation.replace_allocations,
+        "DELETE": allocation.delete_allocations,
+    },
     "/allocation_candidates": {"GET": allocation_candidate.list_allocation_candidates},
-    "/resource_providers": {"GET": resource_provider_list.list_resource_providers},
+    "/traits": {"GET": trait.list_traits},
+    "/traits/{name}": {
+        "GET": trait.show_trait,
+        "PUT": trait.ensure_trait,
+        "DELETE": trait.delete_trait,
+    },
+    "/usages": {"GET": usage.show_usages},
+    "/reshaper": {"POST": reshaper.reshape},
 }
 
 

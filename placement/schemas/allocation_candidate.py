@@ -1,11 +1,7 @@
 """Which parameters GET /allocation_candidates takes, from which microversion on."""
 
-from collections.abc import Mapping
-from typing import Any
+from placement.schemas.base import TEXT, Schema, Windows, closed
 
-Schema = Mapping[str, Any]
-
-_TEXT: Schema = {"type": "string"}
 _LIMIT: Schema = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 _GROUP_POLICY: Schema = {"type": "string", "enum": ["none", "isolate"]}
 _NUMBER = "[1-9][0-9]*"
@@ -15,28 +11,20 @@ _NAME = "[a-zA-Z0-9_-]{1,64}"
 def _plain(*parameters: str) -> Schema:
     """Return the schema of a query without groups: ``resources`` and these."""
     known = {"limit": _LIMIT}
-    return {
-        "type": "object",
-        "properties": {name: known.get(name, _TEXT) for name in ("resources", *parameters)},
-        "required": ["resources"],
-        "additionalProperties": False,
-    }
+    names = ("resources", *parameters)
+    return closed({name: known.get(name, TEXT) for name in names}, "resources")
 
 
 def _grouped(suffix: str, suffixable: tuple[str, ...], *others: str) -> Schema:
     """Return the schema of a query whose group parameters may end in a suffix."""
-    return {
-        "type": "object",
-        "properties": {"limit": _LIMIT, "group_policy": _GROUP_POLICY}
-        | dict.fromkeys(others, _TEXT),
-        "patternProperties": {f"^{name}({suffix})?$": _TEXT for name in suffixable},
-        "additionalProperties": False,
-    }
+    fixed = {"limit": _LIMIT, "group_policy": _GROUP_POLICY} | dict.fromkeys(others, TEXT)
+    patterns = {f"^{name}({suffix})?$": TEXT for name in suffixable}
+    return {**closed(fixed), "patternProperties": patterns}
 
 
 _GROUPED = ("resources", "required", "member_of")
 
-LIST_QUERY: tuple[tuple[tuple[int, int], Schema], ...] = (
+LIST_QUERY: Windows = (
     ((1, 10), _plain()),
     ((1, 16), _plain("limit")),
     ((1, 17), _plain("limit", "required")),

@@ -1,31 +1,24 @@
 """Which parameters GET /resource_providers takes, from which microversion on."""
 
-from collections.abc import Mapping
-from typing import Any
+from placement.schemas.base import TEXT, UUID, Schema, Windows, closed
 
-Schema = Mapping[str, Any]
-
-_TEXT: Schema = {"type": "string"}
-_UUID: Schema = {"type": "string", "format": "uuid"}
-_WINDOWS: tuple[tuple[tuple[int, int], Schema], ...] = (
-    ((1, 0), {"name": _TEXT, "uuid": _UUID}),
-    ((1, 3), {"member_of": _TEXT}),
-    ((1, 4), {"resources": _TEXT}),
-    ((1, 14), {"in_tree": _UUID}),
-    ((1, 18), {"required": _TEXT}),
+_ADDED: Windows = (
+    ((1, 0), {"name": TEXT, "uuid": UUID}),
+    ((1, 3), {"member_of": TEXT}),
+    ((1, 4), {"resources": TEXT}),
+    ((1, 14), {"in_tree": UUID}),
+    ((1, 18), {"required": TEXT}),
 )
 
 
 def _schema(version: tuple[int, int]) -> Schema:
     """Return the schema of all parameters that came up to a microversion."""
-    properties: dict[str, Any] = {}
-    for since, added in _WINDOWS:
+    properties: dict[str, Schema] = {}
+    for since, added in _ADDED:
         if since <= version:
             properties |= added
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    return closed(properties)
 
 
-LIST_QUERY: tuple[tuple[tuple[int, int], Schema], ...] = tuple(
-    (since, _schema(since)) for since, _ in _WINDOWS
-)
+LIST_QUERY: Windows = tuple((since, _schema(since)) for since, _ in _ADDED)
 """Schemas of the query, each from its microversion on."""

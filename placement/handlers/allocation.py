@@ -1,0 +1,64 @@
+"""``/allocations``, ``/allocations/{consumer_uuid}`` and the allocations on a provider."""
+
+from dataclasses import asdict
+
+import webob
+
+from placement import microversion
+from placement.objects import allocation
+from placement.parse import allocation as parse
+from placement.policies import allocation as policies
+from placement.render import allocation as render
+from placement.wsgi_wrapper import (
+    Request,
+    accepts_json,
+    json_response,
+    no_content,
+    requires_json,
+)
+
+
+@accepts_json
+def list_allocations(request: Request) -> webob.Response:
+    """Return what the consumer holds; nothing, if there is no such consumer."""
+    request.context.can(policies.LIST)
+    found = allocation.of_consumer(request.parts.store, request.route["consumer_uuid"])
+    body = render.of_consumer(found, request.version)
+    return json_response(request, body, modified_at=found.modified_at)
+
+
+@requires_json
+def replace_allocations(request: Request) -> webob.Response:
+    """Make the consumer hold exactly this."""
+    request.context.can(policies.UPDATE)
+    consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
+    unnamed = asdict(request.parts.incomplete_consumer)
+    command = parse.replacement(consumer_uuid, request.json_body, request.version, unnamed)
+    allocation.replace(request.parts.store, command)
+    return no_content(request)
+
+
+def delete_allocations(request: Request) -> webob.Response:
+    """Give back everything that the consumer holds."""
+    request.context.can(policies.DELETE)
+    allocation.delete(request.parts.store, request.route["consumer_uuid"])
+    return no_content(request)
+
+
+@microversion.version_handler("1.13")
+@requires_json
+def manage_allocations(request: Request) -> webob.Response:
+    """Make each of several consumers hold exactly what is said of it, all or none."""
+    request.context.can(policies.MANAGE)
+    command = parse.several(request.json_body, request.version)
+    allocation.replace(request.parts.store, command)
+    return no_content(request)
+
+
+@accepts_json
+def list_allocations_on_provider(request: Request) -> webob.Response:
+    """Return what is held on the provider."""
+    request.context.can(policies.LIST_OF_PROVIDER)
+    found = allocation.of_provider(request.parts.store, request.route["uuid"])
+    body = render.on_provider(found, request.version)
+    return json_response(request, body, modified_at=found.modified_at)

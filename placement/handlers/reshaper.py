@@ -1,0 +1,18 @@
+"""``/reshaper``, since 1.30."""
+
+import webob
+
+from placement import microversion
+from placement.objects import reshaper
+from placement.parse import reshaper as parse
+from placement.policies import reshaper as policies
+from placement.wsgi_wrapper import Request, no_content, requires_json
+
+
+@microversion.version_handler("1.30")
+@requires_json
+def reshape(request: Request) -> webob.Response:
+    """Move inventories and the allocations on them between providers, all or none."""
+    request.context.can(policies.RESHAPE)
+    reshaper.reshape(request.parts.store, parse.reshape(request.json_body, request.version))
+    return no_content(request)

@@ -1,0 +1,85 @@
+"""``/traits``, ``/traits/{name}`` and the traits of a provider, since 1.6."""
+
+import webob
+
+from placement import microversion
+from placement.objects import trait
+from placement.parse import trait as parse
+from placement.policies import trait as policies
+from placement.render import trait as render
+from placement.wsgi_wrapper import (
+    Request,
+    accepts_json,
+    json_response,
+    no_content,
+    requires_json,
+)
+
+
+@microversion.version_handler("1.6")
+@accepts_json
+def list_traits(request: Request) -> webob.Response:
+    """Return the traits that the query describes: all, if it is empty."""
+    request.context.can(policies.LIST)
+    wanted = parse.trait_filter(request.query_pairs, request.version)
+    found = trait.list_all(request.parts.store, **wanted)
+    return json_response(request, render.traits(found.names), modified_at=found.modified_at)
+
+
+@microversion.version_handler("1.6")
+def show_trait(request: Request) -> webob.Response:
+    """Tell that the trait exists."""
+    request.context.can(policies.SHOW)
+    found = trait.show(request.parts.store, request.route["name"])
+    return no_content(request, modified_at=found.modified_at)
+
+
+@microversion.version_handler("1.6")
+def ensure_trait(request: Request) -> webob.Response:
+    """Make sure that a custom trait exists: 201 if it is made, 204 if it was there."""
+    request.context.can(policies.UPDATE)
+    name = parse.custom_name(request.route["name"], request.version)
+    is_new, found = trait.ensure(request.parts.store, name)
+    return no_content(
+        request,
+        status=201 if is_new else 204,
+        modified_at=found.modified_at,
+        location=f"/traits/{name}",
+    )
+
+
+@microversion.version_handler("1.6")
+def delete_trait(request: Request) -> webob.Response:
+    """Remove a custom trait."""
+    request.context.can(policies.DELETE)
+    trait.delete(request.parts.store, request.route["name"])
+    return no_content(request)
+
+
+@microversion.version_handler("1.6")
+@accepts_json
+def list_traits_of_provider(request: Request) -> webob.Response:
+    """Return the traits of the provider."""
+    request.context.can(policies.LIST_OF_PROVIDER)
+    found = trait.of_provider(request.parts.store, request.route["uuid"])
+    return json_response(request, render.of_provider(found), modified_at=found.modified_at)
+
+
+@microversion.version_handler("1.6")
+@requires_json
+def replace_traits_of_provider(request: Request) -> webob.Response:
+    """Make the provider have exactly these traits; return them."""
+    request.context.can(policies.UPDATE_OF_PROVIDER)
+    wanted = parse.of_provider(request.json_body, request.version)
+    found = trait.replace(
+        request.parts.store, request.route["uuid"], wanted.generation, wanted.traits
+    )
+    return json_response(request, render.of_provider(found), modified_at=found.modified_at)
+
+
+@microversion.version_handler("1.6")
+def delete_traits_of_provider(request: Request) -> webob.Response:
+    """Take all traits from the provider."""
+    request.context.can(policies.DELETE_OF_PROVIDER)
+    trait.clear(request.parts.store, request.route["uuid"])
+    return no_content(request)

@@ -1,0 +1,21 @@
+"""Traits as JSON."""
+
+import json
+from collections.abc import Sequence
+
+from placement.core.model import ProviderTraits
+
+
+def traits(names: Sequence[str]) -> bytes:
+    """Return the body of GET /traits."""
+    return json.dumps({"traits": names}).encode("ascii")
+
+
+def of_provider(found: ProviderTraits) -> bytes:
+    """Return the body of the traits of a provider."""
+    return json.dumps(
+        {
+            "traits": found.traits,
+            "resource_provider_generation": found.provider.generation,
+        }
+    ).encode("ascii")

@@ -1,0 +1,7 @@
+"""The name of a custom resource class, which is all that is written of one."""
+
+from placement.schemas.base import CUSTOM_NAME, always, closed
+
+NAMED = always(
+    closed({"name": {"type": "string", "pattern": CUSTOM_NAME, "maxLength": 255}}, "name")
+)

@@ -1,0 +1,18 @@
+"""Queries for traits, names of custom ones, and the traits that a provider is to have."""
+
+from placement.schemas.base import CUSTOM_NAME, GENERATION, TEXT, Schema, always, closed
+
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+
+LIST_QUERY = always(closed({"name": TEXT, "associated": TEXT}))
+CUSTOM = always({**_NAME, "pattern": CUSTOM_NAME})
+REPLACE = always(
+    closed(
+        {
+            "traits": {"type": "array", "items": _NAME},
+            "resource_provider_generation": GENERATION,
+        },
+        "traits",
+        "resource_provider_generation",
+    )
+)
