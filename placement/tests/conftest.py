@@ -156,11 +156,11 @@ def conf(database_url: str) -> cfg.ConfigOpts:
     """The options of a service on an empty database, for whoever says to be an administrator."""
     found = cfg.ConfigOpts()
     placement_conf.register_opts(found)
-    found([], project="placement", default_config_files=[])
     found.set_override("connection", database_url, "placement_database")
     found.set_override("sqlite_synchronous", False, "placement_database")
     found.set_override("max_retries", 0, "placement_database")
     found.set_override("auth_strategy", "noauth2", "api")
+    found([], project="placement", default_config_files=[])
     return found
 
 

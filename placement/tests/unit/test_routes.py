@@ -1,6 +1,6 @@
 import pytest
 
-from placement import exception
+from placement import exception, policies
 from placement.handler import ROUTE_DECLARATIONS
 from placement.routes import Routes
 
@@ -36,3 +36,44 @@ def test_a_parameter_has_one_name():
 
 def test_the_declared_paths_do_not_collide():
     Routes(ROUTE_DECLARATIONS)
+
+
+PROVIDER = "/resource_providers/{uuid}"
+
+
+def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_header():
+    declared = {path: ", ".join(methods) for path, methods in ROUTE_DECLARATIONS.items()}
+    assert declared == {
+        "": "GET",
+        "/": "GET",
+        "/resource_classes": "GET, POST",
+        "/resource_classes/{name}": "GET, PUT, DELETE",
+        "/resource_providers": "GET, POST",
+        PROVIDER: "GET, DELETE, PUT",
+        f"{PROVIDER}/inventories": "GET, POST, PUT, DELETE",
+        f"{PROVIDER}/inventories/{{resource_class}}": "GET, PUT, DELETE",
+        f"{PROVIDER}/usages": "GET",
+        f"{PROVIDER}/aggregates": "GET, PUT",
+        f"{PROVIDER}/allocations": "GET",
+        f"{PROVIDER}/traits": "GET, PUT, DELETE",
+        "/allocations": "POST",
+        "/allocations/{consumer_uuid}": "GET, PUT, DELETE",
+        "/allocation_candidates": "GET",
+        "/traits": "GET",
+        "/traits/{name}": "GET, PUT, DELETE",
+        "/usages": "GET",
+        "/reshaper": "POST",
+    }
+
+
+def test_every_path_and_method_but_the_root_has_its_policy_rule():
+    ruled = [
+        (operation["path"], operation["method"])
+        for rule in policies.list_rules()
+        for operation in getattr(rule, "operations", ())
+    ]
+    declared = {
+        (path, method) for path, methods in ROUTE_DECLARATIONS.items() for method in methods
+    }
+    assert len(ruled) == len(set(ruled))
+    assert set(ruled) == declared - {("", "GET"), ("/", "GET")}

@@ -1,0 +1,31 @@
+"""The whole service on each database: the parts are put together, and answer."""
+
+import pytest
+import webtest
+
+from placement import deploy
+
+LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+
+
+@pytest.fixture
+def http(application):
+    return webtest.TestApp(application)
+
+
+def test_an_empty_cloud_has_no_providers_and_no_candidates(http):
+    assert http.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
+    answer = http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
+    assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
+
+
+def test_the_service_can_be_mounted_anywhere(http):
+    mounted = {"SCRIPT_NAME": "/placement"}
+    for path in ("", "/"):
+        answer = http.get(path, headers=LATEST, extra_environ=mounted)
+        assert answer.json["versions"][0]["links"] == [{"rel": "self", "href": ""}]
+
+
+def test_a_second_application_of_a_process_uses_its_database(application, conf):
+    again = webtest.TestApp(deploy.loadapp(conf, "placement"))
+    assert again.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
