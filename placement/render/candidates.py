@@ -18,7 +18,7 @@ from typing import Any
 
 from placement.core.candidates import Candidate, CandidateForm, Candidates
 from placement.core.capacity import integer_capacity
-from placement.core.model import ProviderState
+from placement.core.model import CUSTOM_PREFIX, ProviderState
 from placement.core.request import CandidateRequest
 from placement.microversion import Version
 
@@ -124,8 +124,13 @@ def _description(state: ProviderState) -> str:
         f'"used":{state.used.get(name, 0)}}}'
         for name, inventory in state.inventories.items()
     )
-    traits = ",".join(map(quoted, sorted(state.traits)))
+    traits = ",".join(map(quoted, _in_order(state.traits)))
     return f'"{state.provider.uuid}":{{"resources":{{{resources}}},"traits":[{traits}]'
+
+
+def _in_order(traits: Iterable[str]) -> list[str]:
+    """Return traits in the order in which clients are used to see them: custom ones last."""
+    return sorted(traits, key=lambda name: (name.startswith(CUSTOM_PREFIX), name))
 
 
 # --- below 1.27 ----------------------------------------------------------------
@@ -165,4 +170,4 @@ def _summary(state: ProviderState, requested: set[str], version: Version) -> dic
     }
     if version < (1, 17):
         return {"resources": resources}
-    return {"resources": resources, "traits": sorted(state.traits)}
+    return {"resources": resources, "traits": _in_order(state.traits)}

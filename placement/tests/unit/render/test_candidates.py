@@ -50,7 +50,7 @@ FOUND = Candidates(
         Candidate(ODD, (NODE,)),
     ),
     summaries=(
-        entry(HOST, None, HOST, traits=("B", "A")),
+        entry(HOST, None, HOST, traits=("CUSTOM_A", "HW_B", "HW_A")),
         entry(
             NODE,
             HOST,
@@ -107,7 +107,7 @@ def summary(state: ProviderState, request: CandidateRequest, version: Version) -
         }
     }
     if version >= (1, 17):
-        shown["traits"] = sorted(state.traits)
+        shown["traits"] = [name for name in ("HW_A", "HW_B", "CUSTOM_A") if name in state.traits]
     if version >= (1, 29):
         shown["parent_provider_uuid"] = state.provider.parent_uuid
         shown["root_provider_uuid"] = state.provider.root_uuid
