@@ -2,8 +2,10 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
+import sqlalchemy as sa
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
@@ -43,19 +45,15 @@ class CountingProxy:
                 threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 
     def _pass_on(self, source, sink, counts):
-        try:
+        with suppress(OSError):
             while data := source.recv(65536):
                 self.count += counts
                 sink.sendall(data)
-        except OSError:
-            pass
 
     def close(self):
         for each in (self._listener, *self._open):
-            try:
+            with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             each.close()
 
 
@@ -82,8 +80,9 @@ def proxy(server, backend):
 
 
 @pytest.fixture
-def store(database_url, server, backend, driver, proxy, worker):
-    url = server(backend).tcp_url(f"placement_{worker}", driver, proxy.port)
+def store(database_url, server, backend, driver, proxy):
+    name = sa.make_url(database_url).database
+    url = server(backend).tcp_url(name, driver, proxy.port)
     found = SqlStore(DatabaseSettings(connection=url, max_retries=0))
     yield found
     found.dispose()

@@ -1,9 +1,12 @@
 """What a transaction of the store promises, on each database."""
 
+import os_resource_classes
+import os_traits
 import pytest
 import sqlalchemy as sa
 
-from placement import exception
+from placement import db_api, exception
+from placement.db.sqlalchemy import migration, models, seed
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import RaceLost
 
@@ -43,3 +46,68 @@ def test_a_lost_race_is_run_again_from_its_start(store):
 
     store.write(work)
     assert names(store) == {"run 3"}
+
+
+# --- the database of the process ------------------------------------------------------------
+
+
+@pytest.fixture
+def manager(monkeypatch):
+    found = db_api.StoreManager()
+    monkeypatch.setattr(db_api, "placement_context_manager", found)
+    return found
+
+
+def test_a_database_is_configured_once(conf, manager, caplog):
+    db_api.configure(conf)
+    first = manager.store(db_api.settings(conf))
+    db_api.configure(conf)
+    assert "already configured" in caplog.text
+    assert manager.store(db_api.settings(conf)) is first
+
+
+def test_what_replaces_the_store_is_used_by_all(conf, manager, store):
+    with manager.replaced(store):
+        assert db_api.store(conf) is store
+    other = db_api.store(conf)
+    assert other is not store
+    other.dispose()
+
+
+def test_a_store_is_made_ready_once(conf, manager, empty_database_url):
+    conf.set_override("connection", empty_database_url, "placement_database")
+    with pytest.raises(migration.SchemaTooOld):
+        db_api.store(conf)
+    conf.set_override("sync_on_startup", True, "placement_database")
+    store = db_api.store(conf)
+    assert migration.version(store) == migration.head()
+    store.write(lambda tx: tx.connection.execute(models.traits.delete()))
+    assert db_api.store(conf) is store
+    with store.read() as tx:
+        assert tx.connection.execute(sa.select(models.traits)).all() == []
+    store.dispose()
+
+
+def test_the_standard_names_are_those_of_the_libraries(store):
+    with store.read() as tx:
+        names = tx.picture.names()
+    assert set(names.traits.values()) == set(os_traits.get_traits())
+    assert names.classes == dict(enumerate(os_resource_classes.STANDARDS))
+
+
+def test_standard_names_that_are_missing_are_made(store):
+    def lose(tx):
+        for table, name in (
+            (models.traits, "STORAGE_DISK_SSD"),
+            (models.resource_classes, "VCPU"),
+        ):
+            tx.connection.execute(table.delete().where(table.c.name == name))
+
+    store.write(lose)
+    before = store.probe()
+    seed.sync(store)
+    assert store.probe() > before
+    test_the_standard_names_are_those_of_the_libraries(store)
+    before = store.probe()
+    seed.sync(store)
+    assert store.probe() == before
