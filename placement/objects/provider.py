@@ -71,8 +71,8 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
 def _create(tx: Any, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     parent = None
     if parent_uuid is not None:
-        # its row is locked against being removed, or moved to another tree
-        parent = tx.providers.lock(parent_uuid)
+        # locked against being removed, or moved to another tree
+        parent = tx.providers.lock_as_parent(parent_uuid)
         if parent is None:
             raise exception.CannotCreateProvider(
                 name, uuid, "parent provider UUID does not exist."

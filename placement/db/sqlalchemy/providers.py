@@ -19,6 +19,7 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
 )
 from placement.db.sqlalchemy.names import Names
+from placement.db.store import RaceLost
 
 _own = resource_providers.c
 _root = resource_providers.alias("root")
@@ -81,21 +82,38 @@ class Providers:
         self._connection.execute(_LOCK, {"uuid": uuid}).all()
         return self.find(uuid)
 
-    def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
-        """Return all providers in the trees of these, locked, by UUID.
+    def lock_as_parent(self, uuid: str) -> Provider | None:
+        """Return the provider, locked together with its root: a child refers to both.
 
-        Trees may grow, or join, while their rows are waited for: then the new ones are
-        locked as well. A provider joins a tree only by a lock on a member, so this ends.
+        In the order of ids, as all that lock several do.
+        """
+        if not storable(uuid):
+            return None
+        place = self._place(uuid)
+        self._lock_ids(set(place))
+        if self._place(uuid) != place:
+            raise RaceLost
+        return self.find(uuid)
+
+    def _place(self, uuid: str) -> tuple[int, ...]:
+        """Return the ids of a provider and of its root."""
+        query = sa.select(_own.id, _own.root_provider_id).where(_own.uuid == uuid)
+        row = self._connection.execute(query).one_or_none()
+        return () if row is None or row.root_provider_id is None else tuple(row)
+
+    def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
+        """Return all providers in the trees of these, locked in the order of ids, by UUID.
+
+        Trees may grow, or join, while their rows are waited for. To lock the new members
+        then, out of order, could deadlock: the transaction is run again instead.
         """
         wanted = sorted(filter(storable, uuids))
-        locked: set[int] = set()
-        while True:
-            nodes = self._nodes(wanted)
-            missing = {node.id for node in nodes.values()} - locked
-            if not missing:
-                return nodes
-            self._lock_ids(missing)
-            locked |= missing
+        seen = {node.id for node in self._nodes(wanted).values()}
+        self._lock_ids(seen)
+        nodes = self._nodes(wanted)
+        if not seen.issuperset(node.id for node in nodes.values()):
+            raise RaceLost
+        return nodes
 
     def _nodes(self, uuids: list[str]) -> dict[str, Node]:
         roots = self._connection.execute(_ROOTS, {"uuids": uuids}).scalars().all()
@@ -112,24 +130,19 @@ class Providers:
     def insert(self, uuid: str, name: str, parent: Provider | None) -> int:
         """Return the id of a new provider; without a parent it is its own root.
 
-        The row of the parent must be locked.
+        The rows of the parent and its root must be locked.
         Raises: DuplicateProviderUuid, DuplicateProviderName.
         """
         row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
         if parent is not None:
-            row |= {"parent_provider_id": parent.id, "root_provider_id": self._root_id(parent)}
+            _, root_id = self._place(parent.uuid)
+            row |= {"parent_provider_id": parent.id, "root_provider_id": root_id}
         with _duplicates(uuid, name):
             done = self._connection.execute(resource_providers.insert(), row)
         id_ = inserted_id(done)
         if parent is None:
             self._update([id_], root_provider_id=id_, updated_at=utcnow())
         return id_
-
-    def _root_id(self, provider: Provider) -> int:
-        found = self._connection.execute(
-            sa.select(_own.root_provider_id).where(_own.id == provider.id)
-        )
-        return int(found.scalar_one())
 
     def rename(self, id_: int, name: str) -> None:
         """Give a locked provider a name.  Raises: DuplicateProviderName."""

@@ -135,7 +135,7 @@ def test_six_clients_claim_the_last_two_units(store):
 
 
 def test_claims_over_the_same_providers_in_different_order(store):
-    hosts = [new_provider(store, VCPU=100) for _ in range(4)]
+    hosts = [new_provider(store, VCPU=10_000) for _ in range(4)]
     for turn in range(TIMES):
         orders = [hosts[turn % 4 :] + hosts[: turn % 4], hosts[::-1], hosts, hosts[1::-1]]
         clients = [
@@ -483,10 +483,11 @@ def test_one_name_and_one_uuid_are_taken_once(store):
 
 
 def writes_of(store, host, at):
-    """One write of each kind that names the provider's generation."""
+    """One write of each kind that names the provider's generation, and increases it."""
     full = Inventory(total=at + 10)
+    other = {"HW_CPU_X86_VMX", "HW_CPU_X86_AVX"} - set(trait.of_provider(store, host).traits)
     return [
-        lambda: trait.replace(store, host, at, [_trait(at)]),
+        lambda: trait.replace(store, host, at, [min(other)]),
         lambda: aggregate.replace(store, host, [uuid()], at),
         lambda: inventory.replace(store, ReplaceInventories(host, at, {"VCPU": full})),
         lambda: inventory.update(store, host, at, "VCPU", full),
@@ -555,13 +556,13 @@ def test_aggregates_of_one_provider_at_once(store):
 
 
 def test_inventories_and_claims_at_once_keep_what_is_used(store):
-    host, consumers = new_provider(store, VCPU=100), [uuid() for _ in range(3)]
+    host, consumers = new_provider(store, VCPU=10_000), [uuid() for _ in range(3)]
     for turn in range(TIMES):
         works = [
             lambda consumer=consumer, turn=turn: claim(store, consumer, {host: {"VCPU": turn + 1}})
             for consumer in consumers
         ]
-        outcomes = at_once(*works, lambda turn=turn: give(store, host, VCPU=100 + turn))
+        outcomes = at_once(*works, lambda turn=turn: give(store, host, VCPU=10_000 + turn))
         assert accepted(outcomes[:3]) == 3
         assert_sound(store)
 
