@@ -52,17 +52,17 @@ def _ensure(tx: Any, name: str) -> bool:
 def rename(store: Store, name: str, new_name: str) -> None:
     """Give a custom class another name (1.2 to 1.6).
 
-    Raises: ResourceClassNotFound, ResourceClassNameTaken, StandardClassNotRenamable.
+    Raises: ResourceClassNotFound, StandardClassNotRenamable, ResourceClassNameTaken.
     """
     store.write(_rename, name, new_name)
 
 
 def _rename(tx: Any, name: str, new_name: str) -> None:
     renamed = _existing(tx.resource_classes.lock(name), name)
-    if tx.resource_classes.ids([new_name]):
-        raise exception.ResourceClassNameTaken(new_name)
     if renamed.is_standard:
         raise exception.StandardClassNotRenamable(name)
+    if tx.resource_classes.ids([new_name]):
+        raise exception.ResourceClassNameTaken(new_name)
     tx.resource_classes.rename(renamed.id, new_name)
     tx.publish(names=True)
 
