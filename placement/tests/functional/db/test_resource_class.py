@@ -80,3 +80,10 @@ def test_a_class_in_use_cannot_be_removed(store):
         resource_class.delete(store, "CUSTOM_A")
     give(store, provider)
     resource_class.delete(store, "CUSTOM_A")
+
+
+def test_a_class_is_not_given_a_name_that_is_taken(store):
+    resource_class.create(store, "CUSTOM_A")
+    resource_class.create(store, "CUSTOM_B")
+    with pytest.raises(exception.ResourceClassNameTaken, match="CUSTOM_A"):
+        resource_class.rename(store, "CUSTOM_B", "CUSTOM_A")
