@@ -111,7 +111,7 @@ def store(conf: cfg.ConfigOpts) -> SqlStore:
     if not found.is_ready:
         _wait_for(found)
         if conf.placement_database.sync_on_startup:
-            migration.sync(found)
+            migration.prepare(found)
         migration.check_is_new_enough(found)
         seed.sync(found)
         found.dispose()  # servers fork from here: the children make connections of their own

@@ -47,7 +47,7 @@ options = [
     cfg.IntOpt(
         "max_pool_size",
         help="Connections that are kept open by each process: so many for writes, and so many "
-        "for reads. SQLAlchemy's default is 5.",
+        "for reads. 15 if it is not set.",
     ),
     cfg.IntOpt(
         "max_retries",

@@ -95,6 +95,12 @@ def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
     connection.execute(_ADVANCE, {"ids": ids})
 
 
+def start_epoch(connection: sa.Connection) -> None:
+    """Have every process load everything again, which makes the notes of removals needless."""
+    advance(connection, [EPOCH_CLOCK])
+    connection.execute(removed_providers.delete())
+
+
 def utcnow() -> datetime:
     """Return the time as the tables have it: naive, in UTC, in whole seconds."""
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)

@@ -116,7 +116,7 @@ def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int
 def _told(tx: SqlTransaction, count: int) -> Batch:
     """Have running processes load everything again, if the schema knows of that yet."""
     if count and sa.inspect(tx.connection).has_table("clocks"):
-        clocks.advance(tx.connection, [clocks.EPOCH_CLOCK])
+        clocks.start_epoch(tx.connection)
     return Batch(count, count)
 
 

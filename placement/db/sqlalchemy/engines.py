@@ -25,6 +25,9 @@ from sqlalchemy.engine import URL, CreateEnginePlugin, make_url
 LOCK_TIMEOUT_SECONDS = 10
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
 
+# As many as a server's threads, usually: one beyond these is opened and closed at each use.
+POOL_SIZE = 15
+
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
@@ -98,7 +101,7 @@ def _create(settings: DatabaseSettings, plugin: str) -> sa.Engine:
         connection_recycle_time=settings.connection_recycle_time,
         connection_debug=settings.connection_debug,
         connection_trace=settings.connection_trace,
-        max_pool_size=settings.max_pool_size,
+        max_pool_size=settings.max_pool_size or POOL_SIZE,
         max_overflow=settings.max_overflow,
         pool_timeout=settings.pool_timeout,
         max_retries=0,

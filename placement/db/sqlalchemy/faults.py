@@ -18,7 +18,12 @@ from placement.db.store import RaceLost
 _RACES = frozenset(
     {
         *("40001", "40P01", "55P03"),  # serialization failure, deadlock, lock timeout
-        *(1020, 1205, 1213),  # changed since last read, lock timeout, deadlock
+        *(
+            1020,
+            1205,
+            1213,
+            1412,
+        ),  # changed since last read, lock timeout, deadlock, table changed
         *(5, 6),  # SQLite: busy, locked
     }
 )

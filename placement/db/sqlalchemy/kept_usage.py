@@ -9,13 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks
-from placement.db.sqlalchemy.models import (
-    allocations,
-    inventories,
-    removed_providers,
-    resource_providers,
-)
+from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
 from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
 
 _BATCH = 1000
@@ -66,14 +60,12 @@ def mend(store: SqlStore) -> int:
     """Make the kept usage what the allocations say, and return how many inventories it was not.
 
     Writers may be at work: the providers concerned are locked, a batch at a time, and looked
-    at again. Processes that run are told to load everything again, differences or not.
+    at again.
     """
     with store.read() as tx:
         wrong = sorted({found.provider_id for found in differences(tx.connection)})
     batches = [wrong[start : start + _BATCH] for start in range(0, len(wrong), _BATCH)]
-    mended = sum(store.write(_mend_batch, batch) for batch in batches)
-    store.write(_start_epoch)
-    return mended
+    return sum(store.write(_mend_batch, batch) for batch in batches)
 
 
 def _mend_batch(tx: SqlTransaction, provider_ids: list[int]) -> int:
@@ -97,9 +89,3 @@ _SET = (
     .where(inventories.c.id == sa.bindparam("inventory"))
     .values(used=sa.bindparam("right"))
 )
-
-
-def _start_epoch(tx: SqlTransaction) -> None:
-    """Have everything loaded again, which makes the notes of removals needless."""
-    clocks.advance(tx.connection, [clocks.EPOCH_CLOCK])
-    tx.connection.execute(removed_providers.delete())

@@ -13,7 +13,7 @@ from alembic import command, script
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from placement.db.sqlalchemy import kept_usage
+from placement.db.sqlalchemy import clocks, kept_usage
 from placement.db.sqlalchemy.store import SqlStore
 
 
@@ -29,11 +29,17 @@ _LOCK_TIMEOUT_SECONDS = 3600
 
 
 def sync(store: SqlStore) -> None:
-    """Bring the schema to its newest revision, and what is kept beside the data up to the data.
+    """Bring the schema to its newest revision, and everything that is kept up to the data.
 
-    The kept usage is made what the allocations say, and every process that runs is told to
-    load everything again: another implementation may have written meanwhile.
+    Another implementation may have written to the database: the kept usage is made what the
+    allocations say, and every process that runs is told to load everything again.
     """
+    prepare(store)
+    store.write(lambda tx: clocks.start_epoch(tx.connection))
+
+
+def prepare(store: SqlStore) -> None:
+    """Do the same for a process that starts; those that run need not notice."""
     upgrade(store)
     kept_usage.mend(store)
 

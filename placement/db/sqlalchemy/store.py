@@ -187,7 +187,7 @@ def _unavailable_if_lost() -> Iterator[None]:
     try:
         with faults.translated():
             yield
-    except faults.ConnectionLost as error:
+    except (faults.ConnectionLost, RaceLost) as error:
         raise exception.DatabaseUnavailable(str(error)) from error
 
 

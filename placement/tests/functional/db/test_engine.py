@@ -3,12 +3,11 @@
 import multiprocessing
 import random
 import threading
-import time
 
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import kept_usage
+from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
 from placement.engine.events import SnapshotLoaded, SnapshotRefreshed
@@ -16,7 +15,7 @@ from placement.objects import aggregate, allocation, provider, resource_class, t
 from placement.tests.functional.db.cloud import claim, generation, give, new_provider, uuid
 from placement.tests.functional.db.pictures import assert_exact, by_id, by_name
 
-STORM_SECONDS = 2.0
+COMPARISONS = 40
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def test_an_id_that_is_given_again_is_another_provider(engine, elsewhere):
 def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
     new_provider(elsewhere, "cn1")
     engine.current()
-    kept_usage.mend(elsewhere)
+    migration.sync(elsewhere)
     engine.current()
     assert [type(event) for event in events] == [SnapshotLoaded, SnapshotLoaded]
 
@@ -171,13 +170,13 @@ def test_a_lock_that_was_held_at_the_fork_is_free_in_the_child(engine, store):
     assert child.exitcode == 0
 
 
-def storm(settings, seed, until, acknowledged):
+def storm(settings, seed, stop, acknowledged):
     """Write at random, and note what was acknowledged: generations of providers, by slot."""
     store = SqlStore(settings)
     choose = random.Random(seed)
     hosts = {slot: new_provider(store, f"{seed} {slot}", VCPU=1000) for slot in range(3)}
     consumers = []
-    while time.monotonic() < until:
+    while not stop.is_set():
         slot = choose.randrange(3)
         try:
             _write_something(store, choose, hosts, slot, consumers)
@@ -220,30 +219,38 @@ def _write_something(store, choose, hosts, slot, consumers):
 
 def test_reads_beside_writers_are_exact(store, settings, engine):
     """Several processes write; each read here is compared with a fresh load of its moment."""
-    spawn = multiprocessing.get_context("fork")
-    acknowledged = spawn.Array("q", 2 * 3 * 3)
-    until = time.monotonic() + STORM_SECONDS
+    fork = multiprocessing.get_context("fork")
+    acknowledged, stop = fork.Array("q", 2 * 3 * 3), fork.Event()
     writers = [
-        spawn.Process(target=storm, args=(settings, seed, until, acknowledged))
-        for seed in range(3)
+        fork.Process(target=storm, args=(settings, seed, stop, acknowledged)) for seed in range(3)
     ]
     for writer in writers:
         writer.start()
-    view, compared = None, 0
-    while time.monotonic() < until or any(writer.is_alive() for writer in writers):
-        with acknowledged.get_lock():
-            noted = list(acknowledged)
-        found = by_id(engine.current())
-        for id_, grown_to in zip(noted[::2], noted[1::2], strict=True):
-            if id_:
-                assert found[id_].provider.generation >= grown_to
-        with store.read() as tx:
-            view = assert_exact(view, tx)
-        compared += 1
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    assert compared > 20
+    try:
+        view = None
+        while not all(acknowledged):
+            assert all(writer.is_alive() for writer in writers)
+            view = compare(view, store, engine, acknowledged)
+        for _ in range(COMPARISONS):
+            view = compare(view, store, engine, acknowledged)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    compare(view, store, engine, acknowledged)
+
+
+def compare(view, store, engine, acknowledged):
+    """Check that a read has what was acknowledged, and that a view brought on is a fresh load."""
+    with acknowledged.get_lock():
+        noted = list(acknowledged)
+    found = by_id(engine.current())
+    for id_, grown_to in zip(noted[::2], noted[1::2], strict=True):
+        if id_:
+            assert found[id_].provider.generation >= grown_to
+    with store.read() as tx:
+        return assert_exact(view, tx)
 
 
 def test_threads_that_ask_at_once_each_see_what_they_wrote(store, engine):
