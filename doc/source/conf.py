@@ -1,0 +1,21 @@
+"""How Sphinx builds the documentation; `make docs` runs it."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Placement"
+author = "the Placement contributors"
+copyright = author
+
+extensions = ["reno.sphinxext", "code_map", "options", "rules", "worlds"]
+exclude_patterns = []
+
+nitpicky = True
+
+html_theme = "furo"
+html_title = "Placement"
+html_static_path = ["_static"]
+html_copy_source = False
+html_show_sphinx = False

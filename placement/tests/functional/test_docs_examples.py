@@ -1,0 +1,86 @@
+"""The worked examples of the user guide give what they say."""
+
+import re
+import textwrap
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import os_resource_classes
+import os_traits
+import pytest
+
+from placement.core.request import SearchSettings
+from placement.core.search import search
+from placement.core.snapshot import Snapshot
+from placement.microversion import Version
+from placement.parse.candidates import candidate_request
+from placement.tests.worlds import aggregate_uuid, provider_uuid, world
+
+GUIDE = Path(__file__).parents[3] / "doc" / "source" / "user"
+DIRECTIVE = re.compile(
+    r"^\.\. (?P<kind>world|candidates):: (?P<argument>.*\n(?:   \S.*\n)*?)"
+    r"(?:   :version: (?P<version>\S+)\n)?\n(?P<content>(?:(?:   .*)?\n)+)",
+    re.MULTILINE,
+)
+
+
+class Example(NamedTuple):
+    place: str
+    picture: str
+    query: str
+    version: Version
+    expected: list[str]
+
+
+def examples():
+    for page in sorted(GUIDE.glob("*.rst")):
+        picture = ""
+        for found in DIRECTIVE.finditer(page.read_text()):
+            content = textwrap.dedent(found["content"]).strip("\n")
+            if found["kind"] == "world":
+                picture = content
+                continue
+            query = "".join(found["argument"].split())
+            version = Version(*map(int, (found["version"] or "1.39").split(".")))
+            expected = [] if content == "none" else content.splitlines()
+            yield Example(f"{page.stem}:{query}", picture, query, version, expected)
+
+
+EXAMPLES = list(examples())
+
+
+def shown(candidate, names):
+    """Return a candidate as the guide writes it."""
+    given = {names[uuid]: amounts for uuid, amounts in candidate.allocations.items()}
+    return " + ".join(
+        f"{name}: " + ", ".join(f"{kind}={n}" for kind, n in sorted(given[name].items()))
+        for name in sorted(given)
+    )
+
+
+def pairs_of(query, names):
+    def uuid(name):
+        return provider_uuid(name) if name in names.values() else aggregate_uuid(name)
+
+    filled = re.sub(r"\{([^}]+)\}", lambda found: uuid(found[1]), query)
+    return [tuple(pair.split("=", 1)) for pair in filled.split("&")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.place)
+def test_a_worked_example_gives_the_candidates_that_it_shows(example):
+    providers = world(example.picture)
+    names = {state.provider.uuid: state.provider.name for state in providers}
+    snapshot = Snapshot.of(
+        providers,
+        class_names=os_resource_classes.STANDARDS,
+        trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],
+    )
+    request = candidate_request(pairs_of(example.query, names), example.version)
+    answer = search(snapshot, request, SearchSettings(), rng=None, now=time.monotonic)
+    assert sorted(shown(found, names) for found in answer.candidates) == sorted(example.expected)
+
+
+def test_no_example_of_the_guide_is_passed_over():
+    written = sum(page.read_text().count(".. candidates::") for page in GUIDE.glob("*.rst"))
+    assert len(EXAMPLES) == written > 0

@@ -1,0 +1,65 @@
+"""The samples of the API reference are what the service says."""
+
+import os
+
+import pytest
+import webtest
+
+from placement.handler import ROUTE_DECLARATIONS
+from placement.routes import Routes
+from placement.tests.functional import docs
+
+HEADERS = {
+    "X-Auth-Token": "admin",
+    "X-Roles": "admin,service",
+    "OpenStack-API-Version": "placement latest",
+}
+REQUEST_ID = "req-8c2e6f0a-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
+WRITE = os.environ.get("DOCS_SAMPLES") == "write"
+
+
+def told(application):
+    """Tell the story; return the documents by the names of their files."""
+    client = webtest.TestApp(application)
+    documents = {}
+    for step in docs.story():
+        answer = client.request(
+            step.path, method=step.method, headers=HEADERS, status=step.status, **sent(step.body)
+        )
+        if step.request:
+            documents[f"{step.request}-request"] = step.body
+        if step.answer:
+            assert documents.setdefault(step.answer, masked(answer.json)) == masked(answer.json)
+    return documents
+
+
+def sent(body):
+    """Return the body as WebTest takes it."""
+    if body is None:
+        return {}
+    return {"body": docs.text(body).encode(), "content_type": "application/json"}
+
+
+def masked(document):
+    for error in document.get("errors", ()):
+        error["request_id"] = REQUEST_ID
+    return document
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_samples_are_what_the_service_says(application):
+    documents = told(application)
+    if WRITE:
+        for name, document in documents.items():
+            (docs.SAMPLES / f"{name}.json").write_text(docs.text(document))
+    files = {path.stem: path.read_text() for path in docs.SAMPLES.glob("*.json")}
+    assert files == {name: docs.text(document) for name, document in documents.items()}
+
+
+def test_the_story_calls_each_route():
+    routes = Routes(ROUTE_DECLARATIONS)
+    called = {
+        routes.find(step.path.partition("?")[0]).methods[step.method] for step in docs.story()
+    }
+    declared = {handler for methods in ROUTE_DECLARATIONS.values() for handler in methods.values()}
+    assert {handler.__name__ for handler in declared - called} == set()

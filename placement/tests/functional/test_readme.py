@@ -1,0 +1,92 @@
+"""The README's commands do what it shows, from the first to the last."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from placement.tests.functional import docs
+from placement.tests.functional.test_api_command import Service
+
+README = docs.ROOT / "README.rst"
+WRITE = os.environ.get("DOCS_SAMPLES") == "write"
+SHOWN_URL = "http://127.0.0.1:8778"
+MARK = "--- next command ---"
+BLOCK = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", re.MULTILINE)
+
+
+class Command(NamedTuple):
+    line: str
+    output: str
+
+
+def commands(text):
+    """Return the commands of the README, with the output that is shown below each."""
+    lines = [line[3:] for block in BLOCK.findall(text) for line in block.splitlines()]
+    found = []
+    for line in lines:
+        if line.startswith("$ "):
+            found.append(Command(line[2:], ""))
+        elif found and line:
+            found[-1] = found[-1]._replace(output=f"{found[-1].output}{line}\n")
+    return found
+
+
+def ran(shown, url, folder):
+    """Return what a shell prints for the commands, one after the other."""
+    script = f"; echo '{MARK}'\n".join(
+        ":" if command.line.startswith("pip install") else command.line.replace(SHOWN_URL, url)
+        for command in shown
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stderr == ""
+    return done.stdout.split(f"{MARK}\n")
+
+
+def rewritten(text, shown, outputs):
+    """Return the README with these outputs."""
+    for command, output in zip(shown, outputs, strict=True):
+        told = "".join(f"   {line}\n" for line in command.output.splitlines())
+        telling = "".join(f"   {line}\n" for line in output.splitlines())
+        line = f"   $ {command.line}\n"
+        text = text.replace(line + told, line + telling)
+    return text
+
+
+@pytest.fixture
+def service(tmp_path):
+    with Service(tmp_path, "--development", "--port", "0") as found:
+        found.get()
+        yield found
+
+
+def test_the_commands_of_the_readme_print_what_it_shows(service, tmp_path):
+    text = README.read_text()
+    shown = commands(text)
+    outputs = [
+        "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+        for output in ran(shown, service.url, tmp_path)
+    ]
+    if WRITE:
+        text = rewritten(text, shown, outputs)
+        README.write_text(text)
+    assert [command.output for command in commands(text)] == outputs
+
+
+def test_make_has_the_targets_that_the_readme_names():
+    targets = set(re.findall(r"^([a-z-]+):", (docs.ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"``make ([a-z-]+)``", README.read_text()))
+    assert named >= {"serve", "test", "docs"}
+    assert named <= targets
