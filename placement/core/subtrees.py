@@ -44,11 +44,10 @@ def _can_be_seated(rules: Sequence[SeatRule], options: tuple[Places, ...], budge
 
 def _lineages(problem: Problem) -> Mapping[int, frozenset[int]]:
     """Return for each place it and all places above it."""
-    nothing: frozenset[int] = frozenset()
-    lineages = dict(problem.lineages)
+    own: dict[int, frozenset[int]] = {}
     for place, parent in enumerate(problem.above):
-        lineages[place] = lineages.get(parent, nothing) | {place}
-    return lineages
+        own[place] = own.get(parent, frozenset()) | {place}
+    return {**problem.lineages, **own}  # apart until now: -1 is "no parent", and row 0 abroad
 
 
 def _under_each_top(

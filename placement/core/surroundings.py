@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from placement.core.forest import LONE_ABOVE, Tree
 from placement.core.narrow import Served, having_trait
 from placement.core.plan import Plan
 from placement.core.problem import Places, Problem
+from placement.core.rows import Numbers
 from placement.core.snapshot import Snapshot
 
 
@@ -49,17 +51,26 @@ class Surroundings:
         self._is_anything_shared = any(need.shared for need in served)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self._roots_that_share = frozenset(roots.tolist())
-        bits = [need.local for need in served]
-        bits += [having_trait(snapshot, either) for either in plan.either]
-        codes = np.packbits(np.stack(bits, axis=1), axis=1, bitorder="little")
-        self._codes, self._width = codes.tobytes(), codes.shape[1]
         self._known: dict[tuple[bytes, tuple[int, ...], int], _Known] = {}
-        self._rooms = {
-            name: snapshot.columns[name].room_by_row(snapshot.size)
-            for name in plan.contended
-            if name in snapshot.columns
-        }
         self._most = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+
+    @cached_property
+    def _rooms(self) -> Mapping[str, Numbers]:
+        """What is left of each contended class, by row."""
+        columns, size = self._snapshot.columns, self._snapshot.size
+        return {
+            name: columns[name].room_by_row(size)
+            for name in self._plan.contended
+            if name in columns
+        }
+
+    @cached_property
+    def _coded(self) -> tuple[bytes, int]:
+        """The codes of all rows, and how many bytes each has; lone anchors never need them."""
+        bits = [need.local for need in self._served]
+        bits += [having_trait(self._snapshot, either) for either in self._plan.either]
+        codes = np.packbits(np.stack(bits, axis=1), axis=1, bitorder="little")
+        return codes.tobytes(), codes.shape[1]
 
     def problem(self, anchor: int) -> Problem:
         """Return what must be solved at an anchor."""
@@ -82,7 +93,8 @@ class Surroundings:
         return anchor in self._roots_that_share
 
     def _codes_of(self, members: Sequence[int]) -> bytes:
-        codes, width, first, count = self._codes, self._width, members[0], len(members)
+        codes, width = self._coded
+        first, count = members[0], len(members)
         if members[-1] - first == count - 1 and members == (*range(first, first + count),):
             return codes[first * width : (first + count) * width]
         return b"".join([codes[row * width : (row + 1) * width] for row in members])
@@ -96,10 +108,11 @@ class Surroundings:
         return self._snapshot.neighbourhoods.number.item(anchor)
 
     def _posed(self, anchor: int, codes: bytes, above: tuple[int, ...]) -> Problem:
-        """Return the problem of an anchor, less the rooms."""
+        """Return the problem of an anchor, less the rooms at home."""
+        _, width = self._coded
         bits = [
-            int.from_bytes(codes[start : start + self._width], "little")
-            for start in range(0, len(codes), self._width)
+            int.from_bytes(codes[start : start + width], "little")
+            for start in range(0, len(codes), width)
         ]
         options = tuple(
             self._at_home(need, bits) + self._from_abroad(need, anchor)

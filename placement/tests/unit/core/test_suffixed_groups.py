@@ -97,3 +97,12 @@ def test_portions_hold_for_each_group_and_max_unit_for_the_sum():
     assert offered(snapshot, both.format(2, 2)) == [{"cn": {"VCPU": 4}}]
     assert offered(snapshot, both.format(1, 3)) == []
     assert offered(snapshot, both.format(2, 4)) == []
+
+
+def test_a_share_is_not_above_the_trees_it_shares_with():
+    snapshot = snapshot_of("""
+        pool  VCPU=1 @x +MISC_SHARES_VIA_AGGREGATE
+        host  VCPU=1 @x +CUSTOM_HOST
+    """)
+    query = "resources_A=VCPU:1&required_B=CUSTOM_HOST&same_subtree=_A,_B&group_policy=none"
+    assert served(snapshot, query) == [{"_A": "host", "_B": "host"}]
