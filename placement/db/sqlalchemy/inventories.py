@@ -7,6 +7,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,9 @@ from placement.db.sqlalchemy.names import Names
 
 # The largest number of single precision, which MySQL's FLOAT is
 _MAX_RATIO = 3.40282e38
+
+# SQLite nests conditions a thousand deep at most
+_CHUNK_OF_AMOUNTS = 100
 
 _own = inventories.c
 _VALUES = (
@@ -235,30 +239,32 @@ class Inventories:
     def add_used(self, amounts: Mapping[tuple[int, int], int]) -> None:
         """Add to the used amounts, by ids of provider and class, of locked providers.
 
-        Cost: one statement for some hundred amounts.
+        Cost: one statement for each hundred amounts.
         """
-        for chunk in chunks(sorted(amounts.items())):
-            self._add_used(chunk)
+        for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
+            parameters: dict[str, int] = {}
+            for turn, ((provider_id, class_id), amount) in enumerate(chunk):
+                parameters |= {f"provider_{turn}": provider_id, f"class_{turn}": class_id}
+                parameters[f"amount_{turn}"] = amount
+            self._connection.execute(_addition(len(chunk)), parameters)
 
-    def _add_used(self, amounts: Iterable[tuple[tuple[int, int], int]]) -> None:
-        classes: dict[int, list[int]] = defaultdict(list)
-        for (provider_id, class_id), _amount in amounts:
-            classes[provider_id].append(class_id)
-        added = sa.case(*((_is(key), amount) for key, amount in amounts))
-        # the ranges of one index; MariaDB finds none in (a, b) IN ((1, 2), ...)
-        touched = sa.or_(
-            *(
-                sa.and_(_own.resource_provider_id == id_, _own.resource_class_id.in_(class_ids))
-                for id_, class_ids in classes.items()
-            )
+
+@lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
+def _addition(count: int) -> sa.Update:
+    """Return the statement that adds so many amounts; to make it costs more than to send it.
+
+    ``(a, b) IN ((1, 2), ...)`` would be shorter, but MariaDB reads the whole table for it.
+    """
+    keys = [
+        sa.and_(
+            _own.resource_provider_id == sa.bindparam(f"provider_{turn}", type_=sa.Integer),
+            _own.resource_class_id == sa.bindparam(f"class_{turn}", type_=sa.Integer),
         )
-        self._connection.execute(
-            inventories.update().where(touched).values(used=_own.used + added)
-        )
-
-
-def _is(key: tuple[int, int]) -> sa.ColumnElement[bool]:
-    return sa.and_(_own.resource_provider_id == key[0], _own.resource_class_id == key[1])
+        for turn in range(count)
+    ]
+    added = [sa.bindparam(f"amount_{turn}", type_=sa.BigInteger) for turn in range(count)]
+    case = sa.case(*zip(keys, added, strict=True))
+    return inventories.update().where(sa.or_(*keys)).values(used=_own.used + case)
 
 
 def _inventory(row: Any) -> Inventory:

@@ -19,11 +19,11 @@ T = TypeVar("T")
 CHUNK = 1000
 
 
-def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
+def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
     """Yield the values in parts that fit into one statement."""
     rest = tuple(values)
-    for start in range(0, len(rest), CHUNK):
-        yield rest[start : start + CHUNK]
+    for start in range(0, len(rest), size):
+        yield rest[start : start + size]
 
 
 def rows_named(

@@ -275,6 +275,15 @@ def test_many_consumers_and_providers_in_one_write(store):
     assert_sound(store)
 
 
+def test_a_consumer_of_many_providers(store):
+    hosts = [new_provider(store, VCPU=2, DISK_GB=2) for _ in range(60)]
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1, "DISK_GB": 2} for host in hosts})
+    claim(store, consumer, {host: {"VCPU": 2} for host in hosts[30:]})
+    assert [used(store, host) for host in hosts] == [{}] * 30 + [{"VCPU": 2}] * 30
+    assert_sound(store)
+
+
 def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
     """Only an older database has them; they are not seen, but they count."""
     consumer = uuid()
