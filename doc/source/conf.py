@@ -9,7 +9,7 @@ project = "Placement"
 author = "the Placement contributors"
 copyright = author
 
-extensions = ["reno.sphinxext", "code_map", "options", "rules", "worlds"]
+extensions = ["reno.sphinxext", "directives"]
 exclude_patterns = []
 
 nitpicky = True

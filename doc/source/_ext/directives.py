@@ -1,4 +1,10 @@
-"""``.. world::`` and ``.. candidates::``: worked examples, which the tests run.
+"""The directives of these pages.
+
+``.. options:: placement`` lists the options of ``[placement]``; with ``:namespace: oslo.policy``
+those of another library. ``.. rules::`` lists the policy rules, ``.. modules:: placement.core``
+the modules of a package.
+
+``.. world::`` and ``.. candidates::`` are worked examples, which the tests run:
 
     .. world:: shared disk
 
@@ -14,12 +20,53 @@ No candidates at all are written ``none``. The query is one at the newest microv
 ``:version: 1.28``.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
+import reference
 from docutils import nodes
 from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+
+class _Asked(SphinxDirective):
+    """A directive that says what the code says."""
+
+    def parsed(self, lines: Iterable[str]) -> list[nodes.Node]:
+        """Return what the lines mean."""
+        return self.parse_text_to_nodes(StringList(list(lines), source="doc/source/_ext"))
+
+
+class Options(_Asked):
+    """The options of the group that the argument names."""
+
+    required_arguments = 1
+    option_spec: ClassVar = {"namespace": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """Return an entry for each."""
+        namespace = self.options.get("namespace", reference.OURS)
+        return self.parsed(reference.option_lines(namespace, self.arguments[0]))
+
+
+class Rules(_Asked):
+    """All policy rules."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a definition for each."""
+        return self.parsed(reference.rule_lines())
+
+
+class Modules(_Asked):
+    """The modules of the package that the argument names."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a definition for each."""
+        return self.parsed(reference.module_lines(self.arguments[0]))
 
 
 class World(SphinxDirective):
@@ -65,6 +112,15 @@ def _literal(text: str) -> nodes.literal_block:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directives."""
-    app.add_directive("world", World)
-    app.add_directive("candidates", Candidates)
+    for name, directive in _DIRECTIVES.items():
+        app.add_directive(name, directive)
     return {"parallel_read_safe": True}
+
+
+_DIRECTIVES = {
+    "options": Options,
+    "rules": Rules,
+    "modules": Modules,
+    "world": World,
+    "candidates": Candidates,
+}

@@ -1,42 +1,28 @@
-"""``.. options:: placement``: the options of a group, as the code registers them.
+"""What the documentation says by asking the code: options, policy rules, modules.
 
-    .. options:: placement
-
-lists our own options of ``[placement]``. ``.. options:: keystone_authtoken`` with
-``:namespace: keystonemiddleware.auth_token`` lists another library's.
+Each function yields lines of reStructuredText; ``directives`` puts them into pages.
 """
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from inspect import cleandoc
-from typing import ClassVar
+from pathlib import Path
 
-from docutils import nodes
-from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
 from oslo_config import cfg
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from oslo_policy import policy
 
+from placement import policies
+
+ROOT = Path(__file__).parents[3]
 OURS = "placement.conf"
 
-
-class Options(SphinxDirective):
-    """The options of the group that the argument names."""
-
-    required_arguments = 1
-    option_spec: ClassVar = {"namespace": directives.unchanged}
-
-    def run(self) -> list[nodes.Node]:
-        """Return the options as ``confval`` entries, for others to link to."""
-        namespace = self.options.get("namespace", OURS)
-        lines = list(rendered(namespace, self.arguments[0]))
-        return self.parse_text_to_nodes(StringList(lines, source=namespace))
+# --- options ----------------------------------------------------------------------------
 
 
-def rendered(namespace: str, group: str) -> Iterator[str]:
-    """Yield the lines of a group's options, in reStructuredText."""
+def option_lines(namespace: str, group: str) -> Iterator[str]:
+    """Yield an entry for each option of a group, for others to link to."""
     options = of_group(namespace, group)
     if not options:
         raise ValueError(f"{namespace} has no options in [{group}]")
@@ -106,7 +92,40 @@ def _text(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the directive."""
-    app.add_directive("options", Options)
-    return {"parallel_read_safe": True}
+# --- policy rules -----------------------------------------------------------------------
+
+
+def rule_lines() -> Iterator[str]:
+    """Yield a definition for each rule, those of callers first."""
+    for rule in policies.list_rules():
+        yield f"``{rule.name}``"
+        for line in _described(rule):
+            yield f"   {line}".rstrip()
+        yield ""
+
+
+def _described(rule: policy.RuleDefault) -> Iterator[str]:
+    yield from (rule.description, "", f"| Default: ``{rule.check_str}``")
+    if rule.scope_types:
+        yield f"| Scope: {', '.join(rule.scope_types)}"
+    for operation in getattr(rule, "operations", ()):
+        yield f"| Asked by: ``{operation['method']} {operation['path']}``"
+    if rule.deprecated_rule:
+        yield f"| With ``enforce_new_defaults = false`` also: ``{rule.deprecated_rule.check_str}``"
+
+
+# --- modules ----------------------------------------------------------------------------
+
+
+def module_lines(package: str) -> Iterator[str]:
+    """Yield a definition for each module right in the package."""
+    for path in sorted((ROOT / package.replace(".", "/")).glob("*.py")):
+        if path.stem != "__init__":
+            yield from (f"``{path.stem}``", f"   {first_sentence(path)}", "")
+
+
+def first_sentence(path: Path) -> str:
+    """Return how the module begins to say what it is."""
+    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    paragraph = " ".join(text.split("\n\n", 1)[0].split())
+    return re.split(r"(?<=\.) ", paragraph)[0]

@@ -1,0 +1,173 @@
+"""Everything that there is appears in the documentation."""
+
+import argparse
+import importlib.util
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from placement import conf, errors, policies
+from placement.cmd import status
+from placement.db.sqlalchemy import data_migrations
+from placement.handler import ROUTE_DECLARATIONS
+from placement.microversion import VERSIONS
+from placement.tests.functional import docs
+
+PACKAGE = docs.ROOT / "placement"
+
+
+def page(name):
+    return (docs.SOURCE / f"{name}.rst").read_text()
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """What the pages ask the code."""
+    spec = importlib.util.spec_from_file_location(
+        "reference", docs.SOURCE / "_ext" / "reference.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options_by_group():
+    registered = cfg.ConfigOpts()
+    before = set(registered._opts)
+    conf.register_opts(registered)
+    for name, group in registered._groups.items():
+        yield name, set(group._opts)
+    yield "DEFAULT", set(registered._opts) - before
+
+
+def test_each_option_is_listed(reference):
+    shown = re.findall(r"^\.\. options:: (\w+)$", page("configuration/options"), re.MULTILINE)
+    listed = "\n".join(
+        line for group in shown for line in reference.option_lines(reference.OURS, group)
+    )
+    for group, names in options_by_group():
+        missing = {name for name in names if f".. confval:: [{group}]{name}\n" not in listed}
+        assert missing == set(), group
+
+
+def test_each_policy_rule_is_listed(reference):
+    listed = set(reference.rule_lines())
+    assert {f"``{rule.name}``" for rule in policies.list_rules()} <= listed
+
+
+def test_each_route_has_a_section_and_its_row():
+    pages = [path.read_text() for path in (docs.SOURCE / "api").glob("*.rst")]
+    sections = Counter(
+        found
+        for text in pages
+        for found in re.findall(r"^``([A-Z]+ /\S*)``\n=+$", text, re.MULTILINE)
+    )
+    declared = {
+        f"{method} {path}" for path, methods in ROUTE_DECLARATIONS.items() for method in methods
+    }
+    assert sections == Counter(declared - {"GET "})
+    rows = re.findall(r"^``(/\S*)`` +((?:[A-Z]+(?:, )?)+) ", page("api/index"), re.MULTILINE)
+    assert {path: set(methods.split(", ")) for path, methods in rows} == {
+        path: set(methods) for path, methods in ROUTE_DECLARATIONS.items() if path
+    }
+
+
+def test_each_error_code_is_explained():
+    explained = set(re.findall(r"^``(placement\.[a-z_.]+)``", page("api/errors"), re.MULTILINE))
+    assert explained == {wire.code for wire in errors.TABLE.values()}
+
+
+def test_each_status_is_explained():
+    statuses = set(re.findall(r"^(\d{3}) ", page("api/errors"), re.MULTILINE))
+    answered = {str(wire.status) for wire in errors.TABLE.values()} | {"401", "500"}
+    assert statuses == answered
+
+
+def test_each_microversion_is_in_the_history_in_order():
+    told = re.findall(r"^(\d+\.\d+)$", page("api/microversions"), re.MULTILINE)
+    assert told == [str(version) for version in VERSIONS]
+
+
+def test_each_command_has_a_page():
+    settings = tomllib.loads((docs.ROOT / "pyproject.toml").read_text())
+    files = {Path(path).name for path in settings["tool"]["setuptools"]["script-files"]}
+    commands = files | set(settings["project"]["scripts"])
+    assert {path.stem for path in (docs.SOURCE / "cli").glob("placement-*.rst")} == commands
+
+
+def test_each_option_of_placement_api_is_described(capsys):
+    from placement.cmd import api  # noqa: PLC0415  starts slowly
+
+    with pytest.raises(SystemExit):
+        api.parse(["--help"])
+    options = set(re.findall(r"(--[a-z0-9-]+)", capsys.readouterr().out)) - {"--help"}
+    described = set(re.findall(r"^\.\. option:: (\S+)", page("cli/placement-api"), re.MULTILINE))
+    assert described == options
+
+
+def test_each_subcommand_of_placement_manage_has_a_section():
+    from placement.cmd import manage  # noqa: PLC0415  starts slowly
+
+    categories = argparse.ArgumentParser().add_subparsers()
+    manage._add_categories(categories)
+    (names,) = [
+        action.choices
+        for action in categories.choices["db"]._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    text = page("cli/placement-manage")
+    sections = set(re.findall(r"^placement-manage db (\w+).*\n=+$", text, re.MULTILINE))
+    assert sections == set(names)
+
+
+def test_each_upgrade_check_and_data_migration_is_described():
+    for name, _ in status.Checks._upgrade_checks:
+        assert name in page("cli/placement-status")
+    for name in data_migrations.all_of(data_migrations.Incomplete("", "")):
+        assert name in page("cli/placement-manage")
+
+
+def test_each_revision_of_the_schema_is_described():
+    files = (PACKAGE / "db/sqlalchemy/alembic/versions").glob("*_*.py")
+    revisions = {path.name.partition("_")[0] for path in files} - {""}
+    assert all(f"``{revision}``" in page("admin/upgrade") for revision in revisions)
+
+
+def test_the_code_map_names_each_package_and_module_once():
+    named = Counter(
+        re.findall(r"^``(placement\.[\w.]+)``$", page("contributor/architecture"), re.MULTILINE)
+    )
+    assert named == Counter(packages() | {f"placement.{path.stem}" for path in modules()})
+
+
+def packages():
+    """Return the packages that the map is of; what is below tests is a world of its own."""
+    found = {
+        ".".join(path.parent.relative_to(docs.ROOT).parts) for path in PACKAGE.rglob("__init__.py")
+    }
+    outside = ("placement.tests.", "placement.db.sqlalchemy.alembic.")
+    return {name for name in found if not name.startswith(outside)} - {"placement"}
+
+
+def modules():
+    return [path for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
+
+
+def test_each_module_says_what_it_is(reference):
+    silent = [
+        path
+        for package in packages() - {"placement.schemas", "placement.db.sqlalchemy.alembic"}
+        for path in (docs.ROOT / package.replace(".", "/")).glob("*.py")
+        if path.stem != "__init__" and not reference.first_sentence(path)
+    ]
+    assert silent == []
+
+
+def test_the_glossary_defines_the_words_of_the_interface():
+    terms = set(re.findall(r"^   (\w[\w /-]*)$", page("glossary"), re.MULTILINE))
+    assert terms >= {"provider", "inventory", "allocation", "consumer", "candidate", "generation"}
+    assert len(terms) >= 40
