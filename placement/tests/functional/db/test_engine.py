@@ -1,6 +1,7 @@
 """The engine: what it hands out is what the database holds, at any moment anybody asks."""
 
 import multiprocessing
+import os
 import random
 import threading
 
@@ -15,7 +16,8 @@ from placement.objects import aggregate, allocation, provider, resource_class, t
 from placement.tests.functional.db.cloud import claim, generation, give, new_provider, uuid
 from placement.tests.functional.db.pictures import assert_exact, by_id, by_name
 
-COMPARISONS = 40
+# for a long run: PLACEMENT_TEST_COMPARISONS=100000
+COMPARISONS = int(os.environ.get("PLACEMENT_TEST_COMPARISONS", "40"))
 
 
 @pytest.fixture
