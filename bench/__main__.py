@@ -23,8 +23,8 @@ from bench.worlds import World, load
 BENCH = Path(__file__).parent
 PROJECT = BENCH.parent
 DOCS = PROJECT / "doc/source/contributor"
-WHOLE = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3)
-QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1)
+WHOLE = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, turns=3)
+QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1, turns=1)
 # both speak to one server, each through the driver that its operators would choose
 POSTGRESQL_DRIVERS = {OURS: "psycopg", REFERENCE: "psycopg2"}
 
@@ -40,7 +40,7 @@ def main() -> int:
         watch.say("installing the reference, unless it is there")
         environments = {OURS: Path(sys.prefix), REFERENCE: install_reference(asked.folder)}
         watch.say("starting the database")
-        run = stack.enter_context(started(asked.database, environments))
+        run = stack.enter_context(started(asked.database, environments, asked.folder / "run"))
         for world, together in by_world(chosen):
             watch.say(f"loading {world.name}")
             stage = run.prepare(world, QUICK if asked.quick else WHOLE)
@@ -132,14 +132,17 @@ class Run:
 
 
 @contextmanager
-def started(kind: str, environments: dict[str, Path]) -> Iterator[Run]:
-    """Start a database server and put the reference's schema in it; stop all at the end."""
+def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Run]:
+    """Start a database server and put the reference's schema in it; stop all at the end.
+
+    The services' configurations and logs stay in a folder of each below ``logs``.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
         database = stack.enter_context(SERVERS[kind](folder))
         services = {
             name: Service(
-                name, environment, folder / name, database.url(name, POSTGRESQL_DRIVERS[name])
+                name, environment, logs / name, database.url(name, POSTGRESQL_DRIVERS[name])
             )
             for name, environment in environments.items()
         }
@@ -164,8 +167,8 @@ def finish(report: Report, asked: argparse.Namespace, console: Console) -> None:
         console.print(f"WRONG {name}: {mistake}", highlight=False, markup=False, style="bold red")
     if asked.only:
         return
-    name = asked.database + ("-quick" if asked.quick else "")
-    report.write_json(BENCH / "results" / f"{name}.json")
+    results = asked.folder / "quick" if asked.quick else BENCH / "results"
+    report.write_json(results / f"{asked.database}.json")
     if not asked.quick and asked.database == "mariadb":
         report.write_csv(DOCS / "performance.csv")
         plot(report.results, DOCS / "performance.svg")

@@ -21,6 +21,8 @@ from bench.work import Step, Work
 from bench.worlds import Place
 
 OURS, REFERENCE = "ours", "reference"
+# several clients at once wait for each other, however short the cut-off of one is
+PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Budget:
     samples: int
     cutoff_seconds: float
     restarts: int
+    # how often several clients work on each service in turn
+    turns: int
 
 
 @dataclass(frozen=True)
@@ -201,11 +205,10 @@ class Crowd:
 
     work: Work
     clients: int = 8
-    turns: int = 3
 
     def measure(self, stage: Stage) -> Figures:
         tallies = {OURS: _Tally(), REFERENCE: _Tally()}
-        for turn in range(self.turns):
+        for turn in range(stage.budget.turns):
             for name, tally in tallies.items():
                 self._turn(stage, name, tally, f"{name} {turn}")
         if tallies[OURS].refused:
@@ -215,12 +218,12 @@ class Crowd:
     def _turn(self, stage: Stage, name: str, tally: "_Tally", seed: str) -> None:
         """Let all clients work for a while, then wait for the last of them."""
         began = time.perf_counter()
-        until = began + stage.budget.seconds / self.turns
+        until = began + stage.budget.seconds / stage.budget.turns
         clients = [
             threading.Thread(
                 target=_client,
                 args=(
-                    stage.connect(name),
+                    stage.services[name].connect(PATIENCE_SECONDS),
                     self.work(stage.place, random.Random(f"{seed} {i}")),
                     until,
                     tally,

@@ -1,5 +1,6 @@
 """The two services under uwsgi: installed, configured, started and stopped alike."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -61,7 +62,8 @@ class Service:
     _process: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
         (self.folder / "placement.conf").write_text(CONFIGURATION.format(url=self.url))
 
     def manage(self, *arguments: str) -> None:
@@ -93,17 +95,22 @@ class Service:
         """End uwsgi and its workers; unkindly when a request would not end."""
         if self._process is None:
             return
-        if not kindly:
-            for worker in self.workers():
-                worker.kill()
-            self._process.kill()
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(20 if kindly else 0)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self._kill(self._process)
         self._process = None
+
+    def _kill(self, master: subprocess.Popen[bytes]) -> None:
+        """Kill the master first: it would replace its workers."""
+        workers = self.workers()
+        master.kill()
+        master.wait()
+        for worker in workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
+        psutil.wait_procs(workers, timeout=20)
 
     def workers(self) -> list[psutil.Process]:
         """The processes that answer requests."""

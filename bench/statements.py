@@ -161,7 +161,8 @@ def service() -> Iterator[tuple[InProcess, Place]]:
         url = f"sqlite:///{folder}/placement.sqlite"
         configuration = Path(folder, "placement.conf")
         configuration.write_text(
-            CONFIGURATION.format(url=url) + f"[DEFAULT]\nlog_file = {folder}/log\n"
+            CONFIGURATION.format(url=url)
+            + f"[DEFAULT]\nlog_file = {folder}/log\nuse_stderr = false\n"
         )
         sync = [str(Path(sys.prefix, "bin/placement-manage")), f"--config-file={configuration}"]
         subprocess.run([*sync, "db", "sync"], check=True)
