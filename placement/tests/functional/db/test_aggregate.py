@@ -54,7 +54,9 @@ def test_spellings_are_kept_where_the_database_can(store):
     assert len(of(store, provider)) == 1
 
 
-@pytest.mark.parametrize("name", [f"urn:uuid:{uuid()}", "nul\0", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["urn:uuid:aaaaaaaa-1111-2222-3333-444444444444", "nul\0", "\ud800"]
+)
 def test_what_cannot_be_kept_is_refused(store, name):
     provider = new_provider(store)
     with pytest.raises(exception.BadRequest):
