@@ -21,10 +21,10 @@ class Oracle:
     def __init__(self, states: Iterable[ProviderState]) -> None:
         self.states = {state.provider.uuid: state for state in states}
 
-    def candidates(self, request: CandidateRequest) -> Found:
-        """Return all candidates: allocations and mappings, without order."""
+    def candidates(self, request: CandidateRequest, anchors: Iterable[str] | None = None) -> Found:
+        """Return all candidates, or those around some roots: allocations and mappings."""
         found = set()
-        for anchor in self.states:
+        for anchor in self.states if anchors is None else anchors:
             if self.root(anchor) == anchor and self.root_suits(anchor, request):
                 options = [list(self.options(group, anchor)) for group in request.groups]
                 for choice in product(*options):
