@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,12 +26,14 @@ class Command(NamedTuple):
 
 
 def commands(text):
-    """Return the commands of the README, with the output that is shown below each."""
+    """Return the commands, which ``> `` continues, with the output that is shown below each."""
     lines = [line[3:] for block in BLOCK.findall(text) for line in block.splitlines()]
     found = []
     for line in lines:
         if line.startswith("$ "):
             found.append(Command(line[2:], ""))
+        elif line.startswith("> "):
+            found[-1] = found[-1]._replace(line=f"{found[-1].line}\n{line[2:]}")
         elif found and line:
             found[-1] = found[-1]._replace(output=f"{found[-1].output}{line}\n")
     return found
@@ -60,7 +63,7 @@ def rewritten(text, shown, outputs):
     for command, output in zip(shown, outputs, strict=True):
         told = "".join(f"   {line}\n" for line in command.output.splitlines())
         telling = "".join(f"   {line}\n" for line in output.splitlines())
-        line = f"   $ {command.line}\n"
+        line = "   $ {}\n".format(command.line.replace("\n", "\n   > "))
         text = text.replace(line + told, line + telling)
     return text
 
@@ -72,6 +75,10 @@ def service(tmp_path):
         yield found
 
 
+@pytest.mark.skipif(
+    shutil.which("curl") is None and os.environ.get("CI") != "true",
+    reason="needs curl: apt-get install curl",
+)
 def test_the_commands_of_the_readme_print_what_it_shows(service, tmp_path):
     text = README.read_text()
     shown = commands(text)
