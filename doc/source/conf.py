@@ -13,6 +13,8 @@ extensions = ["reno.sphinxext", "directives"]
 exclude_patterns = []
 
 nitpicky = True
+# The lexer of shell sessions loses its way in a quotation that goes on over several lines.
+suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
 html_title = "Placement"
