@@ -21,6 +21,8 @@ from bench.work import Step, Work
 from bench.worlds import Place
 
 OURS, REFERENCE = "ours", "reference"
+# the unit of a difference, which may be nothing or less: no ratio is made of it
+MORE = "ms more"
 # several clients at once wait for each other, however short the cut-off of one is
 PATIENCE_SECONDS = 60
 
@@ -298,7 +300,7 @@ class ReadAfterClaim:
             after.append(_seconds(read, reader))
         without, with_ = milliseconds(still), milliseconds(after)
         note = f"{with_.value:.2g} ms after a claim, {without.value:.2g} ms without"
-        return Figure(with_.value - without.value, "ms", samples=len(after), note=note)
+        return Figure(with_.value - without.value, MORE, samples=len(after), note=note)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Protocol
 
 from bench.measures import (
+    MORE,
     OURS,
     REFERENCE,
     Crowd,
@@ -34,7 +35,7 @@ class Wanted(Protocol):
 def ratio(figures: Figures) -> float | None:
     """How many times better ours is; at least so many where the reference was cut off."""
     ours, reference = figures.get(OURS), figures.get(REFERENCE)
-    if not ours or not reference or min(ours.value, reference.value) <= 0:
+    if not ours or not reference or min(ours.value, reference.value) <= 0 or ours.unit == MORE:
         return None
     if ours.unit == "/s":
         return ours.value / reference.value
