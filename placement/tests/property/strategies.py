@@ -15,11 +15,11 @@ PROVIDERS = tuple(provider_uuid(f"p{number}") for number in range(9))
 
 inventories = st.builds(
     Inventory,
-    total=st.integers(1, 6),
-    reserved=st.sampled_from((0, 0, 0, 1)),
-    min_unit=st.sampled_from((1, 1, 1, 2)),
-    max_unit=st.sampled_from((8, 8, 3)),
-    step_size=st.sampled_from((1, 1, 1, 2)),
+    total=st.integers(1, 8),
+    reserved=st.sampled_from((0, 0, 0, 0, 1)),
+    min_unit=st.sampled_from((1, 1, 1, 1, 2)),
+    max_unit=st.sampled_from((8, 8, 8, 3)),
+    step_size=st.sampled_from((1, 1, 1, 1, 2)),
     allocation_ratio=st.sampled_from((1.0, 1.0, 1.15, 2.0)),
 )
 
@@ -32,7 +32,7 @@ def some(values: tuple[str, ...], most: int) -> st.SearchStrategy[frozenset[str]
 def states(draw: st.DrawFn, number: int = 0, parent: Provider | None = None) -> ProviderState:
     name = f"p{number}"
     uuid = provider_uuid(name)
-    held = draw(st.dictionaries(st.sampled_from(CLASSES), inventories, max_size=3))
+    held = draw(st.dictionaries(st.sampled_from(CLASSES), inventories, min_size=1, max_size=3))
     return ProviderState(
         provider=Provider(
             id=number + 1,
@@ -43,7 +43,11 @@ def states(draw: st.DrawFn, number: int = 0, parent: Provider | None = None) -> 
             root_uuid=parent.root_uuid if parent else uuid,
         ),
         inventories=held,
-        used={name: amount for name in held if (amount := draw(st.sampled_from((0, 0, 1, 2, 9))))},
+        used={
+            name: amount
+            for name in held
+            if (amount := draw(st.sampled_from((0, 0, 0, 0, 1, 2, 9))))
+        },
         traits=draw(some(TRAITS, 2)),
         aggregates=draw(some(AGGREGATES, 2)),
     )
@@ -54,7 +58,7 @@ def worlds(draw: st.DrawFn) -> list[ProviderState]:
     """Up to eight providers in trees of depth four at most."""
     made: list[ProviderState] = []
     depth: list[int] = []
-    for number in range(draw(st.integers(1, 8))):
+    for number in range(draw(st.integers(2, 8))):
         open_ = [index for index in range(number) if depth[index] < 3]
         above = draw(st.sampled_from([None, *open_]))
         depth.append(0 if above is None else depth[above] + 1)
@@ -62,12 +66,15 @@ def worlds(draw: st.DrawFn) -> list[ProviderState]:
     return made
 
 
-either = st.lists(st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=2), max_size=2)
-wanted_aggregates = st.lists(
-    st.frozensets(st.sampled_from(AGGREGATES), min_size=1, max_size=2), max_size=2
+either = st.lists(
+    st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=2), min_size=1, max_size=2
 )
-amounts = st.sampled_from((1, 1, 1, 2, 3))
+wanted_aggregates = st.lists(
+    st.frozensets(st.sampled_from(AGGREGATES), min_size=1, max_size=2), min_size=1, max_size=2
+)
+amounts = st.sampled_from((1, 1, 1, 2, 2, 3))
 rarely = st.sampled_from((False, False, False, True))
+seldom = st.sampled_from((False,) * 9 + (True,))
 
 
 @st.composite
@@ -85,10 +92,10 @@ def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> 
         suffix=suffix,
         resources=resources,
         required=tuple(draw(either)) if draw(rarely) else (),
-        forbidden=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
+        forbidden=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
         member_of=tuple(draw(wanted_aggregates)) if draw(rarely) else (),
-        not_member_of=draw(some(AGGREGATES, 1)) if draw(rarely) else frozenset(),
-        in_tree=draw(st.sampled_from(PROVIDERS)) if draw(rarely) and draw(st.booleans()) else None,
+        not_member_of=draw(some(AGGREGATES, 1)) if draw(seldom) else frozenset(),
+        in_tree=draw(st.sampled_from(PROVIDERS[:4])) if draw(seldom) else None,
     )
 
 
@@ -111,8 +118,8 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
     return CandidateRequest(
         groups=tuple(asked),
         isolate=draw(st.booleans()),
-        root_required=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
-        root_forbidden=draw(some(TRAITS, 1)) if draw(rarely) else frozenset(),
+        root_required=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
+        root_forbidden=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
         same_subtree=tuple(subtrees),
         nested=nested,
     )

@@ -11,11 +11,23 @@ from hypothesis import strategies as st
 from placement.core.capacity import room
 from placement.core.model import ProviderState
 from placement.core.providers import matching
-from placement.core.request import CandidateRequest, ProviderFilter, SearchSettings
+from placement.core.request import (
+    CandidateRequest,
+    ProviderFilter,
+    RequestGroup,
+    SearchSettings,
+)
 from placement.core.search import search
 from placement.core.snapshot import Snapshot
 from placement.tests.oracle import Found, Oracle
-from placement.tests.property.strategies import CLASSES, TRAITS, filters, requests, worlds
+from placement.tests.property.strategies import (
+    AGGREGATES,
+    CLASSES,
+    TRAITS,
+    filters,
+    requests,
+    worlds,
+)
 
 World = list[ProviderState]
 
@@ -50,6 +62,17 @@ def once(found: list[object]) -> Found:
 
 @given(worlds(), requests())
 def test_search_finds_what_the_oracle_finds(world: World, request: CandidateRequest):
+    assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
+
+
+@given(worlds(), st.sampled_from(CLASSES), st.sampled_from(AGGREGATES), st.booleans())
+def test_the_root_spans_its_tree_as_the_oracle_says(
+    world: World, name: str, aggregate: str, wanted: bool
+):
+    member_of = (frozenset({aggregate}),) if wanted else ()
+    shut_out = frozenset() if wanted else frozenset({aggregate})
+    group = RequestGroup(resources={name: 1}, member_of=member_of, not_member_of=shut_out)
+    request = CandidateRequest((group,))
     assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
 
 
