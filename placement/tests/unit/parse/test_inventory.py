@@ -1,0 +1,112 @@
+import pytest
+
+from placement import exception
+from placement.core.model import MAX_INT, Inventory, Provider, ReplaceInventories
+from placement.microversion import Version
+from placement.parse import inventory
+
+A = "aaaaaaaa-1111-2222-3333-444444444444"
+PROVIDER = Provider(1, A, "n", 7, None, A)
+LATEST = Version(1, 39)
+
+
+def created(version=LATEST, **fields):
+    return inventory.creation(A, {"resource_class": "VCPU", **fields}, version)
+
+
+def updated(version=LATEST, **fields):
+    document = {"resource_provider_generation": 7, **fields}
+    return inventory.update(PROVIDER, "VCPU", document, version)
+
+
+def replaced(generation=7, version=LATEST, **inventories):
+    document = {"resource_provider_generation": generation, "inventories": inventories}
+    return inventory.replacement(PROVIDER, document, version)
+
+
+def test_what_is_not_written_is_default():
+    new = created(total=4)
+    assert (new.resource_class, new.inventory) == ("VCPU", Inventory(4))
+    assert new.written == {
+        "total": 4,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": MAX_INT,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
+
+
+def test_whole_floats_are_stored_as_integers_and_kept_as_written():
+    new = created(total=4.0, allocation_ratio=2)
+    assert repr(new.inventory.total) == "4"
+    assert repr(new.inventory.allocation_ratio) == "2.0"
+    assert (repr(new.written["total"]), repr(new.written["allocation_ratio"])) == ("4.0", "2")
+
+
+def test_an_update_names_the_generation():
+    generation, new = updated(total=4, reserved=1)
+    assert (generation, new.inventory) == (7, Inventory(4, reserved=1))
+
+
+def test_all_inventories_are_replaced_at_a_generation():
+    wanted = replaced(VCPU={"total": 4, "resource_provider_generation": 99})
+    assert wanted.command == ReplaceInventories(A, 7, {"VCPU": Inventory(4)})
+    assert wanted.written["VCPU"]["total"] == 4
+
+
+@pytest.mark.parametrize("given", [6, 8, 1e308, -1])
+def test_a_stale_generation_is_told_before_amounts_are_looked_at(given):
+    with pytest.raises(exception.StaleProviderGeneration):
+        replaced(generation=given, VCPU={"total": 1, "reserved": 2})
+
+
+@pytest.mark.parametrize(
+    ("minor", "fields", "ok"),
+    [
+        (25, {"total": 4, "reserved": 3}, True),
+        (25, {"total": 4, "reserved": 4}, False),
+        (25, {"total": 4, "allocation_ratio": 0.2}, False),
+        (25, {"total": 4, "allocation_ratio": 0.25}, True),
+        (26, {"total": 4, "reserved": 4}, True),
+        (26, {"total": 4, "allocation_ratio": 0}, True),
+        (26, {"total": 4, "reserved": 5}, False),
+        (26, {"total": 4, "reserved": 5, "allocation_ratio": 0.9}, True),
+        (26, {"total": 4, "allocation_ratio": -1}, False),
+    ],
+)
+def test_what_is_reserved_is_less_than_there_is(minor, fields, ok):
+    for write in (created, updated, lambda version, **own: replaced(version=version, VCPU=own)):
+        if ok:
+            assert write(version=Version(1, minor), **fields)
+            continue
+        with pytest.raises(exception.NegativeCapacity) as caught:
+            write(version=Version(1, minor), **fields)
+        assert ("or equal to" in str(caught.value)) is (minor < 26)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"total": 0},
+        {"total": MAX_INT + 1},
+        {"total": 1e308},
+        {"total": float("inf")},
+        {"total": True},
+        {"total": "1"},
+        {"total": 1, "reserved": -1},
+        {"total": 1, "allocation_ratio": 1e39},
+        {"total": 1, "allocation_ratio": -1e39},
+        {"total": 1, "allocation_ratio": float("-inf")},
+        {"total": 1, "pony": 1},
+    ],
+)
+def test_other_numbers_are_refused(fields):
+    for write in (created, updated, lambda **own: replaced(VCPU=own, other=own)):
+        with pytest.raises(exception.BadRequest, match="JSON does not validate: "):
+            write(**fields)
+
+
+def test_a_class_of_another_form_is_not_refused_among_others():
+    assert replaced(gold={"total": 1}).command.inventories == {"gold": Inventory(1)}

@@ -1,0 +1,45 @@
+import pytest
+
+from placement import exception
+from placement.microversion import Version
+from placement.parse.resource_provider import NewProvider, ProviderUpdate, creation, update
+
+A = "aaaaaaaa-1111-2222-3333-444444444444"
+LATEST = Version(1, 39)
+
+
+@pytest.mark.parametrize(
+    "spelled", [A, A.upper(), A.replace("-", ""), f"{{{A}}}", f"urn:uuid:{A}"]
+)
+def test_the_uuid_of_a_new_provider_is_made_canonical(spelled):
+    assert creation({"name": "n", "uuid": spelled}, LATEST) == NewProvider(A, "n", None)
+
+
+def test_the_uuid_may_be_left_to_us():
+    assert creation({"name": "n"}, LATEST) == NewProvider(None, "n", None)
+
+
+def test_a_parent_is_taken_as_it_is_written():
+    parent = A.replace("-", "")
+    assert creation({"name": "n", "parent_provider_uuid": parent}, LATEST).parent_uuid == parent
+
+
+def test_an_update_tells_no_parent_from_a_parent_not_named():
+    assert update({"name": "n"}, LATEST) == ProviderUpdate("n", False, None)
+    named = {"name": "n", "parent_provider_uuid": None}
+    assert update(named, LATEST) == ProviderUpdate("n", True, None)
+
+
+@pytest.mark.parametrize("parse", [creation, update])
+def test_parents_came_with_1_14(parse):
+    document = {"name": "n", "parent_provider_uuid": A}
+    assert parse(document, Version(1, 14)).parent_uuid == A
+    with pytest.raises(exception.BadRequest, match="'parent_provider_uuid' was unexpected"):
+        parse(document, Version(1, 13))
+
+
+@pytest.mark.parametrize("document", [None, [], "x", 1, {}, {"name": None}, {"name": "n" * 201}])
+@pytest.mark.parametrize("parse", [creation, update])
+def test_other_documents_are_refused(parse, document):
+    with pytest.raises(exception.BadRequest, match="JSON does not validate: "):
+        parse(document, LATEST)

@@ -1,0 +1,131 @@
+"""What the nouns look like as JSON, at each version that changed it."""
+
+import json
+
+import pytest
+
+from placement.core.model import (
+    Consumer,
+    ConsumerAllocations,
+    Holding,
+    Inventory,
+    Provider,
+    ProviderAggregates,
+    ProviderAllocations,
+    ProviderTraits,
+    ProviderUsages,
+    TypeUsage,
+)
+from placement.microversion import Version
+from placement.render import aggregate, allocation, inventory, resource_class, trait, usage
+
+A = "aaaaaaaa-1111-2222-3333-444444444444"
+C = "cccccccc-1111-2222-3333-444444444444"
+PROVIDER = Provider(1, A, "n", 7, None, A)
+LATEST = Version(1, 39)
+
+
+def test_an_inventory_has_six_fields_and_the_generation_of_its_provider():
+    assert json.loads(inventory.one(inventory.fields(Inventory(4, reserved=1)), 7)) == {
+        "total": 4,
+        "reserved": 1,
+        "min_unit": 1,
+        "max_unit": 2147483647,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+        "resource_provider_generation": 7,
+    }
+
+
+def test_inventories_are_by_class():
+    body = inventory.all_of_provider({"VCPU": {"total": 1}}, 7)
+    assert json.loads(body) == {
+        "inventories": {"VCPU": {"total": 1}},
+        "resource_provider_generation": 7,
+    }
+
+
+def test_numbers_stay_as_they_were_written():
+    assert b'"total": 1.0' in inventory.one({"total": 1.0}, 7)
+
+
+def test_a_class_links_to_itself_below_the_mount_point():
+    href = "/placement/resource_classes/CUSTOM_A"
+    expected = {"name": "CUSTOM_A", "links": [{"rel": "self", "href": href}]}
+    assert json.loads(resource_class.resource_class("CUSTOM_A", "/placement")) == expected
+    body = resource_class.resource_classes(["CUSTOM_A"], "/placement")
+    assert json.loads(body) == {"resource_classes": [expected]}
+
+
+def test_traits_are_a_list():
+    assert json.loads(trait.traits(("A", "B"))) == {"traits": ["A", "B"]}
+    body = trait.of_provider(ProviderTraits(PROVIDER, ("A",), None))
+    assert json.loads(body) == {"traits": ["A"], "resource_provider_generation": 7}
+
+
+def test_aggregates_come_with_a_generation_since_1_19():
+    found = ProviderAggregates(PROVIDER, (A,))
+    assert json.loads(aggregate.of_provider(found, Version(1, 18))) == {"aggregates": [A]}
+    assert json.loads(aggregate.of_provider(found, Version(1, 19))) == {
+        "aggregates": [A],
+        "resource_provider_generation": 7,
+    }
+
+
+def test_usages_are_by_class():
+    body = usage.of_provider(ProviderUsages(PROVIDER, {"VCPU": 0}))
+    assert json.loads(body) == {"usages": {"VCPU": 0}, "resource_provider_generation": 7}
+    assert json.loads(usage.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
+
+
+def test_the_number_of_consumers_stands_beside_the_classes():
+    body = usage.of_project_by_type({"INSTANCE": TypeUsage(2, {"VCPU": 3})})
+    assert json.loads(body) == {"usages": {"INSTANCE": {"consumer_count": 2, "VCPU": 3}}}
+
+
+HELD = {A: Holding(7, {"VCPU": 2})}
+OF_CONSUMER = ConsumerAllocations(Consumer(C, "p", "u", 3, None), HELD, None)
+
+
+@pytest.mark.parametrize(
+    ("minor", "keys"),
+    [
+        (11, set()),
+        (12, {"project_id", "user_id"}),
+        (27, {"project_id", "user_id"}),
+        (28, {"project_id", "user_id", "consumer_generation"}),
+        (37, {"project_id", "user_id", "consumer_generation"}),
+        (38, {"project_id", "user_id", "consumer_generation", "consumer_type"}),
+    ],
+)
+def test_a_consumer_is_described_more_and_more(minor, keys):
+    body = json.loads(allocation.of_consumer(OF_CONSUMER, Version(1, minor)))
+    assert body.keys() == {"allocations"} | keys
+    assert body["allocations"] == {A: {"generation": 7, "resources": {"VCPU": 2}}}
+
+
+def test_a_consumer_without_type_is_of_type_unknown():
+    assert json.loads(allocation.of_consumer(OF_CONSUMER, LATEST))["consumer_type"] == "unknown"
+
+
+def test_nobody_is_not_described():
+    body = allocation.of_consumer(ConsumerAllocations(None, {}, None), LATEST)
+    assert json.loads(body) == {"allocations": {}}
+
+
+def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
+    found = ProviderAllocations(PROVIDER, {C: Holding(3, {"VCPU": 2})}, None)
+    for minor, more in (
+        (27, {}),
+        (28, {"consumer_generation": 3}),
+        (39, {"consumer_generation": 3}),
+    ):
+        assert json.loads(allocation.on_provider(found, Version(1, minor))) == {
+            "allocations": {C: {"resources": {"VCPU": 2}} | more},
+            "resource_provider_generation": 7,
+        }
+
+
+def test_everything_is_ascii():
+    held = ConsumerAllocations(Consumer(C, "\u2603", "u", 3, None), HELD, None)
+    assert b"\\u2603" in allocation.of_consumer(held, LATEST)
