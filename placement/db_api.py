@@ -32,6 +32,11 @@ class StoreManager:
         """Whether a database was configured."""
         return self._store is not None
 
+    @property
+    def has_replacement(self) -> bool:
+        """Whether another store is used than the one that was configured."""
+        return self._replacement is not None
+
     def configure(self, settings: DatabaseSettings) -> None:
         """Use this database; the first one stays."""
         if self._store is not None:
@@ -125,9 +130,9 @@ def _wait_for(found: SqlStore) -> None:
     while True:
         try:
             return found.ping()
-        except exception.DatabaseUnavailable:
+        except exception.DatabaseUnavailable as error:
+            LOG.warning("The database: %s (%s attempts left)", error.reason, attempts)
             if attempts == 0:
                 raise
-            LOG.warning("The database cannot be reached. %s attempts left.", attempts)
         attempts -= 1
         time.sleep(found.settings.retry_interval)

@@ -203,6 +203,8 @@ class PlacementWsgify:
             response = self._function(request)
             _tell_version(request, response)
         except exception.PlacementException as error:
+            if isinstance(error, exception.DatabaseUnavailable):
+                LOG.warning("%s Reason: %s", error, error.reason)
             response = error_response(request, error)
         except Exception as error:
             response = unexpected(request, error)

@@ -7,7 +7,7 @@ refuses it for a conflict, so it must have no effect but through ``tx``.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +57,12 @@ class Store(Protocol):
         transaction made first, and RaceLost.
         Raises: Conflict when that does not end, DatabaseUnavailable when the database cannot be
         reached.
+        """
+
+    def trying(self, attempts: int) -> Self:
+        """Return this store, but that its writes give up after so many lost races.
+
+        With none, each write ends in Conflict.
         """
 
     def read(self) -> AbstractContextManager[Transaction]:

@@ -16,13 +16,22 @@ class Conflict(PlacementException):
 
 @mistake
 class DatabaseUnavailable(PlacementException):
-    """The database cannot be reached now."""
+    """The database cannot be used now; ``reason``, for the operator, may name hosts and users."""
 
     reason: str = ""
 
     def __str__(self) -> str:
-        text = f"The database is not available at the moment; please try again. {self.reason}"
-        return text.rstrip()
+        return "The database is not available at the moment; please try again."
+
+
+class CommitLost(DatabaseUnavailable):
+    """The connection broke at the commit, so that nobody knows what became of the write."""
+
+    def __str__(self) -> str:
+        return (
+            "The connection to the database broke at the commit: the change may have been made "
+            "or not. Please look before trying again."
+        )
 
 
 @mistake

@@ -84,8 +84,7 @@ def committing() -> Iterator[None]:
         with translated():
             yield
     except ConnectionLost as error:
-        reason = "The connection broke at the commit: the change may have been made or not."
-        raise exception.DatabaseUnavailable(reason) from error
+        raise exception.CommitLost(str(error)) from error
 
 
 def _raise_by_code(error: Exception) -> None:

@@ -77,12 +77,21 @@ def check_is_new_enough(store: SqlStore) -> None:
     with store.read() as tx:
         found = _revision(tx.connection)
         tables = sa.inspect(tx.connection).get_table_names()
-    # tests make the tables without a note of the revision
-    if found != head() if found else "clocks" not in tables:
+    if found in _earlier_revisions() or "clocks" not in tables:
         raise SchemaTooOld(
             f"The schema of the database is at revision {found}, and {head()} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
         )
+
+
+def _earlier_revisions() -> set[str]:
+    """Return the revisions that lead to ours.
+
+    One that is not known here is newer: revisions only add, so that a process of the release
+    before still serves while a deployment is upgraded step by step.
+    """
+    steps = script.ScriptDirectory.from_config(_config()).walk_revisions()
+    return {step.revision for step in steps} - {head()}
 
 
 def head() -> str:

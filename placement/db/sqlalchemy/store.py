@@ -1,11 +1,12 @@
 """The store on SQLAlchemy: transactions, and when they are run again."""
 
+import copy
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -67,9 +68,16 @@ class SqlStore:
         self.settings = settings
         self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
         self.names = Names()
+        self._attempts: int | None = None
         self.is_ready = False  # whether this process has looked that all that must be there is
         # the one connection of a database in memory is for one thread at a time
         self.turn = threading.RLock() if settings.is_private else nullcontext()
+
+    def trying(self, attempts: int) -> Self:
+        """Return this store, but that its writes give up after so many lost races."""
+        found = copy.copy(self)
+        found._attempts = attempts
+        return found
 
     def write(
         self,
@@ -81,7 +89,7 @@ class SqlStore:
 
         Raises: Conflict, DatabaseUnavailable, and whatever the work raises.
         """
-        return _again(lambda: self._write_once(work, *args, **kwargs))
+        return _again(lambda: self._write_once(work, *args, **kwargs), self._attempts)
 
     def _write_once(
         self,
@@ -160,25 +168,25 @@ class SqlStore:
             tx.connection.exec_driver_sql("SELECT 1")
 
 
-def _again(attempt: Callable[[], T]) -> T:
+def _again(attempt: Callable[[], T], attempts: int | None = None) -> T:
     """Return what the attempt does, made again after a lost race or one lost connection.
 
     One connection, because a server that was restarted leaves a pool of broken ones:
     the first to be noticed makes SQLAlchemy drop them all, so that the next is new.
     """
     give_up_at = time.monotonic() + GIVE_UP_AFTER_SECONDS
-    lost = 0
-    for count in range(ATTEMPTS):
+    most = ATTEMPTS if attempts is None else attempts
+    races = connections = 0
+    while races < most and time.monotonic() < give_up_at:
         try:
             return attempt()
         except RaceLost:
-            if time.monotonic() > give_up_at:
-                break
+            races += 1
         except faults.ConnectionLost as error:
-            lost += 1
-            if lost > 1:
+            connections += 1
+            if connections > 1:
                 raise exception.DatabaseUnavailable(str(error)) from error
-        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**count)))  # noqa: S311
+        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**races)))  # noqa: S311
     raise exception.Conflict
 
 

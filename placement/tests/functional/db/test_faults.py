@@ -73,7 +73,7 @@ def test_a_connection_that_breaks_at_the_commit_is_told(store, cut):
         add(tx, "one")
         cut()
 
-    with pytest.raises(exception.DatabaseUnavailable, match="may have been made or not"):
+    with pytest.raises(exception.CommitLost, match="may have been made or not"):
         store.write(work)
     assert len(runs) == 1
     assert names(store) == []
@@ -124,8 +124,10 @@ def test_a_database_that_is_not_there_is_waited_for_at_the_start_only(backend, s
     if backend == "sqlite":
         pytest.skip("a file is made")
     conf.set_override("connection", server(backend).url("unheard_of"), "placement_database")
-    with pytest.raises(exception.DatabaseUnavailable, match="unheard_of"):
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
         db_api.store(conf)
+    assert "unheard_of" in caught.value.reason
+    assert "unheard_of" not in str(caught.value)
 
 
 # --- conflicts ----------------------------------------------------------------------------
@@ -255,8 +257,9 @@ def test_a_file_that_cannot_be_written_is_told(sqlite_file, monkeypatch):
     store.write(add, "one")
     store.dispose()
     other = SqlStore(DatabaseSettings(connection=f"sqlite:///file:{path}?mode=ro&uri=true"))
-    with pytest.raises(exception.DatabaseUnavailable, match="readonly"):
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
         other.write(add, "two")
+    assert "readonly" in caught.value.reason
     assert names(other) == ["one"]
     other.dispose()
     assert stat.S_ISREG(path.stat().st_mode)

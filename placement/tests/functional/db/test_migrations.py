@@ -275,6 +275,23 @@ def test_an_old_schema_is_not_served_from(bare):
         migration.check_is_new_enough(bare)
 
 
+def test_a_newer_schema_is_served_from(bare):
+    migration.sync(bare)
+    execute(bare, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
+    migration.check_is_new_enough(bare)
+
+
+def test_a_database_comes_back_from_another_implementation(inherited):
+    """Which takes its own newest revision for the newest, and leaves what we added."""
+    migration.sync(inherited)
+    migration.stamp(inherited, COMMON_HEAD)
+    execute(inherited, "UPDATE inventories SET used = 77")
+    migration.sync(inherited)
+    assert migration.version(inherited) == migration.head()
+    with inherited.read() as tx:
+        assert kept_usage.differences(tx.connection) == []
+
+
 # --- a database of another implementation ----------------------------------------------
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)

@@ -53,7 +53,9 @@ def test_a_refusal_for_scope_is_only_the_rule(http):
 def test_without_a_database_the_client_may_come_back(http):
     answer = http.get("/unavailable", headers=LATEST, status=503)
     assert answer.headers["Retry-After"] == "1"
-    assert "gone fishing" in answer.json["errors"][0]["detail"]
+    detail = answer.json["errors"][0]["detail"]
+    assert "please try again" in detail
+    assert "gone fishing" not in detail
 
 
 def test_unprintable_text_is_told_escaped(http):

@@ -3,7 +3,8 @@
 Revision ID: c0de5a1d7e01
 Revises: a082b8bb98d0
 
-`placement-manage db sync` fills it in, see ``placement.db.sqlalchemy.kept_usage``.
+`placement-manage db sync` fills it in, see ``placement.db.sqlalchemy.kept_usage``. A database
+that went back to another implementation for a while has it already.
 """
 
 import sqlalchemy as sa
@@ -17,6 +18,8 @@ depends_on = None
 
 def upgrade() -> None:
     """Add a column that others need not know."""
-    op.add_column(
-        "inventories", sa.Column("used", sa.BigInteger, nullable=False, server_default="0")
-    )
+    columns = sa.inspect(op.get_bind()).get_columns("inventories")
+    if "used" not in {column["name"] for column in columns}:
+        op.add_column(
+            "inventories", sa.Column("used", sa.BigInteger, nullable=False, server_default="0")
+        )
