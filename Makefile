@@ -18,7 +18,7 @@ help:  ## List the commands
 serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready for use
 	@$(BIN)/placement-api --development $(SERVE)
 
-test: $(VENV)/.test  ## Run all tests (T=path for a part)
+test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
 lint: $(VENV)/.lint  ## Check format, style and types
@@ -45,7 +45,7 @@ stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percenti
 	@$(BIN)/python -m placement.tests.stats
 
 clean:  ## Remove what the commands made
-	rm -rf $(VENV) $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .keystone $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -58,4 +58,10 @@ $(VENV)/.serve: pyproject.toml | $(BIN)/python
 
 $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+# Keystone needs other releases of libraries than we do: it has an environment of its own.
+.keystone/.installed: placement/tests/functional/keystone/requirements.txt
+	$(PYTHON) -m venv .keystone
+	.keystone/bin/python -m pip install --quiet --requirement $<
 	@touch $@

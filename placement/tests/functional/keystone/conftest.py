@@ -1,0 +1,133 @@
+"""A real Keystone, and our service asking it.
+
+``make test`` installs Keystone into .keystone; it needs other releases of libraries than we do.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import webtest
+from keystoneauth1.identity import v3
+from keystoneauth1.session import Session
+from keystoneclient.v3.client import Client
+
+from placement import wsgi
+from placement.tests.functional.keystone import serve
+
+HERE = Path(__file__).parent
+PYTHON = HERE.parents[3] / ".keystone" / "bin" / "python"
+DOMAIN = "default"
+
+CONFIGURATION = """
+[api]
+auth_strategy = keystone
+[placement_database]
+connection = {database}
+[keystone_authtoken]
+www_authenticate_uri = {keystone}
+auth_url = {keystone}
+auth_type = password
+username = admin
+password = {password}
+user_domain_id = default
+project_name = admin
+project_domain_id = default
+"""
+
+
+@pytest.fixture(scope="session")
+def keystone(tmp_path_factory):
+    """The URL of a Keystone."""
+    if not PYTHON.exists():
+        if os.environ.get("CI") == "true":
+            raise FileNotFoundError(PYTHON)
+        pytest.skip("Keystone is not installed: make .keystone/.installed")
+    folder = tmp_path_factory.mktemp("keystone")
+    command = [PYTHON, "-W", "ignore", serve.__file__, folder]
+    with (
+        (folder / "output").open("wb") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        yield process.stdout.readline().strip() or pytest.fail((folder / "output").read_text())
+        process.terminate()
+
+
+class Cloud:
+    """The users, projects and tokens of a Keystone, as its administrator makes them."""
+
+    def __init__(self, keystone):
+        self.keystone = keystone
+        self._admin = self.session("admin", system_scope="all")
+        self._client = Client(session=self._admin, endpoint_override=keystone)
+        self._roles = {role.name: role for role in self._client.roles.list()}
+
+    def session(self, user, **scope):
+        password = v3.Password(
+            self.keystone,
+            username=user,
+            password=serve.PASSWORD,
+            user_domain_id=DOMAIN,
+            **scope,
+        )
+        return Session(auth=password)
+
+    def token(self, user, **scope):
+        """Return a token; ``scope`` is that of keystoneauth."""
+        return self.session(user, **scope).get_token()
+
+    def admin_token(self):
+        return self.token("admin", project_name="admin", project_domain_id=DOMAIN)
+
+    def project(self, name):
+        """Return the id of a new project."""
+        return self._client.projects.create(name, DOMAIN).id
+
+    def user(self, name, role, project_id):
+        """Make a user with a role on the project; return its token for that."""
+        user = self._client.users.create(name, domain=DOMAIN, password=serve.PASSWORD)
+        self._client.roles.grant(self._roles[role], user=user, project=project_id)
+        return self.token(name, project_id=project_id)
+
+    def grant_on_domain(self, user, role):
+        (found,) = self._client.users.list(name=user, domain=DOMAIN)
+        self._client.roles.grant(self._roles[role], user=found, domain=DOMAIN)
+
+    def revoke(self, token):
+        self._client.tokens.revoke_token(token)
+
+
+@pytest.fixture(scope="session")
+def cloud(keystone):
+    return Cloud(keystone)
+
+
+@pytest.fixture(scope="session")
+def backend():
+    """One database is enough: who comes in is decided before it is asked."""
+    return "sqlite"
+
+
+@pytest.fixture
+def conf(database_url, keystone, tmp_path):
+    """The options of a service, read from a file as in any deployment."""
+    file = tmp_path / "placement.conf"
+    file.write_text(
+        CONFIGURATION.format(database=database_url, keystone=keystone, password=serve.PASSWORD)
+    )
+    return wsgi.read_configuration([str(file)])
+
+
+@pytest.fixture
+def http(application):
+    """Return a function that asks as the owner of a token does."""
+    client = webtest.TestApp(application)
+
+    def ask(token, path, method="GET", body=b"", **headers):
+        headers |= {"OpenStack-API-Version": "placement latest"}
+        if token is not None:
+            headers["X-Auth-Token"] = token
+        return client.request(path, method=method, body=body, headers=headers, status="*")
+
+    return ask

@@ -1,0 +1,133 @@
+"""Who may do what, where a real Keystone says who is who."""
+
+import json
+
+import pytest
+
+from placement.tests.functional.keystone.conftest import DOMAIN
+
+pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
+
+PROVIDERS = "/resource_providers"
+
+
+@pytest.fixture(scope="module")
+def project(cloud):
+    return cloud.project("reading")
+
+
+@pytest.fixture(scope="module")
+def other_project(cloud):
+    return cloud.project("secretive")
+
+
+@pytest.fixture(scope="module")
+def admin(cloud):
+    return cloud.admin_token()
+
+
+@pytest.fixture(scope="module")
+def service(cloud, project):
+    return cloud.user("compute", "service", project)
+
+
+@pytest.fixture(scope="module")
+def reader(cloud, project):
+    return cloud.user("reader", "reader", project)
+
+
+def rule(answer):
+    assert answer.status_int == 403
+    return answer.json["errors"][0]["detail"].split("\n")[-1].strip()
+
+
+def reshape(http, token):
+    body = {"Content-Type": "application/json"}
+    return http(token, "/reshaper", "POST", **body)
+
+
+def test_the_root_is_open(http):
+    assert [http(token, path).status_int for token in (None, "x") for path in ("", "/")] == [
+        200
+    ] * 4
+
+
+@pytest.mark.parametrize("token", [None, "", "no-token", "gAAAAABinvalid"])
+def test_without_a_token_that_keystone_knows_nobody_comes_in(http, keystone, token):
+    answer = http(token, PROVIDERS)
+    assert answer.status_int == 401
+    assert answer.headers["WWW-Authenticate"] == f'Keystone uri="{keystone}"'
+    assert answer.json["error"]["code"] == 401
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_a_revoked_token_is_none(http, cloud, admin):
+    token = cloud.admin_token()
+    cloud.revoke(token)
+    assert http(token, PROVIDERS).status_int == 401
+    assert http(admin, PROVIDERS).status_int == 200
+
+
+def test_headers_of_the_caller_make_nobody_an_administrator(http, reader):
+    claimed = {"X-Roles": "admin", "X-User-Id": "admin", "X-Identity-Status": "Confirmed"}
+    assert rule(http(reader, PROVIDERS, **claimed)).startswith("Policy does not allow")
+    assert http(None, PROVIDERS, **claimed).status_int == 401
+
+
+def test_the_administrator_does_everything_but_reshape(http, admin, project):
+    assert http(admin, PROVIDERS).status_int == 200
+    assert http(admin, f"/usages?project_id={project}").status_int == 200
+    assert "placement:reshaper:reshape" in rule(reshape(http, admin))
+
+
+def test_a_service_does_everything(http, service, other_project):
+    assert http(service, PROVIDERS).status_int == 200
+    assert http(service, f"/usages?project_id={other_project}").status_int == 200
+    answer = reshape(http, service)
+    assert (answer.status_int, "Malformed JSON" in answer.text) == (400, True)
+
+
+def test_a_reader_sees_what_its_own_project_uses(http, reader, project, other_project):
+    own = http(reader, f"/usages?project_id={project}")
+    assert (own.status_int, own.json) == (200, {"usages": {}})
+    refused = "Policy does not allow placement:usages to be performed."
+    assert rule(http(reader, f"/usages?project_id={other_project}")) == refused
+    assert rule(http(reader, "/usages")) == refused
+    assert "placement:resource_providers:list" in rule(http(reader, PROVIDERS))
+
+
+def test_what_a_reader_sees_is_what_its_project_uses(http, admin, reader, project):
+    claim(http, admin, project)
+    own = http(reader, f"/usages?project_id={project}")
+    assert own.json == {"usages": {"INSTANCE": {"consumer_count": 1, "VCPU": 2}}}
+
+
+def claim(http, token, project):
+    uuid, consumer = "aaaaaaaa-0000-4000-8000-000000000001", "cccccccc-0000-4000-8000-000000000001"
+    write(http, token, "POST", PROVIDERS, {"name": "host", "uuid": uuid})
+    inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}
+    write(http, token, "PUT", f"{PROVIDERS}/{uuid}/inventories", inventories)
+    allocations = {
+        "allocations": {uuid: {"resources": {"VCPU": 2}}},
+        "project_id": project,
+        "user_id": "somebody",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    write(http, token, "PUT", f"/allocations/{consumer}", allocations)
+
+
+def write(http, token, method, path, document):
+    body = json.dumps(document).encode()
+    answer = http(token, path, method, body, **{"Content-Type": "application/json"})
+    assert answer.status_int < 300
+
+
+def test_a_token_for_no_project_is_refused_whatever_its_role(http, cloud):
+    system = cloud.token("admin", system_scope="all")
+    cloud.grant_on_domain("admin", "admin")
+    domain = cloud.token("admin", domain_id=DOMAIN)
+    for token in (system, domain):
+        assert rule(http(token, PROVIDERS)) == "placement:resource_providers:list"
+    unscoped = cloud.token("admin", unscoped=True)
+    assert "Policy does not allow" in rule(http(unscoped, PROVIDERS))
