@@ -21,6 +21,7 @@ from placement.db.sqlalchemy.models import (
     users,
 )
 from placement.db.sqlalchemy.names import Known, Names
+from placement.db.store import RaceLost
 
 Held = dict[str, dict[str, dict[str, int]]]
 """Amounts by consumer UUID, provider UUID and resource class."""
@@ -108,7 +109,7 @@ class Consumers:
         if not all(row.is_fresh for row in rows):
             rows = self._locked(asked)
         ids = {row.uuid: row.id for row in rows if row.uuid in uuids}
-        rest = [row for chunk in chunks(set(asked) - ids.keys()) for row in self._held(chunk)]
+        rest = self._held_by_nobody(sorted(set(asked) - ids.keys()))
         return Locked(
             ids,
             {row.uuid: row.generation for row in rows if row.uuid in ids},
@@ -123,8 +124,20 @@ class Consumers:
             for row in self._connection.execute(_LOCK, {"uuids": chunk})
         ]
 
-    def _held(self, uuids: Sequence[str]) -> Sequence[Any]:
-        return self._connection.execute(_HELD, {"uuids": uuids}).all()
+    def _held_by_nobody(self, uuids: Sequence[str]) -> list[Any]:
+        """Return the allocations of consumers that do not exist.
+
+        What is found may also belong to one that was made since it was looked for, whose
+        row is not locked then.
+        """
+        held = [
+            row
+            for chunk in chunks(uuids)
+            for row in self._connection.execute(_HELD, {"uuids": chunk})
+        ]
+        if held and self._locked(uuids):
+            raise RaceLost
+        return held
 
     def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
         """Make or change the consumers, with the owners that the claims name, and count the write.

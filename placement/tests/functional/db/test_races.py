@@ -274,6 +274,20 @@ def test_a_guarded_write_beside_a_removal_at_its_worst_moment(store, held_at):
     assert_sound(store)
 
 
+def test_a_consumer_is_made_while_a_removal_looks_for_it(store, held_at):
+    """The removal has found no consumer to lock, and then finds what a new one holds."""
+    host, consumer = new_provider(store, VCPU=10), uuid()
+    removed, claimed = held_at(
+        "SELECT allocations.consumer_id AS uuid",
+        lambda: allocation.delete(store, consumer),
+        lambda: claim(store, consumer, {host: {"VCPU": 2}}, generation=None),
+    )
+    assert claimed is None
+    kept = {host: {"VCPU": 2}} if is_refused(removed) else {}
+    assert held(store, consumer) == kept
+    assert_sound(store)
+
+
 def test_removals_and_writes_at_once(store):
     for _ in range(TIMES):
         host, consumer = new_provider(store, VCPU=10), uuid()
