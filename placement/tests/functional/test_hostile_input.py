@@ -1,0 +1,191 @@
+"""Whatever stands in a body or a path, the service is not at fault: on no database."""
+
+import copy
+import json
+from urllib.parse import quote
+
+import pytest
+import webtest
+
+from placement.handler import ROUTE_DECLARATIONS
+
+HEADERS = {
+    "X-Auth-Token": "nova",
+    "X-Roles": "admin,service",
+    "Content-Type": "application/json",
+}
+HOST = "aaaaaaaa-0000-4000-8000-000000000001"
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+AGGREGATE = "bbbbbbbb-0000-4000-8000-000000000001"
+
+CLAIM = {
+    "allocations": {HOST: {"resources": {"VCPU": 1}, "generation": 1}},
+    "mappings": {"1": [HOST]},
+    "project_id": "p",
+    "user_id": "u",
+    "consumer_generation": None,
+    "consumer_type": "INSTANCE",
+}
+INVENTORY = {
+    "total": 4,
+    "reserved": 1,
+    "min_unit": 1,
+    "max_unit": 4,
+    "step_size": 1,
+    "allocation_ratio": 1.5,
+}
+ALL = {"resource_provider_generation": 1, "inventories": {"VCPU": INVENTORY}}
+PROVIDER = {"name": "n", "uuid": AGGREGATE, "parent_provider_uuid": HOST}
+LISTED = [{"resource_provider": {"uuid": HOST}, "resources": {"VCPU": 1}}]
+OF_HOST = f"/resource_providers/{HOST}"
+WRITES = [
+    ("1.39", "POST", "/resource_providers", PROVIDER),
+    ("1.39", "PUT", OF_HOST, {"name": "n", "parent_provider_uuid": AGGREGATE}),
+    ("1.39", "POST", f"{OF_HOST}/inventories", {"resource_class": "DISK_GB", **INVENTORY}),
+    ("1.39", "PUT", f"{OF_HOST}/inventories", ALL),
+    (
+        "1.39",
+        "PUT",
+        f"{OF_HOST}/inventories/VCPU",
+        {"resource_provider_generation": 1, **INVENTORY},
+    ),
+    (
+        "1.39",
+        "PUT",
+        f"{OF_HOST}/traits",
+        {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_VMX"]},
+    ),
+    (
+        "1.39",
+        "PUT",
+        f"{OF_HOST}/aggregates",
+        {"resource_provider_generation": 1, "aggregates": [AGGREGATE]},
+    ),
+    ("1.1", "PUT", f"{OF_HOST}/aggregates", [AGGREGATE]),
+    ("1.39", "POST", "/resource_classes", {"name": "CUSTOM_A"}),
+    ("1.6", "PUT", "/resource_classes/CUSTOM_A", {"name": "CUSTOM_B"}),
+    ("1.39", "PUT", f"/allocations/{CONSUMER}", CLAIM),
+    ("1.0", "PUT", f"/allocations/{CONSUMER}", {"allocations": LISTED}),
+    ("1.39", "POST", "/allocations", {CONSUMER: CLAIM}),
+    ("1.39", "POST", "/reshaper", {"inventories": {HOST: ALL}, "allocations": {CONSUMER: CLAIM}}),
+]
+TEXTS = ["", " ", "\n", "\0", "\ud800", "\U0001f600", "A" * 5000, "%", "'\"\\", AGGREGATE, HOST]
+VALUES = [
+    *TEXTS,
+    *(None, True, 0, -1, 1.5, 10.0, 2**31, -(2**63), 2**64, 10**400, 1e308, -1e308, 1e-320),
+    *([], {}, [[]], [1, "a"], {"": 1}),
+]
+# JSON allows what Python's own encoder does not say.
+NUMBERS_OF_NO_VALUE = ["1e999", "-1e999", "NaN", "-Infinity", "1e-999"]
+
+
+@pytest.fixture
+def http(application):
+    client = webtest.TestApp(application, lint=False)
+    start(client)
+    return client
+
+
+def start(http):
+    """Make the world that the bodies speak of: a host at generation 1."""
+    http.post_json(
+        "/resource_providers", {"name": "host", "uuid": HOST}, headers=HEADERS, status=201
+    )
+    http.post_json(
+        f"{OF_HOST}/inventories",
+        {"resource_class": "VCPU", **INVENTORY},
+        headers=HEADERS,
+        status=201,
+    )
+
+
+def start_again(http):
+    for consumer in (CONSUMER, HOST, AGGREGATE):
+        http.delete(f"/allocations/{consumer}", headers=HEADERS, status="*")
+    http.delete(OF_HOST, headers=HEADERS, status=204)
+    start(http)
+
+
+def places(document, path=()):
+    """Yield the way to everything in a document."""
+    yield path
+    items = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in items:
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def replaced(document, path, value):
+    if not path:
+        return value
+    document = copy.deepcopy(document)
+    inner = document
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return document
+
+
+def renamed(document, path, name):
+    """Return the document with another key at the end of a path, where it is one of an object."""
+    outer = document
+    for key in path[:-1]:
+        outer = outer[key]
+    if not path or not isinstance(outer, dict):
+        return document
+    other = {name if key == path[-1] else key: value for key, value in outer.items()}
+    return replaced(document, path[:-1], other)
+
+
+def bodies(document):
+    for path in places(document):
+        yield from (json.dumps(replaced(document, path, value)) for value in VALUES)
+        yield from (json.dumps(renamed(document, path, name)) for name in TEXTS)
+        yield from (
+            json.dumps(replaced(document, path, "?")).replace('"?"', number)
+            for number in NUMBERS_OF_NO_VALUE
+        )
+
+
+def status(http, version, method, path, body=""):
+    headers = HEADERS | {"OpenStack-API-Version": f"placement {version}"}
+    answer = http.request(path, method=method, headers=headers, body=body.encode(), status="*")
+    return answer.status_int
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda write: " ".join(write[:3]))
+def test_a_body_is_taken_or_refused(http, write):
+    version, method, path, document = write
+    faults = []
+    for body in dict.fromkeys(bodies(document)):
+        told = status(http, version, method, path, body)
+        if told >= 500:
+            faults.append(body[:300])
+        elif told < 300 and path.startswith((OF_HOST, "/allocations", "/reshaper")):
+            start_again(http)
+    assert faults == []
+
+
+def test_a_path_is_found_or_not(http):
+    faults = [
+        (method, path)
+        for route, methods in ROUTE_DECLARATIONS.items()
+        for method in methods
+        for path in paths(route)
+        if status(http, "1.39", method, path, "{}") >= 500
+    ]
+    assert faults == []
+
+
+def paths(route):
+    """Yield paths of a route with any text in the place of each of its parameters."""
+    for name in ("{uuid}", "{resource_class}", "{consumer_uuid}", "{name}"):
+        if name in route:
+            for text in ("%FF", *(quote(text, errors="surrogatepass") for text in TEXTS)):
+                yield (
+                    route.replace(name, text)
+                    .replace("{uuid}", HOST)
+                    .replace("{resource_class}", "X")
+                )
