@@ -27,6 +27,7 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     store = db_api.store(config)
     parts = Parts(
         store=store,
+        store_for_allocations=store.trying(config.placement.allocation_conflict_retry_count),
         engine=Engine(store),
         policy=policy,
         search=search_settings(config),

@@ -21,6 +21,7 @@ class Parts:
     """The service, for as long as the process lives; ``request.parts`` of each request."""
 
     store: Store
+    store_for_allocations: Store  # gives up races when the operator says
     engine: Engine
     policy: Policy
     search: SearchSettings

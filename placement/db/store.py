@@ -5,7 +5,7 @@ transaction and is run as a whole, again from its start if the database
 refuses it for a conflict, so it must have no effect but through ``tx``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -46,7 +46,14 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """A database of placement."""
+    """A database of placement.
+
+    Of its clocks, ``NAMES`` tells of classes, traits and aggregates, ``EPOCH`` that all that
+    was read before is void, and the others of providers.
+    """
+
+    NAMES: int
+    EPOCH: int
 
     def write(
         self, work: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P.kwargs
@@ -68,8 +75,16 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one state of the database, and writes nothing."""
 
-    def probe(self) -> int:
-        """Return a number that is larger after each committed write than before it.
+    def probe(self) -> Mapping[int, int]:
+        """Return the value of each clock: one of them is larger after each committed write.
 
         Cost: one statement that reads a few rows, outside of any transaction.
+        """
+
+    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Any:
+        """Return what was written to providers since the clocks were ``seen``.
+
+        Looked for are the changes of the clocks that have moved ``now``; which others moved
+        meanwhile is told with them.
+        Cost: one statement, outside of any transaction.
         """

@@ -34,7 +34,7 @@ def replace_allocations(request: Request) -> webob.Response:
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     unnamed = asdict(request.parts.incomplete_consumer)
     command = parse.replacement(consumer_uuid, request.json_body, request.version, unnamed)
-    allocation.replace(request.parts.store, command)
+    allocation.replace(request.parts.store_for_allocations, command)
     return no_content(request)
 
 
@@ -51,7 +51,7 @@ def manage_allocations(request: Request) -> webob.Response:
     """Make each of several consumers hold exactly what is said of it, all or none."""
     request.context.can(policies.MANAGE)
     command = parse.several(request.json_body, request.version)
-    allocation.replace(request.parts.store, command)
+    allocation.replace(request.parts.store_for_allocations, command)
     return no_content(request)
 
 

@@ -4,6 +4,7 @@ A test that asks for ``store``, ``conf``, ``application`` or ``database_url``
 runs once on each of SQLite, MariaDB and PostgreSQL.
 """
 
+import logging
 import os
 import shutil
 import tempfile
@@ -43,6 +44,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the folder; the keepers of servers see by themselves that the run is over."""
     if not hasattr(config, "workerinput"):
         shutil.rmtree(config.run_folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Leave no handler behind that a command set up: its stream ends with the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import copy
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -19,7 +19,7 @@ from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.names import Names
-from placement.db.sqlalchemy.picture import Picture
+from placement.db.sqlalchemy.picture import Changes, Picture
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
 from placement.db.sqlalchemy.traits import Traits
@@ -63,6 +63,9 @@ class SqlTransaction:
 
 class SqlStore:
     """A database that is reached through SQLAlchemy; safe to share between threads and forks."""
+
+    NAMES = Picture.NAMES
+    EPOCH = Picture.EPOCH
 
     def __init__(self, settings: DatabaseSettings) -> None:
         self.settings = settings
@@ -148,13 +151,22 @@ class SqlStore:
                 raise
         return connection
 
-    def probe(self) -> int:
-        """Return a number that is larger after each committed write than before it."""
-        return _again(self._probe_once)
+    def probe(self) -> Mapping[int, int]:
+        """Return the value of each clock: one of them is larger after each committed write."""
+        return self._at_once(clocks.values)
 
-    def _probe_once(self) -> int:
-        with self.turn, faults.connecting(), self.engines().reader.connect() as connection:
-            return clocks.total(connection)
+    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Changes:
+        """Return what was written since the clocks were ``seen``, by those that moved ``now``."""
+        return self._at_once(lambda found: Picture(found, self.names).changes(seen, now))
+
+    def _at_once(self, ask: Callable[[sa.Connection], T]) -> T:
+        """Return the answer to one statement, which needs no transaction to see one state."""
+
+        def attempt() -> T:
+            with self.turn, faults.connecting(), self.engines().reader.connect() as connection:
+                return ask(connection)
+
+        return _again(attempt)
 
     def dispose(self) -> None:
         """Close all connections; the next use opens new ones."""

@@ -85,6 +85,7 @@ def application(conf):
     policy = Policy(conf)
     parts = Parts(
         store=None,
+        store_for_allocations=None,
         engine=None,
         policy=policy,
         search=SearchSettings(),

@@ -1,0 +1,112 @@
+"""The service inside the process of whoever uses it, with no server and no port.
+
+For programs and tests of other projects; it needs what the extra ``fixtures`` installs.
+"""
+
+import threading
+import uuid
+from collections.abc import Iterable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import requests
+from keystoneauth1 import adapter, session
+from oslo_config import cfg
+from wsgi_intercept import interceptor
+
+from placement import auth, deploy
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+# The options that an application is made from.
+_GROUPS = ("placement", "api", "placement_database", "oslo_policy", "oslo_middleware", "cors")
+
+_Values = dict[str, dict[str, object]]
+
+
+def new_url() -> str:
+    """Return a URL that nobody else has."""
+    return f"http://{uuid.uuid4()}/placement"
+
+
+class CurrentApplication:
+    """The service as the options are at each request.
+
+    A deployment reads its options once. Tests load the service first, and set options then.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._loading = threading.Lock()
+        self._application = deploy.loadapp(conf)
+        self._values = _values(conf)
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Answer the request."""
+        return self._current()(environ, start_response)
+
+    def _current(self) -> "WSGIApplication":
+        with self._loading:
+            if self._values != _values(self._conf):
+                self._application = deploy.loadapp(self._conf)
+                self._values = _values(self._conf)
+            return self._application
+
+
+def _values(conf: cfg.ConfigOpts) -> _Values:
+    return {group: dict(conf[group]) for group in _GROUPS if group in conf}
+
+
+class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
+    """A context in which requests of this process reach the service: an Adapter of keystoneauth.
+
+    ``conf`` has the options of the service (``placement.conf.register_opts``) and is parsed, and
+    its database is set up (``placement.db_api.configure``). Whoever calls is ``admin``.
+    Inside, *every* service that keystoneauth looks up is this one.
+
+    ``app`` may be replaced before the context is entered: a function that returns a WSGI
+    application.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, latest_microversion: bool = False) -> None:  # noqa: FBT001, FBT002, RUF100
+        conf.set_override("auth_strategy", auth.NOAUTH2, group="api")
+        self._conf = conf
+        self._loaded: WSGIApplication | None = None
+        self._patches = ExitStack()
+        super().__init__(self._load, url=new_url())
+        headers = {"x-auth-token": "admin"}
+        if latest_microversion:
+            headers["OpenStack-API-Version"] = "placement latest"
+        self.adapter = adapter.Adapter(
+            session.Session(auth=None, session=requests.Session(), additional_headers=headers),
+            service_type="placement",
+            raise_exc=False,
+        )
+
+    def _load(self) -> "WSGIApplication":
+        """Return the service, loaded when it is first asked for: once for all connections."""
+        if self._loaded is None:
+            self._loaded = CurrentApplication(self._conf)
+        return self._loaded
+
+    def __enter__(self) -> adapter.Adapter:
+        """Take over the requests to the URL, and the lookup of endpoints."""
+        super().__enter__()
+        lookup = mock.patch.object(session.Session, "get_endpoint", return_value=self.url)
+        self._patches.enter_context(lookup)
+        return self.adapter
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give both back."""
+        self._patches.close()
+        super().__exit__(kind, error, traceback)

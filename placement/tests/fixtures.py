@@ -1,0 +1,50 @@
+"""A database for tests, of this project and of others."""
+
+import fixtures
+from oslo_config import cfg
+
+from placement import conf as placement_conf
+from placement import db_api
+from placement.db.sqlalchemy import models, seed
+from placement.db.sqlalchemy.store import SqlStore
+
+CONNECTION = "sqlite://"
+
+
+class Database(fixtures.Fixture):
+    """A database in memory, which everything in this process uses until the end of the test.
+
+    It has all tables and the standard names. With ``set_config`` it is the default of
+    [placement_database]connection, the options of the service being registered if need be.
+    """
+
+    def __init__(self, conf_fixture, set_config=False):
+        super().__init__()
+        self.conf_fixture = conf_fixture
+        self.set_config = set_config
+
+    def _setUp(self):
+        if self.set_config:
+            set_connection(self.conf_fixture.conf)
+        store = SqlStore(db_api.settings(self._options()))
+        self.addCleanup(lambda: store.engines().dispose())
+        models.metadata.create_all(store.engines().writer)
+        seed.sync(store)
+        replaced = db_api.placement_context_manager.replaced(store)
+        replaced.__enter__()
+        self.addCleanup(replaced.__exit__, None, None, None)
+
+    def _options(self):
+        """Return the options of a private database, whatever the configuration has."""
+        conf = cfg.ConfigOpts()
+        placement_conf.register_opts(conf)
+        conf.set_override("connection", CONNECTION, "placement_database")
+        conf([], default_config_files=[], default_config_dirs=[])
+        return conf
+
+
+def set_connection(conf):
+    """Make the database in memory the one that the configuration names, if it names none."""
+    if "placement_database" not in conf:
+        placement_conf.register_opts(conf)
+    conf.set_default("connection", CONNECTION, "placement_database")
