@@ -29,11 +29,6 @@ class View:
     clocks: Mapping[int, int]
     names: Any
 
-    @property
-    def total(self) -> int:
-        """What the store's probe says as long as nothing is written."""
-        return sum(self.clocks.values())
-
 
 class Engine:
     """The snapshot of one store; safe to share between threads, and to fork with."""
@@ -62,15 +57,34 @@ class _Keeper:
         self.flight: SingleFlight[Snapshot] = SingleFlight(self._refresh)
 
     def _refresh(self) -> Snapshot:
-        view = self._view
-        if view is None or self._store.probe() != view.total:
-            begun = time.monotonic()
-            with self._store.read() as tx:
-                self._view, event = bring_on(view, tx, begun)
+        view, begun = self._view, time.monotonic()
+        now = None if view is None else self._store.probe()
+        if view is None or now != view.clocks:
+            self._view, event = self._newer(view, now or {}, begun)
             if self._observer is not None:
                 self._observer(event)
         assert self._view is not None  # noqa: S101  made above
         return self._view.snapshot
+
+    def _newer(
+        self, view: View | None, now: Mapping[int, int], begun: float
+    ) -> tuple[View, Event]:
+        """Return a view that is as new as ``now`` at least.
+
+        Where only providers changed, which is nearly always, one statement reads what did.
+        If more clocks moved before it began, it is asked again with these.
+        """
+        while view is not None and self._only_providers_changed(view.clocks, now):
+            changes = self._store.changes(view.clocks, now)
+            if changes.is_whole:
+                return _applied(view, changes, view.names, begun)
+            now = changes.clocks
+        with self._store.read() as tx:
+            return bring_on(view, tx, begun)
+
+    def _only_providers_changed(self, seen: Mapping[int, int], now: Mapping[int, int]) -> bool:
+        names = self._store.NAMES
+        return _follows(now, seen, self._store.EPOCH) and now[names] == seen[names]
 
 
 def bring_on(view: View | None, tx: Transaction, begun: float) -> tuple[View, Event]:
@@ -83,12 +97,15 @@ def bring_on(view: View | None, tx: Transaction, begun: float) -> tuple[View, Ev
         names = tx.picture.names()
         if names.renames(view.names):
             return _load(tx, clocks, begun)
-    changes = tx.picture.changes(names, view.clocks, clocks)
-    snapshot = view.snapshot.apply(
-        changes.states, changes.removed, names.classes.values(), names.traits.values()
-    )
-    event = SnapshotRefreshed(len(changes.states), len(changes.removed), time.monotonic() - begun)
-    return View(snapshot, clocks, names), event
+    return _applied(view, tx.picture.changes(view.clocks, clocks), names, begun)
+
+
+def _applied(view: View, changes: Any, names: Any, begun: float) -> tuple[View, Event]:
+    states = changes.states(names)
+    new = () if names is view.names else (names.classes.values(), names.traits.values())
+    snapshot = view.snapshot.apply(states, changes.removed, *new)
+    event = SnapshotRefreshed(len(states), len(changes.removed), time.monotonic() - begun)
+    return View(snapshot, changes.clocks, names), event
 
 
 def _follows(now: Mapping[int, int], seen: Mapping[int, int], epoch: int) -> bool:

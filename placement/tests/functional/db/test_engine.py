@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from placement import exception
+from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
@@ -58,6 +59,13 @@ def test_what_was_acknowledged_elsewhere_is_seen(engine, elsewhere):
     rack = uuid()
     aggregate.replace(elsewhere, host, [rack], generation(elsewhere, host))
     assert by_name(engine.current())["cn1"].aggregates == {rack}
+
+
+def test_a_ratio_is_read_alike_whichever_statement_reads_it(engine, store, elsewhere):
+    host = new_provider(elsewhere, "cn1", VCPU=8)
+    engine.current()
+    give(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
+    assert by_id(engine.current()) == by_id(Engine(store).current())
 
 
 def test_nothing_is_read_again_while_nothing_is_written(engine, events, elsewhere):
@@ -121,6 +129,50 @@ def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
     migration.sync(elsewhere)
     engine.current()
     assert [type(event) for event in events] == [SnapshotLoaded, SnapshotLoaded]
+
+
+class _Interrupted(SqlStore):
+    """A store that is written to between the probe and the statement that reads what changed."""
+
+    meanwhile = None
+
+    def probe(self):
+        seen = super().probe()
+        if self.meanwhile is not None:
+            write, self.meanwhile = self.meanwhile, None
+            write()
+        return seen
+
+
+@pytest.fixture
+def interrupted(settings):
+    found = _Interrupted(settings)
+    yield found
+    found.dispose()
+
+
+def test_half_of_a_write_that_came_in_between_is_never_seen(interrupted, elsewhere):
+    """The probe told of the first host alone, and then something moved to the second."""
+    first, second = (new_provider(elsewhere, VCPU=8) for _ in range(2))
+    consumer, engine = uuid(), Engine(interrupted)
+    engine.current()
+    claim(elsewhere, consumer, {first: {"VCPU": 3}})
+    interrupted.meanwhile = lambda: claim(elsewhere, consumer, {second: {"VCPU": 3}})
+    snapshot = engine.current()
+    assert (snapshot.state(first).used, snapshot.state(second).used) == ({}, {"VCPU": 3})
+
+
+def test_a_name_that_came_in_between_is_known(interrupted, elsewhere):
+    host, engine = new_provider(elsewhere, VCPU=8), Engine(interrupted)
+    engine.current()
+
+    def make_and_use():
+        resource_class.create(elsewhere, "CUSTOM_NEW")
+        give(elsewhere, host, CUSTOM_NEW=1)
+
+    give(elsewhere, host, VCPU=9)
+    interrupted.meanwhile = make_and_use
+    assert engine.current().state(host).inventories.keys() == {"CUSTOM_NEW"}
 
 
 def test_an_error_is_told_and_the_next_request_tries_again(engine, store, elsewhere, backend):
