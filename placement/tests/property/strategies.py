@@ -73,6 +73,7 @@ wanted_aggregates = st.lists(
     st.frozensets(st.sampled_from(AGGREGATES), min_size=1, max_size=2), min_size=1, max_size=2
 )
 amounts = st.sampled_from((1, 1, 1, 2, 2, 3))
+one_trait = st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=1)
 rarely = st.sampled_from((False, False, False, True))
 seldom = st.sampled_from((False,) * 9 + (True,))
 
@@ -118,8 +119,8 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
     return CandidateRequest(
         groups=tuple(asked),
         isolate=draw(st.booleans()),
-        root_required=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
-        root_forbidden=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
+        root_required=draw(one_trait) if draw(rarely) else frozenset(),
+        root_forbidden=draw(one_trait) if draw(rarely) else frozenset(),
         same_subtree=tuple(subtrees),
         nested=nested,
     )

@@ -28,6 +28,7 @@ from placement.tests.property.strategies import (
     requests,
     worlds,
 )
+from placement.tests.worlds import world as world_of
 
 World = list[ProviderState]
 
@@ -74,6 +75,18 @@ def test_the_root_spans_its_tree_as_the_oracle_says(
     group = RequestGroup(resources={name: 1}, member_of=member_of, not_member_of=shut_out)
     request = CandidateRequest((group,))
     assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
+
+
+@given(
+    st.lists(st.integers(2, 6), min_size=2, max_size=3),
+    st.lists(st.integers(1, 4), min_size=3, max_size=6),
+)
+def test_packing_is_decided_as_the_oracle_does(sizes: list[int], asked: list[int]):
+    children = "\n".join(f"  dev{n} VCPU={size}" for n, size in enumerate(sizes))
+    states = world_of(f"host\n{children}")
+    groups = [RequestGroup(f"_{n}", {"VCPU": amount}) for n, amount in enumerate(asked)]
+    request = CandidateRequest(tuple(groups))
+    assert once(found_in(snapshot_of(states), request)) == Oracle(states).candidates(request)
 
 
 @given(worlds(), filters)
