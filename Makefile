@@ -10,7 +10,7 @@ J ?= 2
 DATABASE ?= mariadb
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format check bench bench-statements docs stats clean
+.PHONY: help serve test lint format check bench bench-statements docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -39,7 +39,11 @@ bench-statements: $(VENV)/.serve  ## Count SQL statements and calls; fail where 
 	$(BIN)/python -m bench.statements
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
+	@$(BIN)/python -m placement.openapi > doc/source/api/openapi.json
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+
+openapi: $(VENV)/.serve  ## Print the OpenAPI description (V=1.36: of one microversion)
+	@$(BIN)/python -m placement.openapi $(V)
 
 stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percentile, largest
 	@$(BIN)/python -m placement.tests.stats

@@ -6,10 +6,12 @@ and the patterns as they are written here.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 Schema = Mapping[str, Any]
-Windows = Sequence[tuple[tuple[int, int], Schema]]
+Version = tuple[int, int]
+Windows = Sequence[tuple[Version, Schema]]
 
 RESOURCE_CLASS_NAME = "^[A-Z0-9_]+$"
 CUSTOM_NAME = "^CUSTOM_[A-Z0-9_]+$"
@@ -41,3 +43,8 @@ def keyed(pattern: str, value: Schema, *, at_least: int = 0) -> Schema:
 def always(schema: Schema) -> Windows:
     """Return the windows of a schema that never changed."""
     return (((1, 0), schema),)
+
+
+def merged(added: Windows) -> Windows:
+    """Return what there is from each microversion on, given what each adds."""
+    return tuple(accumulate(added, lambda before, new: (new[0], {**before[1], **new[1]})))

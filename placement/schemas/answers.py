@@ -1,0 +1,163 @@
+"""What answers hold, each from a microversion on: the description of the interface has them.
+
+Nothing is checked against these while serving; the tests check every answer of their stories.
+"""
+
+from placement.schemas.base import (
+    GENERATION,
+    TEXT,
+    UUID,
+    Schema,
+    Version,
+    Windows,
+    always,
+    closed,
+    merged,
+)
+
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_TEXTS: Schema = {"type": "array", "items": TEXT}
+_UUID_OR_NONE: Schema = {"type": ["string", "null"], "format": "uuid"}
+_PROVIDER_GENERATION: Schema = {"resource_provider_generation": GENERATION}
+
+
+def _all(properties: Schema) -> Schema:
+    """Return the schema of an object that has exactly these properties."""
+    return closed(properties, *properties)
+
+
+def _by_key(value: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": value}
+
+
+def _list(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _links(*relations: str) -> Schema:
+    link = _all({"rel": {"type": "string", "enum": list(relations)}, "href": TEXT})
+    return {**_list(link), "minItems": len(relations), "maxItems": len(relations)}
+
+
+VERSIONS = always(
+    _all(
+        {
+            "versions": _list(
+                _all(
+                    {
+                        **dict.fromkeys(("id", "max_version", "min_version", "status"), TEXT),
+                        "links": _links("self"),
+                    }
+                )
+            )
+        }
+    )
+)
+
+# --- resource providers --------------------------------------------------------------
+
+_RELATIONS = (
+    ((1, 0), ("self", "inventories", "usages")),
+    ((1, 1), ("self", "inventories", "usages", "aggregates")),
+    ((1, 6), ("self", "inventories", "usages", "aggregates", "traits")),
+    ((1, 11), ("self", "inventories", "usages", "aggregates", "traits", "allocations")),
+    ((1, 14), ("self", "inventories", "usages", "aggregates", "traits", "allocations")),
+)
+_TREE: Schema = {"parent_provider_uuid": _UUID_OR_NONE, "root_provider_uuid": UUID}
+
+
+def _provider(since: Version, relations: tuple[str, ...]) -> Schema:
+    told = {"uuid": UUID, "name": TEXT, "generation": GENERATION, "links": _links(*relations)}
+    return _all({**told, **_TREE} if since >= (1, 14) else told)
+
+
+PROVIDER: Windows = tuple((since, _provider(since, names)) for since, names in _RELATIONS)
+PROVIDERS: Windows = tuple(
+    (since, _all({"resource_providers": _list(schema)})) for since, schema in PROVIDER
+)
+
+# --- what a provider has ---------------------------------------------------------------
+
+_NUMBER: Schema = {"type": "number"}
+_INVENTORY: Schema = {
+    **dict.fromkeys(("total", "reserved", "min_unit", "max_unit", "step_size"), _COUNT),
+    "allocation_ratio": _NUMBER,
+}
+INVENTORY = always(_all({**_INVENTORY, **_PROVIDER_GENERATION}))
+INVENTORIES = always(_all({"inventories": _by_key(_all(_INVENTORY)), **_PROVIDER_GENERATION}))
+AGGREGATES: Windows = (
+    ((1, 1), _all({"aggregates": _TEXTS})),
+    ((1, 19), _all({"aggregates": _TEXTS, **_PROVIDER_GENERATION})),
+)
+TRAITS_OF_PROVIDER = always(_all({"traits": _TEXTS, **_PROVIDER_GENERATION}))
+USAGES_OF_PROVIDER = always(_all({"usages": _by_key(_COUNT), **_PROVIDER_GENERATION}))
+
+# --- names -------------------------------------------------------------------------------
+
+TRAITS = always(_all({"traits": _TEXTS}))
+_RESOURCE_CLASS = _all({"name": TEXT, "links": _links("self")})
+RESOURCE_CLASS = always(_RESOURCE_CLASS)
+RESOURCE_CLASSES = always(_all({"resource_classes": _list(_RESOURCE_CLASS)}))
+
+# --- allocations -------------------------------------------------------------------------
+
+_RESOURCES: Schema = {"resources": _by_key({"type": "integer", "minimum": 1})}
+ALLOCATIONS_ON_PROVIDER: Windows = tuple(
+    (since, _all({"allocations": _by_key(_all(holding)), **_PROVIDER_GENERATION}))
+    for since, holding in (
+        ((1, 0), _RESOURCES),
+        ((1, 28), {**_RESOURCES, "consumer_generation": GENERATION}),
+    )
+)
+_HELD: Schema = {"allocations": _by_key(_all({**_RESOURCES, "generation": GENERATION}))}
+_CONSUMER: Windows = (
+    ((1, 0), {}),
+    ((1, 12), {"project_id": TEXT, "user_id": TEXT}),
+    ((1, 28), {"consumer_generation": GENERATION}),
+    ((1, 38), {"consumer_type": TEXT}),
+)
+# Nothing is said of a consumer that holds nothing.
+ALLOCATIONS: Windows = tuple(
+    (since, closed({**_HELD, **consumer}, "allocations")) for since, consumer in merged(_CONSUMER)
+)
+USAGES: Windows = (
+    ((1, 9), _all({"usages": _by_key(_COUNT)})),
+    (
+        (1, 38),
+        _all(
+            {
+                "usages": _by_key(
+                    {**_by_key(_COUNT), "required": ["consumer_count"]},
+                )
+            }
+        ),
+    ),
+)
+
+# --- allocation candidates -----------------------------------------------------------------
+
+_LISTED: Schema = {
+    "allocations": _list(_all({"resource_provider": _all({"uuid": UUID}), **_RESOURCES}))
+}
+_KEYED: Schema = {"allocations": _by_key(_all(_RESOURCES))}
+_MAPPED: Schema = {**_KEYED, "mappings": _by_key(_list(UUID))}
+_AMOUNTS: Schema = {"resources": _by_key(_all({"capacity": {"type": "integer"}, "used": _COUNT}))}
+_WITH_TRAITS: Schema = {**_AMOUNTS, "traits": _TEXTS}
+
+
+def _candidates(allocation: Schema, summary: Schema) -> Schema:
+    return _all(
+        {
+            "allocation_requests": _list(_all(allocation)),
+            "provider_summaries": _by_key(_all(summary)),
+        }
+    )
+
+
+CANDIDATES: Windows = (
+    ((1, 10), _candidates(_LISTED, _AMOUNTS)),
+    ((1, 12), _candidates(_KEYED, _AMOUNTS)),
+    ((1, 17), _candidates(_KEYED, _WITH_TRAITS)),
+    ((1, 29), _candidates(_KEYED, {**_WITH_TRAITS, **_TREE})),
+    ((1, 34), _candidates(_MAPPED, {**_WITH_TRAITS, **_TREE})),
+)

@@ -1,0 +1,131 @@
+"""Requests made up from the description: their answers are in it, and none is our fault.
+
+By default that takes half a minute; PLACEMENT_MADE_UP_REQUESTS sets the number of requests for
+each microversion and kind, and then every microversion is asked.
+"""
+
+import os
+import re
+import uuid
+
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import strategies as some
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi import checks
+
+from placement import microversion, openapi
+from placement.openapi.spans import Span
+
+ASKED = os.environ.get("PLACEMENT_MADE_UP_REQUESTS")
+NUMBER = int(ASKED or 100)
+VERSIONS = (
+    [str(version) for version in microversion.VERSIONS]
+    if ASKED
+    else ["1.0", "1.6", "1.11", "1.27", "1.39"]
+)
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+UUIDS = [str(uuid.UUID(int=number)) for number in range(1, 6)]
+NAMES = ["VCPU", "CUSTOM_A", "CUSTOM_B", "HW_CPU_X86_VMX", "INSTANCE"]
+QUERY = {
+    "resources": ["VCPU:1", "VCPU:1,DISK_GB:2", "CUSTOM_A:1"],
+    "required": ["HW_CPU_X86_VMX", "!CUSTOM_A", "in:CUSTOM_A,HW_CPU_X86_VMX"],
+    "member_of": [UUIDS[0], f"in:{UUIDS[0]},{UUIDS[1]}", f"!{UUIDS[0]}"],
+    "in_tree": UUIDS,
+    "same_subtree": ["1,2", "_A,_B"],
+    "root_required": ["HW_CPU_X86_VMX", "!CUSTOM_A"],
+    "name": ["in:CUSTOM_A,VCPU", "startswith:CUSTOM", "host"],
+    "associated": ["true", "false"],
+    "uuid": UUIDS,
+}
+
+
+@pytest.fixture(scope="module")
+def backend():
+    """One database is enough: what others say of bad input is told by other tests."""
+    return "sqlite"
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_answer_to_any_request_is_described(version, mode, application):
+    spoken = microversion.parse(version)
+    schema = schemathesis.openapi.from_dict(openapi.document(Span(spoken, spoken)))
+    schema.app = told_by_a_service(application, version)
+
+    @hypothesis.settings(
+        max_examples=NUMBER,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(case=schema.as_strategy(generation_mode=mode), data=some.data())
+    def ask(case, data):
+        make_meaningful(case, data.draw)
+        hypothesis.assume(is_of_its_path(case))
+        case.call_and_validate(checks=CHECKS)
+
+    ask()
+
+
+def told_by_a_service(application, version):
+    """Return the application with the headers that decide what a request means."""
+    headers = {
+        "HTTP_X_AUTH_TOKEN": "nova",
+        "HTTP_X_ROLES": "admin,service",
+        "HTTP_OPENSTACK_API_VERSION": f"placement {version}",
+    }
+    return lambda environ, start_response: application(environ | headers, start_response)
+
+
+def is_of_its_path(case):
+    """Return whether a router could take this for the operation that it is made up for."""
+    return all(re.fullmatch("[^/\\0]+", str(each)) for each in case.path_parameters.values())
+
+
+def make_meaningful(case, draw):
+    """Let half of what is made up name what other requests name, too."""
+    for name in case.path_parameters:
+        if draw(some.booleans()):
+            known = UUIDS if name.endswith("uuid") else NAMES
+            case.path_parameters[name] = draw(some.sampled_from(known))
+    for name in case.query:
+        known = next((QUERY[key] for key in QUERY if name.startswith(key)), None)
+        if known and draw(some.booleans()):
+            case.query[name] = draw(some.sampled_from(known))
+    if isinstance(case.body, dict | list) and draw(some.booleans()):
+        case.body = meaningful(case.body, draw)
+
+
+def meaningful(value, draw):
+    if isinstance(value, dict):
+        return {meaningful_key(key, draw): meaningful(each, draw) for key, each in value.items()}
+    if isinstance(value, list):
+        return [meaningful(each, draw) for each in value]
+    if isinstance(value, str) and is_uuid(value):
+        return draw(some.sampled_from(UUIDS))
+    if type(value) is int and draw(some.booleans()):
+        return draw(some.integers(0, 3))
+    return value
+
+
+def meaningful_key(key, draw):
+    if is_uuid(key):
+        return draw(some.sampled_from(UUIDS))
+    return draw(some.sampled_from(NAMES)) if key.isupper() else key
+
+
+def is_uuid(text):
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
