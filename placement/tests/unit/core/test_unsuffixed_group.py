@@ -85,3 +85,20 @@ def test_before_1_29_no_two_providers_of_one_tree():
     assert offered(SHARED, "resources=VCPU:1,MEMORY_MB:1", (1, 28)) == [
         {"cn2": {"MEMORY_MB": 1, "VCPU": 1}}
     ]
+
+
+def test_each_place_where_shares_meet_counts():
+    share = "+MISC_SHARES_VIA_AGGREGATE"
+    snapshot = snapshot_of(f"""
+        hub1    @a @b
+        disks1  DISK_GB=100      @a {share}
+        addrs1  IPV4_ADDRESS=10  @b {share}
+        hub2    @c @d
+        disks2  DISK_GB=100      @c {share}
+        addrs2  IPV4_ADDRESS=10  @d {share}
+        hub3    @c @d
+    """)
+    assert served(snapshot, "resources=DISK_GB:5,IPV4_ADDRESS:1") == [
+        {"": "addrs1 disks1"},
+        {"": "addrs2 disks2"},
+    ]
