@@ -28,9 +28,11 @@ CONTEXT = "placement.context"
 VERSION = "placement.version"
 PARTS = "placement.parts"
 ROUTE = "placement.route"
+TEMPLATE = "placement.route.template"
 
 _CODES_SINCE = Version(1, 23)
 _TIMES_SINCE = Version(1, 15)
+_LONGEST_DETAIL = 6000
 
 
 class Request(webob.Request):  # type: ignore[misc]
@@ -248,7 +250,13 @@ def _document(
 
 
 def _printable(text: str) -> str:
-    """Return the text without what UTF-8 cannot write."""
+    """Return the text without what UTF-8 cannot write, and no longer than anybody reads.
+
+    WebOb looks for tags in it, in time that is quadratic in the number of ``<``: a body of
+    100 kB of these, quoted whole, took a minute.
+    """
+    if len(text) > _LONGEST_DETAIL:
+        text = f"{text[:_LONGEST_DETAIL]} ..."
     return text.encode(errors="backslashreplace").decode()
 
 

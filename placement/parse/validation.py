@@ -9,6 +9,7 @@ JSON Schema is read as jsonschema reads draft 2020-12, whose errors clients matc
 """
 
 import re
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -24,6 +25,7 @@ from placement.schemas.base import Windows
 ValidatorWindows = Sequence[tuple[tuple[int, int], Validator]]
 
 _MOST_ERRORS = 100
+_LONGEST_INSTANCE = 2000
 
 Errors = Iterator[ValidationError]
 Schema = Mapping[str, Any]
@@ -42,7 +44,15 @@ def mistake(windows: ValidatorWindows, instance: Any, version: Version) -> str |
     """Say what is wrong by the schema of the microversion; None if nothing is."""
     validator = next(each for since, each in reversed(windows) if since <= version)
     error = best_match(islice(validator.iter_errors(instance), _MOST_ERRORS))
-    return None if error is None else str(error)
+    return None if error is None else _told(error)
+
+
+def _told(error: ValidationError) -> str:
+    """Return all that jsonschema says, with a large instance cut short: it is told twice."""
+    if len(repr(error.instance)) > _LONGEST_INSTANCE:
+        error.instance = reprlib.repr(error.instance)
+        error.message = f"{error.message[:_LONGEST_INSTANCE]} ... {error.message[-1000:]}"
+    return str(error)
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from urllib.parse import quote
 
 import pytest
@@ -189,3 +190,52 @@ def paths(route):
                     .replace("{uuid}", HOST)
                     .replace("{resource_class}", "X")
                 )
+
+
+MANY = range(20_000)
+LARGE = [
+    (
+        "PUT",
+        f"{OF_HOST}/traits",
+        {"resource_provider_generation": 1, "traits": [f"T{i}" for i in MANY]},
+    ),
+    (
+        "PUT",
+        f"{OF_HOST}/inventories",
+        {"resource_provider_generation": 1, "inventories": {f"C{i}": {"total": 1} for i in MANY}},
+    ),
+    (
+        "PUT",
+        f"/allocations/{CONSUMER}",
+        CLAIM | {"allocations": {HOST: {"resources": {f"C{i}": 1 for i in MANY}}}},
+    ),
+    (
+        "PUT",
+        f"/allocations/{CONSUMER}",
+        CLAIM | {"allocations": {f"{i:036}": {"resources": {"VCPU": 1}} for i in MANY}},
+    ),
+    (
+        "POST",
+        "/reshaper",
+        {"inventories": {f"{i:036}": ALL for i in MANY}, "allocations": {}},
+    ),
+    ("PUT", OF_HOST, {"name": "<" * 1_000_000}),
+    (
+        "PUT",
+        f"{OF_HOST}/inventories",
+        {"resource_provider_generation": 1, "inventories": {"<" * 1_000_000: {"total": 1}}},
+    ),
+    (
+        "PUT",
+        f"{OF_HOST}/aggregates",
+        {"resource_provider_generation": 1, "aggregates": ["x", 1] * 100_000},
+    ),
+]
+
+
+@pytest.mark.parametrize("write", LARGE, ids=lambda write: " ".join(write[:2]))
+def test_a_large_body_is_answered(http, write):
+    method, path, document = write
+    began = time.monotonic()
+    assert 400 <= status(http, "1.39", method, path, json.dumps(document)) < 500
+    assert time.monotonic() - began < 30  # some take a second; what is not linear would take hours

@@ -116,3 +116,10 @@ def test_many_mistakes_take_no_longer_than_many_items(items):
     began = time.process_time()
     assert mistake(schema, items * 100_000) is not None
     assert time.process_time() - began < 10  # quadratic work would be hours
+
+
+def test_of_a_large_instance_the_mistake_is_told_not_the_whole():
+    text = mistake({"type": "array", "uniqueItems": True}, ["uuid"] * 100_000)
+    assert "has non-unique elements" in text
+    assert "Failed validating 'uniqueItems' in schema" in text
+    assert len(text) < 5000
