@@ -4,6 +4,7 @@ import re
 
 import pytest
 import webtest
+from oslo_policy import opts
 
 from placement import policies
 from placement.handler import ROUTE_DECLARATIONS
@@ -101,3 +102,82 @@ def test_below_its_window_a_route_is_not_there(http):
             below = {"OpenStack-API-Version": f"placement 1.{first.minor - 1}"}
             status = 405 if route == ("DELETE", "/resource_providers/{uuid}/inventories") else 404
             request(http, route, LATEST | JSON | below, status)
+
+
+@pytest.mark.parametrize("version", ["1.0", "latest"])
+def test_methods_that_a_path_has_not_are_refused_with_those_it_has(http, version):
+    headers = LATEST | {"OpenStack-API-Version": f"placement {version}"}
+    for path, methods in ROUTE_DECLARATIONS.items():
+        for method in {"HEAD", "OPTIONS", "PATCH", "DELETE", "PUT", "POST"} - methods.keys():
+            answer = request(http, (method, path), headers, 405)
+            assert answer.headers["allow"] == ", ".join(methods)
+            assert method != "HEAD" or answer.body == b""
+
+
+@pytest.mark.parametrize(
+    "path", ["/traits/", "//traits", "/Traits", "/traits.json", "/traits/a/b"]
+)
+def test_a_path_is_what_it_is_exactly(http, path):
+    http.get(path, headers=LATEST, status=404)
+
+
+def test_a_path_is_decoded_once(http):
+    http.get("/%74raits", headers=LATEST, status=200)
+    http.get("/resource%5Fproviders", headers=LATEST, status=200)
+    http.get("/%2574raits", headers=LATEST, status=404)
+    http.get("/traits/HW_CPU_X86_VMX%2Fx", headers=LATEST, status=404)
+    assert last_line(http.get("/resource_providers/%E2%98%83", headers=LATEST, status=404)) == (
+        "No resource provider with uuid \N{SNOWMAN} found"
+    )
+
+
+@pytest.mark.parametrize("prefix", ["/placement", "/placement-api", "/a/b"])
+def test_links_and_locations_begin_with_the_mount_point(http, prefix):
+    mounted = {"SCRIPT_NAME": prefix}
+    body = {"name": "snow \N{SNOWMAN}"}
+    made = http.post_json("/resource_providers", body, headers=LATEST, extra_environ=mounted)
+    links = {link["rel"]: link["href"] for link in made.json["links"]}
+    assert links["self"] == f"{prefix}/resource_providers/{made.json['uuid']}"
+    assert links["traits"] == f"{links['self']}/traits"
+    assert made.headers["location"] == f"http://localhost{links['self']}"
+    ensured = http.put("/traits/CUSTOM_A", headers=LATEST, extra_environ=mounted)
+    assert ensured.headers["location"] == f"http://localhost{prefix}/traits/CUSTOM_A"
+    shown = http.get("/resource_classes/VCPU", headers=LATEST, extra_environ=mounted)
+    assert shown.json["links"][0]["href"] == f"{prefix}/resource_classes/VCPU"
+
+
+@pytest.fixture
+def policy_file(conf, tmp_path):
+    """A policy file, which counts from the next request on."""
+    opts.set_defaults(conf)
+    conf.set_override("policy_file", str(tmp_path / "policy.yaml"), "oslo_policy")
+    (tmp_path / "policy.yaml").touch()
+    return tmp_path / "policy.yaml"
+
+
+OPERATIONS = {
+    rule.name: {(each["method"], each["path"]) for each in rule.operations}
+    for rule in policies.list_rules()
+    if rule.name.startswith("placement:")
+}
+
+
+def test_each_rule_opens_its_operations_and_no_others(policy_file, http):
+    for rule, opened in OPERATIONS.items():
+        policy_file.write_text(f'"{rule}": "@"\n')
+        assert refused(http, NOBODY | JSON) == set(ROUTES) - opened, rule
+
+
+def test_each_rule_closes_its_operations_and_no_others(policy_file, http):
+    for rule, closed in OPERATIONS.items():
+        policy_file.write_text(f'"{rule}": "!"\n')
+        assert refused(http, LATEST | JSON | {"X-Roles": "admin,service"}) == closed, rule
+
+
+def refused(http, headers):
+    """Return the routes that the policy keeps from the caller."""
+    return {
+        route
+        for route in ROUTES
+        if request(http, route, headers, "*", b"no JSON").status_int == 403
+    }
