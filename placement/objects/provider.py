@@ -79,7 +79,8 @@ def _create(tx: Any, uuid: str, name: str, parent_uuid: str | None) -> Provider:
             )
     id_ = tx.providers.insert(uuid, name, parent)
     created = found(tx, uuid)
-    tx.publish([id_])
+    # the parent is written too: a lock alone is not known to other nodes of a cluster
+    tx.publish([id_] if parent is None else [id_, parent.id])
     return created
 
 
@@ -120,12 +121,13 @@ def _rename_and_move(
         return provider
     _check_move(provider, parent_uuid, nodes, may_move=may_move)
     tx.providers.update(provider.id, name, parent_uuid and nodes[parent_uuid].id)
-    moved = [provider.id]
+    changed = [provider.id]
     if parent_uuid != provider.parent_uuid:
-        moved = list(_subtree(nodes, provider.id))
-        tx.providers.move(moved, nodes[parent_uuid].root_id if parent_uuid else provider.id)
+        changed = list(_subtree(nodes, provider.id))
+        tx.providers.move(changed, nodes[parent_uuid].root_id if parent_uuid else provider.id)
     updated = found(tx, uuid)
-    tx.publish(moved)
+    # the new parent is written too: a lock alone is not known to other nodes of a cluster
+    tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)
     return updated
 
 

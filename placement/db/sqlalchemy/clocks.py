@@ -101,9 +101,9 @@ def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
 def advance_all_of_providers(connection: sa.Connection) -> None:
     """Be in the way of every transaction that changes what some provider has.
 
-    Whoever removes a name does that after it looked that no provider has it, and locked
-    it. The lock alone would do, but in a Galera cluster the other nodes do not know of
-    locks: two transactions conflict if they write the same row.
+    Whoever removes a name does that before it looks whether a provider has it. That the
+    name is locked would do, but in a Galera cluster the other nodes do not know of locks:
+    two transactions conflict if they write the same row.
     """
     advance(connection, range(PROVIDER_CLOCKS))
 

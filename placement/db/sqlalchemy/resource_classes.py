@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
-from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
 from placement.db.sqlalchemy.lookups import rows_named
 from placement.db.sqlalchemy.models import inventories, resource_classes
 from placement.db.sqlalchemy.names import Names
@@ -89,7 +89,8 @@ class ResourceClasses:
         )
 
     def is_in_use(self, id_: int) -> bool:
-        """Tell whether some inventory is of a locked class."""
+        """Tell whether some inventory is of a locked class; until the end none gets to be."""
+        advance_all_of_providers(self._connection)
         found = sa.select(inventories.c.id).where(inventories.c.resource_class_id == id_).limit(1)
         return self._connection.execute(found).first() is not None
 

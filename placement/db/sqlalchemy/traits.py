@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX
 from placement.core.text import storable
-from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
 from placement.db.sqlalchemy.lookups import chunks, rows_named
 from placement.db.sqlalchemy.models import resource_provider_traits, traits
 from placement.db.sqlalchemy.names import Names
@@ -91,7 +91,8 @@ class Traits:
         self._connection.execute(traits.insert(), {"name": name, "created_at": utcnow()})
 
     def is_in_use(self, id_: int) -> bool:
-        """Tell whether some provider has a locked trait."""
+        """Tell whether some provider has a locked trait; until the end none gets it."""
+        advance_all_of_providers(self._connection)
         found = sa.select(_of.trait_id).where(_of.trait_id == id_).limit(1)
         return self._connection.execute(found).first() is not None
 

@@ -1,0 +1,86 @@
+"""How races are run: at one instant, or with one side stopped at its worst moment."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from placement import exception
+
+SECONDS_TO_WAIT = 10
+
+
+def at_once(*works) -> list:
+    """Run all at one instant; return what each returned, or the refusal that it raised.
+
+    Anything but a refusal of placement's own is a fault, and fails the test. So is a
+    conflict that was retried in vain.
+    """
+    start = threading.Barrier(len(works))
+
+    def run(work):
+        start.wait()
+        return outcome_of(work)
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(run, works))
+
+
+def outcome_of(work):
+    try:
+        return work()
+    except exception.Conflict:
+        raise
+    except exception.PlacementException as refusal:
+        return refusal
+
+
+def is_refused(outcome) -> bool:
+    return isinstance(outcome, exception.PlacementException)
+
+
+def accepted(outcomes) -> int:
+    return sum(not is_refused(outcome) for outcome in outcomes)
+
+
+@contextmanager
+def held_at(store, text) -> Iterator:
+    """Stop the first statement of a store that has a text in it, until another work is done.
+
+    Or is stuck, because it waits for a lock of the first: as it should. Yields a function
+    that runs the work that is stopped, and beside it the other; both outcomes are returned.
+    """
+    engine = store.engines().writer
+    reached, go_on, stopped_once = threading.Event(), threading.Event(), threading.Event()
+
+    def before(_connection, _cursor, statement, _parameters, _context, _many):
+        is_first = text in statement and not stopped_once.is_set()
+        if threading.current_thread().name.startswith("stopped") and is_first:
+            stopped_once.set()
+            reached.set()
+            go_on.wait(SECONDS_TO_WAIT)
+
+    def run(stopped, other):
+        for event in (reached, go_on, stopped_once):
+            event.clear()
+        with (
+            ThreadPoolExecutor(1, "stopped") as first,
+            ThreadPoolExecutor(1, "other") as second,
+        ):
+            one = first.submit(outcome_of, stopped)
+            assert reached.wait(SECONDS_TO_WAIT), "the statement was never sent"
+            two = second.submit(outcome_of, other)
+            give_up_at = time.monotonic() + 0.15
+            while not two.done() and time.monotonic() < give_up_at:
+                time.sleep(0.005)
+            go_on.set()
+            return one.result(), two.result()
+
+    sa.event.listen(engine, "before_cursor_execute", before)
+    try:
+        yield run
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", before)

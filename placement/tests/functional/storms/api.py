@@ -1,0 +1,148 @@
+"""``placement-api`` in processes of its own, and a client that asks it."""
+
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+SECONDS_TO_START = 60
+TIMEOUT_SECONDS = 60
+REQUESTS_PER_CONNECTION = 20  # then another process may answer
+HEADERS = {
+    "X-Auth-Token": "admin",
+    "X-Roles": "admin,service",
+    "Accept": "application/json",
+    "OpenStack-API-Version": "placement 1.39",
+}
+
+
+class Api:
+    """The service with several worker processes on one database."""
+
+    def __init__(self, folder: Path, url: str, workers: int = 4) -> None:
+        self.folder, self.url, self.workers = folder, url, workers
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        given = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+        options = {
+            "OS_PLACEMENT_DATABASE__CONNECTION": self.url,
+            "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
+            "OS_API__AUTH_STRATEGY": "noauth2",
+            "OS_PLACEMENT_CONFIG_DIR": str(self.folder),
+        }
+        (self.folder / "placement.conf").touch()
+        command = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api", "--port", "0"]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "--workers", str(self.workers)],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=given | options,
+            )
+        self._wait_until_it_answers()
+        return self
+
+    def __exit__(self, *error):
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            for process in (*psutil.Process(self._process.pid).children(), self._process):
+                process.kill()
+            self._process.wait()
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "api.log"
+
+    def _wait_until_it_answers(self) -> None:
+        give_up_at = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < give_up_at and self._process.poll() is None:
+            found = re.search(
+                r"^Placement listens on \S+:(\d+)$", self.log.read_text(), re.MULTILINE
+            )
+            self.port = int(found[1]) if found else 0
+            with suppress(OSError, http.client.HTTPException), closing(Client([self.port])) as one:
+                if self.port and len(self.pids()) == self.workers:
+                    one.send("GET", "/")
+                    return
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    def pids(self) -> list[int]:
+        """Return the worker processes."""
+        return [child.pid for child in psutil.Process(self._process.pid).children()]
+
+    def kill_a_worker(self) -> None:
+        """End one worker at once; the service replaces it."""
+        with suppress(ProcessLookupError, IndexError):
+            os.kill(random.choice(self.pids()), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back of one request."""
+
+    status: int
+    body: dict
+    retry_after: str | None
+
+    @property
+    def code(self) -> str:
+        """The code of an error."""
+        return self.body["errors"][0]["code"] if "errors" in self.body else ""
+
+
+class Client:
+    """Sends one request at a time, to any of several services, over connections that change."""
+
+    def __init__(self, ports: list[int], seed: int = 0) -> None:
+        self._ports = ports
+        self._choose = random.Random(seed)
+        self._connection: http.client.HTTPConnection | None = None
+        self._rest = 0
+
+    def send(self, method: str, path: str, body: object = None) -> Answer:
+        """Return the answer.  Raises: OSError, HTTPException if there is none."""
+        if self._rest <= 0:
+            self.close()
+        self._rest -= 1
+        try:
+            return self._exchange(method, path, body)
+        except BaseException:
+            self.close()
+            raise
+
+    def _exchange(self, method: str, path: str, body: object) -> Answer:
+        if self._connection is None:
+            port = self._choose.choice(self._ports)
+            self._connection = http.client.HTTPConnection("127.0.0.1", port, TIMEOUT_SECONDS)
+            self._rest = self._choose.randrange(REQUESTS_PER_CONNECTION)
+        content = None if body is None else json.dumps(body)
+        headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
+        self._connection.request(method, path, content, headers)
+        response = self._connection.getresponse()
+        text = response.read()
+        is_json = "json" in response.headers.get("Content-Type", "")
+        found = json.loads(text) if text and is_json else {}
+        return Answer(response.status, found, response.headers.get("Retry-After"))
+
+    def close(self) -> None:
+        """Have the next request sent over a new connection."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._rest = None, 0
