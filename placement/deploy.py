@@ -1,12 +1,14 @@
 """The only place where the parts of the service are put together."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from placement import db_api, pipeline
+from placement import db_api, health, metrics, pipeline
 from placement.core.request import SearchSettings
 from placement.engine.engine import Engine
+from placement.engine.events import Observer, WriteRepeated, ignore
 from placement.handler import PlacementHandler
 from placement.parts import IncompleteConsumer, Parts
 from placement.policy import Policy
@@ -23,17 +25,32 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     standard traits and resource classes that are missing are made. ``project_name`` is not used;
     older callers pass it.
     """
-    policy = Policy(config)
-    store = db_api.store(config)
-    parts = Parts(
+    figures = metrics.Figures(metrics.folder_of(config)) if config.metrics.enabled else None
+    found = parts(config, figures)
+    application = pipeline.assembled(PlacementHandler(found), config, found.policy)
+    if figures is not None:
+        allowed = config.metrics.allowed_source_ranges
+        application = metrics.Page(application, figures, found.engine, allowed)
+    if config.healthcheck.enabled:
+        application = health.Health(application, config, found.engine)
+    return application
+
+
+def parts(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Parts:
+    """Return the parts of the service, which tell the observer, if any, what they do."""
+    policy = Policy(conf)
+    store = db_api.store(conf)
+    if observer is not None:
+        store = store.telling(partial(observer, WriteRepeated()))
+    return Parts(
         store=store,
-        store_for_allocations=store.trying(config.placement.allocation_conflict_retry_count),
-        engine=Engine(store),
+        store_for_allocations=store.trying(conf.placement.allocation_conflict_retry_count),
+        engine=Engine(store, observer),
         policy=policy,
-        search=search_settings(config),
-        incomplete_consumer=incomplete_consumer(config),
+        search=search_settings(conf),
+        incomplete_consumer=incomplete_consumer(conf),
+        observe=observer or ignore,
     )
-    return pipeline.assembled(PlacementHandler(parts), config, policy)
 
 
 def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:

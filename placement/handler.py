@@ -24,6 +24,7 @@ from placement.routes import Route, Routes
 from placement.wsgi_wrapper import (
     PARTS,
     ROUTE,
+    TEMPLATE,
     VERSION,
     HandlerFunction,
     PlacementWsgify,
@@ -118,6 +119,7 @@ class PlacementHandler:
         body.check_headers(environ)
         route = self._routes.find(_path(environ))
         environ[ROUTE] = route.parameters
+        environ[TEMPLATE] = route.template
         return _handler(route, environ["REQUEST_METHOD"])(request)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from placement.core.request import SearchSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.engine.events import Observer, ignore
 from placement.policy import Policy
 
 
@@ -26,3 +27,4 @@ class Parts:
     policy: Policy
     search: SearchSettings
     incomplete_consumer: IncompleteConsumer
+    observe: Observer = ignore

@@ -11,10 +11,14 @@ Methods = Mapping[str, HandlerFunction]
 
 
 class Route(NamedTuple):
-    """What a path leads to: a handler by method, and the parameters found in the path."""
+    """What a path leads to: a handler by method, and the parameters found in the path.
+
+    ``template`` is the path as it was declared.
+    """
 
     methods: Methods
     parameters: dict[str, str]
+    template: str
 
 
 @dataclass(slots=True)
@@ -25,6 +29,7 @@ class _Node:
     parameter: str = ""
     any_child: "_Node | None" = None
     methods: Methods | None = None
+    template: str = ""
 
 
 class Routes:
@@ -53,7 +58,7 @@ class Routes:
             node = child
         if node.methods is None:
             raise exception.RouteNotFound
-        return Route(node.methods, parameters)
+        return Route(node.methods, parameters, node.template)
 
     def _add(self, path: str, methods: Methods) -> None:
         node = self._root
@@ -61,7 +66,7 @@ class Routes:
             node = _child(node, segment, path)
         if node.methods is not None:
             raise ValueError(f"{path} is declared twice")
-        node.methods = methods
+        node.methods, node.template = methods, path
 
 
 def _child(node: _Node, segment: str, path: str) -> _Node:

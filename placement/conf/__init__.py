@@ -7,9 +7,18 @@ handed on as plain values.
 from oslo_config import cfg
 from oslo_middleware import cors
 
-from placement.conf import api, base, database, paths, placement, workarounds
+from placement.conf import (
+    api,
+    base,
+    database,
+    healthcheck,
+    metrics,
+    paths,
+    placement,
+    workarounds,
+)
 
-MODULES = (paths, base, api, placement, database, workarounds)
+MODULES = (paths, base, api, placement, database, healthcheck, metrics, workarounds)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -23,7 +23,7 @@ that ``render`` keeps with an entry.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from placement.core.columns import Column, Stock
@@ -160,6 +160,10 @@ class Snapshot:
         """Return a provider by UUID, None if there is none."""
         row = self.forest.row_of.get(uuid)
         return None if row is None else self.entries.state(row)
+
+    def states(self) -> Iterator[ProviderState]:
+        """Yield every provider."""
+        return (self.entries.state(row) for row in self.forest.row_of.values())
 
     def __len__(self) -> int:
         return len(self.forest.row_of)

@@ -1,5 +1,9 @@
-"""What the engine tells its observer, as values: what becomes of them is not its business."""
+"""What the parts of the service tell the observer, as values.
 
+What becomes of them is not their business: see ``placement.metrics``.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -20,4 +24,31 @@ class SnapshotRefreshed:
     seconds: float
 
 
-Event = SnapshotLoaded | SnapshotRefreshed
+@dataclass(frozen=True, slots=True)
+class CandidatesReturned:
+    """A search was answered."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRepeated:
+    """A transaction lost a race, and was run again or given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswered:
+    """A request came to its end; the route is as it is declared, empty if there is none."""
+
+    method: str
+    route: str
+    status: int
+    seconds: float
+
+
+Event = SnapshotLoaded | SnapshotRefreshed | CandidatesReturned | WriteRepeated | RequestAnswered
+Observer = Callable[[Event], None]
+
+
+def ignore(_event: Event) -> None:
+    """Observe nothing."""

@@ -7,6 +7,7 @@ import webob
 
 from placement import microversion
 from placement.core.search import search
+from placement.engine.events import CandidatesReturned
 from placement.handlers.no_candidates import log_why
 from placement.parse.candidates import candidate_request
 from placement.policies import allocation_candidate as policies
@@ -23,6 +24,7 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     snapshot, settings = request.parts.engine.current(), request.parts.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
     found = search(snapshot, asked, settings, rng=rng, now=time.monotonic)
+    request.parts.observe(CandidatesReturned(len(found.candidates)))
     if not found.candidates:
         log_why(snapshot, asked, request.environ.get(REQUEST_ID))
     body = allocation_candidates(found, asked, request.version)

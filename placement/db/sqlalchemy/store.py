@@ -72,6 +72,7 @@ class SqlStore:
         self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
         self.names = Names()
         self._attempts: int | None = None
+        self._on_race_lost: Callable[[], object] = _nothing
         self.is_ready = False  # whether this process has looked that all that must be there is
         # the one connection of a database in memory is for one thread at a time
         self.turn = threading.RLock() if settings.is_private else nullcontext()
@@ -80,6 +81,12 @@ class SqlStore:
         """Return this store, but that its writes give up after so many lost races."""
         found = copy.copy(self)
         found._attempts = attempts
+        return found
+
+    def telling(self, on_race_lost: Callable[[], object]) -> Self:
+        """Return this store, but that it calls the function when a write has lost a race."""
+        found = copy.copy(self)
+        found._on_race_lost = on_race_lost
         return found
 
     def write(
@@ -92,7 +99,9 @@ class SqlStore:
 
         Raises: Conflict, DatabaseUnavailable, and whatever the work raises.
         """
-        return _again(lambda: self._write_once(work, *args, **kwargs), self._attempts)
+        return _again(
+            lambda: self._write_once(work, *args, **kwargs), self._attempts, self._on_race_lost
+        )
 
     def _write_once(
         self,
@@ -180,7 +189,15 @@ class SqlStore:
             tx.connection.exec_driver_sql("SELECT 1")
 
 
-def _again(attempt: Callable[[], T], attempts: int | None = None) -> T:
+def _nothing() -> None:
+    """Be told, and do nothing."""
+
+
+def _again(
+    attempt: Callable[[], T],
+    attempts: int | None = None,
+    on_race_lost: Callable[[], object] = _nothing,
+) -> T:
     """Return what the attempt does, made again after a lost race or one lost connection.
 
     One connection, because a server that was restarted leaves a pool of broken ones:
@@ -194,6 +211,7 @@ def _again(attempt: Callable[[], T], attempts: int | None = None) -> T:
             return attempt()
         except RaceLost:
             races += 1
+            on_race_lost()
         except faults.ConnectionLost as error:
             connections += 1
             if connections > 1:

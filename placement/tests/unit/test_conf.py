@@ -44,6 +44,10 @@ DEFAULTS = [
     ("placement_database", "connection_debug", 0),
     ("placement_database", "connection_trace", False),
     ("placement_database", "sync_on_startup", False),
+    ("healthcheck", "enabled", False),
+    ("metrics", "enabled", False),
+    ("metrics", "folder", None),
+    ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
     ("workarounds", "optimize_for_wide_provider_trees", False),
 ]
 

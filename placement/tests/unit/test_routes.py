@@ -13,11 +13,12 @@ ROUTES = Routes(
 
 @pytest.mark.parametrize("path", ["", "/", "/traits"])
 def test_a_path_without_parameters_is_found(path):
-    assert ROUTES.find(path) == (GET, {})
+    assert ROUTES.find(path) == (GET, {}, path)
 
 
 def test_parameters_are_found_by_their_names():
-    assert ROUTES.find("/a/1 %2F/b/é") == (GET, {"uuid": "1 %2F", "name": "é"})
+    parameters = {"uuid": "1 %2F", "name": "é"}
+    assert ROUTES.find("/a/1 %2F/b/é") == (GET, parameters, "/a/{uuid}/b/{name}")
 
 
 @pytest.mark.parametrize(

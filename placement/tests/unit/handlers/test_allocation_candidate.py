@@ -9,6 +9,7 @@ import webob
 
 from placement.core.request import SearchSettings
 from placement.core.snapshot import Snapshot
+from placement.engine.events import ignore
 from placement.handler import PlacementHandler
 from placement.handlers import no_candidates
 from placement.tests.worlds import world
@@ -36,7 +37,9 @@ class Still:
 def ask(caplog):
     """Return a function from a query to the answer; the log is at INFO."""
     caplog.set_level(logging.INFO, logger=no_candidates.LOG.name)
-    handler = PlacementHandler(SimpleNamespace(engine=Still(SNAPSHOT), search=SearchSettings()))
+    handler = PlacementHandler(
+        SimpleNamespace(engine=Still(SNAPSHOT), search=SearchSettings(), observe=ignore)
+    )
     everything = SimpleNamespace(can=lambda rule: None)
 
     def get(query: str) -> webob.Response:

@@ -1,0 +1,145 @@
+"""Health and figures: off unless they are configured, and right with several processes."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+import webtest
+
+from placement import deploy
+from placement.tests.functional import test_wsgi_servers
+from placement.tests.functional.test_service import LATEST
+from placement.tests.functional.test_wsgi_servers import SCRIPT, ask, serves_claims, uwsgi
+
+deployed = test_wsgi_servers.deployed
+backend = test_wsgi_servers.backend
+
+
+def configure(server, text):
+    with (server.folder / "placement.conf").open("a") as file:
+        file.write(text)
+
+
+# --- health -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def healthy(conf):
+    """Return a function that returns the service with [healthcheck] set."""
+
+    def with_options(**options):
+        conf.set_override("enabled", True, "healthcheck")
+        deploy.loadapp(conf)  # registers the options of the middleware
+        for name, value in options.items():
+            conf.set_override(name, value, "healthcheck")
+        return webtest.TestApp(deploy.loadapp(conf), extra_environ={"REMOTE_ADDR": "10.0.0.1"})
+
+    return with_options
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+class TestHealth:
+    def test_there_is_none_unless_it_is_configured(self, application):
+        http = webtest.TestApp(application)
+        assert http.get("/healthcheck", status="*").status_int == 401
+        assert http.get("/healthcheck", headers=LATEST, status="*").status_int == 404
+
+    def test_it_says_that_the_process_answers(self, healthy):
+        answer = healthy().get("/healthcheck", headers={"Accept": "application/json"})
+        assert answer.json == {"detailed": False, "reasons": []}
+
+    def test_the_root_is_what_it_was(self, healthy):
+        assert healthy().get("/").json["versions"][0]["max_version"] == "1.39"
+
+    def test_it_tells_of_database_and_snapshot(self, healthy):
+        http = healthy(backends=["placement"], detailed=True)
+        answer = http.get("/healthcheck", headers={"Accept": "application/json"})
+        assert answer.json["reasons"] == [
+            {"class": "HealthcheckResult", "details": "0 providers", "reason": "OK"}
+        ]
+
+    def test_a_database_that_is_away_is_told(self, healthy, tmp_path):
+        http = healthy(backends=["placement"])
+        for path in tmp_path.glob("placement.sqlite*"):
+            path.rename(tmp_path / f"gone-{path.name}")
+        (tmp_path / "placement.sqlite").mkdir()
+        answer = http.get("/healthcheck", status=503)
+        assert "The database is not reached" in answer.text
+
+    def test_others_are_not_answered(self, healthy):
+        http = healthy(allowed_source_ranges=["192.0.2.0/24"])
+        assert http.get("/healthcheck", status="*").status_int == 401
+
+
+# --- figures ------------------------------------------------------------------------------
+
+
+def figures(server):
+    """Return the figures as ``{'name{labels}': value}``."""
+    text = requests.get(f"{server.url}/metrics", timeout=30).text
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def counted(found, name, **labels):
+    """Return the sum of the figures of this name with these labels."""
+    wanted = {f'{key}="{value}"' for key, value in labels.items()}
+    return sum(
+        value
+        for key, value in found.items()
+        if key.partition("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', key))
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["forked", "lazy-apps"])
+def test_any_process_tells_the_figures_of_all(deployed, options):
+    configure(deployed, f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
+    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT, *options))
+    serves_claims(deployed)
+    seen = [figures(deployed) for _ in range(6)]
+    route = "/allocations/{consumer_uuid}"
+    for found in seen:
+        claims = {"method": "PUT", "route": route}
+        assert counted(found, "placement_requests_total", **claims, status="204") == 12
+        assert counted(found, "placement_requests_total", **claims, status="409") == 1
+        assert counted(found, "placement_request_seconds_count", **claims) == 13
+        assert counted(found, "placement_candidates_returned_count") == 8
+        assert counted(found, "placement_snapshot_refresh_seconds_count") >= 1
+        assert found["openstack_placement_up"] == 1
+        assert found["placement_snapshot_providers"] == 1
+        stock = {"hostname": "host1", "resourcetype": "VCPU"}
+        figure = {
+            name: counted(found, f"openstack_placement_resource_{name}", **stock)
+            for name in ("total", "usage", "reserved", "allocation_ratio")
+        }
+        assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
+    assert ask(deployed, "GET", "/nowhere/x%0ay").status_code == 404
+    assert counted(figures(deployed), "placement_requests_total", route="", status="404") == 1
+
+
+def test_figures_are_not_for_everybody(deployed):
+    configure(
+        deployed,
+        f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n"
+        "allowed_source_ranges = 192.0.2.0/24\n",
+    )
+    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT))
+    deployed.wait()
+    assert requests.get(f"{deployed.url}/metrics", timeout=30).status_code == 401
+
+
+def test_figures_need_a_folder(deployed):
+    configure(deployed, "[metrics]\nenabled = true\n")
+    deployed.start(sys.executable, "-c", "import placement.wsgi.api")
+    assert deployed.processes[0].wait(60) == 1
+    assert "metrics" in deployed.written()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_without_figures_no_library_is_loaded(deployed, backend):
+    code = "import sys, placement.wsgi.api; sys.exit('prometheus_client' in sys.modules)"
+    deployed.start(sys.executable, "-W", "ignore", "-c", code)
+    assert deployed.processes[0].wait(60) == 0
+    assert not Path(deployed.folder / "figures").exists()
