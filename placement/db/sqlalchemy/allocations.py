@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement.core.model import Consumer, Holding, TypeUsage
 from placement.core.text import storable
+from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
@@ -65,6 +66,16 @@ _OF_CONSUMER = (
     .where(_own.consumer_id == sa.bindparam("uuid"))
     .order_by(_own.id)
 )
+_DELETE = allocations.delete()
+_INSERT = prepared.inserted(
+    allocations,
+    "consumer_id",
+    "resource_provider_id",
+    "resource_class_id",
+    "used",
+    "created_at",
+    "updated_at",
+)
 
 
 class Allocations:
@@ -98,15 +109,16 @@ class Allocations:
     def delete(self, consumer_uuids: Iterable[str]) -> None:
         """Remove what consumers hold."""
         for chunk in chunks(consumer_uuids):
-            self._connection.execute(allocations.delete().where(_own.consumer_id.in_(chunk)))
+            prepared.execute_for(self._connection, _DELETE, _own.consumer_id, chunk)
 
     def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
         """Add allocations, in one statement: consumer UUID, ids of provider and class, amount."""
         if not rows:
             return
-        written = {"created_at": utcnow(), "updated_at": utcnow()}
-        self._connection.execute(
-            allocations.insert(),
+        written = dict.fromkeys(("created_at", "updated_at"), utcnow())
+        prepared.execute(
+            self._connection,
+            _INSERT,
             [
                 {
                     "consumer_id": consumer_uuid,

@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
@@ -79,9 +80,11 @@ def publish(
         return
     advance(connection, touched)
     if grown - removed:
-        connection.execute(_GROW, {"ids": sorted(grown - removed), "now": utcnow()})
+        prepared.execute_for(
+            connection, _GROW, _own.id, sorted(grown - removed), {"now": utcnow()}
+        )
     if changed - grown - removed:
-        connection.execute(_STAMP, {"ids": sorted(changed - grown - removed)})
+        prepared.execute_for(connection, _STAMP, _own.id, sorted(changed - grown - removed))
     if removed:
         connection.execute(
             _NOTE_REMOVAL,
@@ -94,8 +97,8 @@ def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
     ids = sorted(touched)
     if connection.dialect.name == "postgresql" and len(ids) > 1:
         # an UPDATE locks rows as it meets them in the table; MySQL meets them by primary key
-        connection.execute(_LOCK, {"ids": ids})
-    connection.execute(_ADVANCE, {"ids": ids})
+        prepared.execute_for(connection, _LOCK, clocks.c.id, ids)
+    prepared.execute_for(connection, _ADVANCE, clocks.c.id, ids)
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:
@@ -119,24 +122,17 @@ def utcnow() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
-_IDS: sa.BindParameter[int] = sa.bindparam("ids", expanding=True)
-_IN_ORDER = sa.select(clocks.c.id).where(clocks.c.id.in_(_IDS)).order_by(clocks.c.id)
-_LOCK = _IN_ORDER.with_for_update()
-_ADVANCE = clocks.update().where(clocks.c.id.in_(_IDS)).values(value=clocks.c.value + 1)
+_own = resource_providers.c
+_LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
+_ADVANCE = clocks.update().values(value=clocks.c.value + 1)
 
 _NOW_OF_PROVIDER = (
-    sa.select(clocks.c.value)
-    .where(clocks.c.id == resource_providers.c.id % PROVIDER_CLOCKS)
-    .scalar_subquery()
+    sa.select(clocks.c.value).where(clocks.c.id == _own.id % PROVIDER_CLOCKS).scalar_subquery()
 )
-_STAMP = (
-    resource_providers.update()
-    .where(resource_providers.c.id.in_(_IDS))
-    .values(stamp=_NOW_OF_PROVIDER)
-)
+_STAMP = resource_providers.update().values(stamp=_NOW_OF_PROVIDER)
 _GROW = _STAMP.values(
-    generation=sa.func.coalesce(resource_providers.c.generation, 0) + 1,
-    updated_at=sa.bindparam("now"),
+    generation=sa.func.coalesce(_own.generation, 0) + 1,
+    updated_at=sa.bindparam("now", type_=sa.DateTime),
 )
 _NOTE_REMOVAL = removed_providers.insert().from_select(
     ["provider_id", "stamp"],

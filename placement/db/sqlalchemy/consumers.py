@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
 from placement.core.text import storable
+from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.lookups import chunks, ids_by_name, ids_made
 from placement.db.sqlalchemy.models import (
@@ -41,7 +42,6 @@ _class_name = (
     .scalar_subquery()
     .label("resource_class")
 )
-_UUIDS: sa.BindParameter[str] = sa.bindparam("uuids", expanding=True)
 _LOCK = (
     sa.select(
         _own.id,
@@ -59,17 +59,23 @@ _LOCK = (
     )
     .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mysql")
     .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mariadb")
-    .where(_own.uuid.in_(_UUIDS))
     .order_by(_own.uuid, allocations.c.id)
     .with_for_update(of=consumers)
 )
-_HELD = (
-    sa.select(
-        allocations.c.consumer_id.label("uuid"), _provider_uuid, _class_name, allocations.c.used
-    )
-    .where(allocations.c.consumer_id.in_(_UUIDS))
-    .order_by(allocations.c.id)
+_HELD = sa.select(
+    allocations.c.consumer_id.label("uuid"), _provider_uuid, _class_name, allocations.c.used
+).order_by(allocations.c.id)
+_INSERT = prepared.inserted(
+    consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
 )
+_UPDATE = consumers.update().values(
+    project_id=sa.bindparam("project"),
+    user_id=sa.bindparam("user"),
+    generation=_own.generation + 1,
+    updated_at=sa.bindparam("now"),
+)
+_UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
+_DELETE = consumers.delete()
 
 
 class Owner(NamedTuple):
@@ -121,7 +127,7 @@ class Consumers:
         return [
             row
             for chunk in chunks(uuids)
-            for row in self._connection.execute(_LOCK, {"uuids": chunk})
+            for row in prepared.execute_for(self._connection, _LOCK, _own.uuid, chunk)
         ]
 
     def _held_by_nobody(self, uuids: Sequence[str]) -> list[Any]:
@@ -133,9 +139,12 @@ class Consumers:
         held = [
             row
             for chunk in chunks(uuids)
-            for row in self._connection.execute(_HELD, {"uuids": chunk})
+            for row in prepared.execute_for(
+                self._connection, _HELD, allocations.c.consumer_id, chunk
+            )
+            if row.uuid in uuids
         ]
-        if held and self._locked(uuids):
+        if held and any(row.uuid in uuids for row in self._locked(uuids)):
             raise RaceLost
         return held
 
@@ -167,20 +176,20 @@ class Consumers:
             for uuid, owner in sorted(owners.items())
         ]
         if rows:
-            self._connection.execute(consumers.insert(), rows)
+            prepared.execute(self._connection, _INSERT, rows)
 
     def _update(self, ids: Iterable[int], owner: Owner) -> None:
-        values: dict[str, Any] = {"project_id": owner.project_id, "user_id": owner.user_id}
+        values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
         if owner.type_id is not None:
-            values["consumer_type_id"] = owner.type_id
-        values |= {"generation": _own.generation + 1, "updated_at": utcnow()}
+            values["type"] = owner.type_id
+        statement = _UPDATE if owner.type_id is None else _UPDATE_WITH_TYPE
         for chunk in chunks(ids):
-            self._connection.execute(consumers.update().where(_own.id.in_(chunk)).values(values))
+            prepared.execute_for(self._connection, statement, _own.id, chunk, values)
 
     def delete(self, ids: Iterable[int]) -> None:
         """Remove locked consumers."""
         for chunk in chunks(ids):
-            self._connection.execute(consumers.delete().where(_own.id.in_(chunk)))
+            prepared.execute_for(self._connection, _DELETE, _own.id, chunk)
 
     def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
         """Return the owner of each consumer; what is new among them is made."""

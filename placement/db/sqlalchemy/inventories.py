@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from placement.core.claims import Stock
 from placement.core.model import Inventory
 from placement.core.text import storable
+from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
@@ -97,10 +98,7 @@ _STOCK = (
     .with_for_update(of=resource_providers)
 )
 _STOCK_OF_ONE = _STOCK.where(_provider.uuid == sa.bindparam("uuid"))
-_STOCK_OF_SEVERAL = _STOCK.where(_provider.id.in_(sa.bindparam("ids", expanding=True)))
-_PROVIDER_IDS = sa.select(_provider.id).where(
-    _provider.uuid.in_(sa.bindparam("uuids", expanding=True))
-)
+_PROVIDER_IDS = sa.select(_provider.id)
 
 
 class Inventories:
@@ -158,16 +156,17 @@ class Inventories:
         """
         wanted = [uuid for uuid in uuids if storable(uuid)]
         if len(wanted) == 1:
-            return list(self._connection.execute(_STOCK_OF_ONE, {"uuid": wanted[0]}))
+            return list(prepared.execute(self._connection, _STOCK_OF_ONE, {"uuid": wanted[0]}))
         found: list[Any] = []
         for chunk in chunks(sorted(self._provider_ids(wanted))):
-            found += self._connection.execute(_STOCK_OF_SEVERAL, {"ids": chunk})
+            found += prepared.execute_for(self._connection, _STOCK, _provider.id, chunk)
         return found
 
     def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
         found: list[int] = []
         for chunk in chunks(uuids):
-            found += self._connection.execute(_PROVIDER_IDS, {"uuids": chunk}).scalars()
+            rows = prepared.execute_for(self._connection, _PROVIDER_IDS, _provider.uuid, chunk)
+            found += rows.scalars()
         return found
 
     def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
@@ -246,7 +245,7 @@ class Inventories:
             for turn, ((provider_id, class_id), amount) in enumerate(chunk):
                 parameters |= {f"provider_{turn}": provider_id, f"class_{turn}": class_id}
                 parameters[f"amount_{turn}"] = amount
-            self._connection.execute(_addition(len(chunk)), parameters)
+            prepared.execute(self._connection, _addition(len(chunk)), parameters)
 
 
 @lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
