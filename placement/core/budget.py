@@ -24,8 +24,15 @@ class Budget:
         self._until_look -= 1
         if not self._until_look:
             self._until_look = _STRIDE
-            if self._now() > self._end:
-                raise SearchBudgetExceeded(self._seconds)
+            self.look()
+
+    def look(self) -> None:
+        """Look at the clock, before a larger piece of work.
+
+        Raises: SearchBudgetExceeded.
+        """
+        if self._now() > self._end:
+            raise SearchBudgetExceeded(self._seconds)
 
     def part(self, share: float) -> "Budget":
         """Return a budget of a share of this one, that begins now."""

@@ -36,6 +36,13 @@ def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:
     return iter(items) if count is None else islice(items, count)
 
 
+def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
+    """Yield the items in lists of ``count``, the last of which may be shorter."""
+    left = iter(items)
+    while batch := list(islice(left, count)):
+        yield batch
+
+
 def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
     """Return ``limit`` of the numbers below ``count``, each as likely as any, in random order."""
     return rng.sample(range(count), count if limit is None else min(limit, count))

@@ -39,7 +39,7 @@ from placement.core.budget import Budget
 from placement.core.candidates import Candidate, Candidates
 from placement.core.entries import ProviderEntry
 from placement.core.offers import Offers
-from placement.core.order import breadth_first, depth_first, sampled, up_to
+from placement.core.order import batches, breadth_first, depth_first, sampled, up_to
 from placement.core.plan import Plan
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.snapshot import Snapshot
@@ -68,9 +68,10 @@ def search(
     Source: API reference, "List allocation candidates".
     """
     check_names(snapshot, request)
-    run = _Search(snapshot, Plan.of(request), settings, Budget(settings.budget_seconds, now))
+    budget = Budget(settings.budget_seconds, now)
+    run = _Search(snapshot, Plan.of(request), settings, budget)
     found = list(run.ordered() if rng is None or not settings.randomize else run.at_random(rng))
-    return Candidates(found, summaries(snapshot, found, whole_trees=request.nested))
+    return Candidates(found, summaries(snapshot, found, budget, whole_trees=request.nested))
 
 
 class _Search:
@@ -165,13 +166,14 @@ def _least(*counts: int | None) -> int | None:
 
 
 def summaries(
-    snapshot: Snapshot, found: Sequence[Candidate], *, whole_trees: bool
+    snapshot: Snapshot, found: Sequence[Candidate], budget: Budget, *, whole_trees: bool
 ) -> Sequence[ProviderEntry]:
     """Return the providers that have an allocation, or all of their trees, in tree order."""
     row_of, forest = snapshot.forest.row_of, snapshot.forest
-    rows = {
-        row_of[uuid] for form, providers in found for uuid in providers[: len(form.allocations)]
-    }
+    rows: set[int] = set()
+    for batch in batches(found):
+        budget.look()
+        rows.update(row_of[u] for form, uuids in batch for u in uuids[: len(form.allocations)])
     if not whole_trees:
         return snapshot.entries.take(sorted(rows))
     roots = sorted(set(forest.root[list(rows)].tolist()))

@@ -5,7 +5,8 @@ the first of these slots that gets it. Once both are chosen, the others are
 restricted to what is below.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from placement.core.budget import Budget
 from placement.core.problem import Places, Problem, SeatRule, Terms
@@ -19,26 +20,41 @@ def splits(
     No assignment is within two of them; together they have all.
     """
     subtrees, above = terms.plan.subtrees, _lineages(terms.problem)
-    todo = [(options, 0)]
-    while todo:
+    levels: list[Iterator[tuple[Places, ...]]] = [iter((options,))]
+    while levels:
         budget.spend()
-        restricted, done = todo.pop()
-        if not _can_be_seated(terms.rules, restricted, budget):
+        restricted = next(levels[-1], None)
+        if restricted is None:
+            levels.pop()
+        elif not _can_be_seated(terms.rules, restricted, budget):
             continue
-        if done == len(subtrees):
+        elif len(levels) > len(subtrees):
             yield restricted
-            continue
-        slots = subtrees[done]
-        rules = [rule.among(slots) for rule in terms.rules]
-        children = [
-            (child, done + 1)
-            for child in _under_each_top(restricted, slots, above)
-            if _can_be_seated(rules, child, budget)
-        ]
-        todo.extend(reversed(children))
+        else:
+            slots = subtrees[len(levels) - 1]
+            levels.append(_seatable(terms.rules, restricted, slots, above, budget))
 
 
-def _can_be_seated(rules: Sequence[SeatRule], options: tuple[Places, ...], budget: Budget) -> bool:
+def _seatable(
+    rules: Sequence[SeatRule],
+    options: tuple[Places, ...],
+    slots: Sequence[int],
+    above: Mapping[int, frozenset[int]],
+    budget: Budget,
+) -> Iterator[tuple[Places, ...]]:
+    """Yield the options with each highest place under which the slots can be seated."""
+    rules = [rule.among(slots) for rule in rules]
+    for top, below in _under_each_top(options, slots, above, budget):
+        if _can_be_seated(rules, below, budget):
+            for child in _by_holder(top, below, options):
+                budget.look()
+                if _can_be_seated(rules, child, budget):
+                    yield child
+
+
+def _can_be_seated(
+    rules: Sequence[SeatRule], options: Mapping[int, Places] | tuple[Places, ...], budget: Budget
+) -> bool:
     return all(rule.seating(options, budget) is not None for rule in rules)
 
 
@@ -51,17 +67,46 @@ def _lineages(problem: Problem) -> Mapping[int, frozenset[int]]:
 
 
 def _under_each_top(
-    options: tuple[Places, ...], slots: Sequence[int], above: Mapping[int, frozenset[int]]
-) -> Iterator[tuple[Places, ...]]:
-    """Yield the options with each possible highest place, and first slot that has it."""
-    for top in dict.fromkeys(place for slot in slots for place in options[slot]):
+    options: tuple[Places, ...],
+    slots: Sequence[int],
+    above: Mapping[int, frozenset[int]],
+    budget: Budget,
+) -> Iterator[tuple[int, dict[int, Places]]]:
+    """Yield what the slots can have at and below each possible highest place."""
+    wanted = {
+        options[slot]: {place: number for number, place in enumerate(options[slot])}
+        for slot in slots
+    }
+    for top, under in _places_under(chain.from_iterable(wanted), above).items():
+        budget.look()
         below = {
-            slot: tuple(place for place in options[slot] if top in above[place]) for slot in slots
+            places: tuple(sorted(position.keys() & under, key=position.__getitem__))
+            for places, position in wanted.items()
         }
-        for holder in slots:
-            if top not in below[holder]:
-                continue
-            restricted = {**below, holder: (top,)}
-            if all(restricted.values()):
-                yield tuple(restricted.get(slot, places) for slot, places in enumerate(options))
-            below[holder] = tuple(place for place in below[holder] if place != top)
+        if all(below.values()):
+            yield top, {slot: below[options[slot]] for slot in slots}
+
+
+def _by_holder(
+    top: int, below: dict[int, Places], options: tuple[Places, ...]
+) -> Iterator[tuple[Places, ...]]:
+    """Yield the options with each first slot that has the highest place."""
+    for holder, at in list(below.items()):
+        if top not in at:
+            continue
+        restricted = {**below, holder: (top,)}
+        if all(restricted.values()):
+            yield tuple(restricted.get(slot, places) for slot, places in enumerate(options))
+        below[holder] = tuple(place for place in at if place != top)
+
+
+def _places_under(
+    places: Iterable[int], above: Mapping[int, frozenset[int]]
+) -> Mapping[int, set[int]]:
+    """Return, for each of the places in their order, it and those of them that are below it."""
+    under: dict[int, set[int]] = {place: set() for place in places}
+    for place in under:
+        for top in above[place]:
+            if top in under:
+                under[top].add(place)
+    return under

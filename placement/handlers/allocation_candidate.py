@@ -6,6 +6,7 @@ import time
 import webob
 
 from placement import microversion
+from placement.core.budget import Budget
 from placement.core.search import search
 from placement.engine.events import CandidatesReturned
 from placement.handlers.no_candidates import log_why
@@ -23,9 +24,10 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     asked = candidate_request(request.query_pairs, request.version)
     snapshot, settings = request.parts.engine.current(), request.parts.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
+    budget = Budget(settings.budget_seconds, time.monotonic)
     found = search(snapshot, asked, settings, rng=rng, now=time.monotonic)
     request.parts.observe(CandidatesReturned(len(found.candidates)))
     if not found.candidates:
         log_why(snapshot, asked, request.environ.get(REQUEST_ID))
-    body = allocation_candidates(found, asked, request.version)
+    body = allocation_candidates(found, asked, request.version, budget.look)
     return json_response(request, body, modified_at=None)

@@ -10,7 +10,7 @@ from placement.core.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
 
-_BUDGET_SECONDS = 1.0
+BUDGET_SECONDS = 1.0
 
 
 def log_why(snapshot: Snapshot, request: CandidateRequest, request_id: str | None) -> None:
@@ -26,7 +26,7 @@ def log_why(snapshot: Snapshot, request: CandidateRequest, request_id: str | Non
 
 def _reasons(snapshot: Snapshot, request: CandidateRequest) -> str:
     try:
-        found = explain(snapshot, request, now=time.monotonic, budget_seconds=_BUDGET_SECONDS)
+        found = explain(snapshot, request, now=time.monotonic, budget_seconds=BUDGET_SECONDS)
     except exception.SearchBudgetExceeded:
-        return f"not explained within {_BUDGET_SECONDS:g} s"
+        return f"not explained within {BUDGET_SECONDS:g} s"
     return summary(found)

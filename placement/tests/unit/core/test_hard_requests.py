@@ -1,11 +1,16 @@
 """Requests that a search which tries everything would never finish."""
 
 import time
+from itertools import count as count_up
 
 import pytest
 
+from placement.core.budget import Budget
 from placement.core.request import SearchSettings
-from placement.tests.asking import ask, snapshot_of
+from placement.exception import SearchBudgetExceeded
+from placement.microversion import Version
+from placement.render.candidates import allocation_candidates
+from placement.tests.asking import LATEST, ask, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -85,3 +90,25 @@ def test_many_siblings_that_would_have_to_be_above_each_other():
     asked = "&".join(f"resources_{n}=VGPU:1" for n in range(16))
     pairs = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(0, 16, 2))
     assert count(devices(32), f"{asked}&{pairs}&group_policy=isolate") == 0
+
+
+def test_groups_under_one_of_very_many_siblings():
+    asked = groups([1] * 32, "isolate")
+    named = ",".join(f"_{n}" for n in range(32))
+    assert count(devices(500), f"{asked}&same_subtree={named}") == 0
+
+
+def test_a_long_chain_through_a_deep_tree_begins_at_once():
+    picture = "\n".join(f"{'  ' * level}p{level} VGPU=1" for level in range(60))
+    chain = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(11))
+    query = f"{groups([1] * 12, 'isolate')}&{chain}&limit=5"
+    assert count(snapshot_of(picture), query) == 5
+
+
+@pytest.mark.parametrize("version", [Version(1, 26), LATEST])
+def test_writing_a_large_answer_is_given_up_too(version):
+    query = "resources=VGPU:1,VCPU:1"
+    found = ask(devices(3), query)
+    budget = Budget(0, count_up().__next__)
+    with pytest.raises(SearchBudgetExceeded):
+        allocation_candidates(found, request_of(query, version), version, budget.look)
