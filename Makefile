@@ -10,10 +10,10 @@ J ?= 2
 DATABASE ?= mariadb
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format check bench bench-statements docs openapi stats clean
+.PHONY: help serve test lint format check bench bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready for use
 	@$(BIN)/placement-api --development $(SERVE)
@@ -37,6 +37,9 @@ bench: $(VENV)/.bench  ## Measure beside the reference (QUICK=1, DATABASE=postgr
 
 bench-statements: $(VENV)/.serve  ## Count SQL statements and calls; fail where they grew
 	$(BIN)/python -m bench.statements
+
+bench-worst: $(VENV)/.test  ## Ask the worst requests; fail where one outlasts its budget
+	$(BIN)/python -m bench.worst
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
 	@$(BIN)/python -m placement.openapi > doc/source/api/openapi.json

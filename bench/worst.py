@@ -1,0 +1,282 @@
+"""Ask the worst requests for candidates that we can think of: ``make bench-worst``.
+
+Each is parsed, searched and rendered, and explained where it finds nothing, in
+this process: no HTTP, no database. However a request is built, its answer is
+there, or given up, a second after the budget of a search at the latest.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+
+from placement.core.budget import Budget
+from placement.core.explain import explain
+from placement.core.request import CandidateRequest, SearchSettings
+from placement.core.search import search
+from placement.core.snapshot import Snapshot
+from placement.exception import SearchBudgetExceeded
+from placement.handlers.no_candidates import BUDGET_SECONDS as EXPLAINING_SECONDS
+from placement.microversion import Version
+from placement.parse.candidates import candidate_request
+from placement.render.candidates import allocation_candidates
+from placement.tests.asking import LATEST, pairs, snapshot_of
+
+GRACE_SECONDS = 1.0
+BEFORE_TREES = Version(1, 10)
+ORDERED = SearchSettings()
+AT_RANDOM = SearchSettings(randomize=True)
+Cloud = Callable[[], Snapshot]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request to one cloud."""
+
+    name: str
+    cloud: Cloud
+    query: str
+    settings: SearchSettings = ORDERED
+    version: Version = LATEST
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How long an answer took, the search and the rest, and its candidates; None: given up."""
+
+    search_seconds: float
+    rest_seconds: float
+    candidates: int | None
+
+    @property
+    def seconds(self) -> float:
+        """The time of the whole request."""
+        return self.search_seconds + self.rest_seconds
+
+
+# --- clouds --------------------------------------------------------------------
+
+
+def tree(devices: int, line: Callable[[int], str], hosts: int = 1) -> Cloud:
+    """Hosts with devices that are described by a function of their number."""
+    picture = "\n".join(
+        "\n".join([f"cn{host} VCPU=64", *(f"  d{host}x{n} {line(n)}" for n in range(devices))])
+        for host in range(hosts)
+    )
+    return cache(partial(snapshot_of, picture))
+
+
+def deep(levels: int, width: int) -> Cloud:
+    """A tree in which each provider of a level has so many below it."""
+
+    def below(name: str, level: int) -> Iterator[str]:
+        yield f"{'  ' * level}{name} VGPU=4 +CUSTOM_L{level}"
+        for n in range(width if level < levels else 0):
+            yield from below(f"{name}_{n}", level + 1)
+
+    return cache(lambda: snapshot_of("\n".join(below("top", 0))))
+
+
+def sharers(count: int, aggregates: int, hosts: int) -> Cloud:
+    """Hosts and sharing providers, all of them in all aggregates but one each."""
+
+    def member(number: int) -> str:
+        return " ".join(f"@a{n}" for n in range(aggregates) if n != number % aggregates)
+
+    lines = [f"ss{n} DISK_GB=9 +MISC_SHARES_VIA_AGGREGATE {member(n)}" for n in range(count)]
+    lines += [f"cn{n} VCPU=8 {member(n)}" for n in range(hosts)]
+    return cache(lambda: snapshot_of("\n".join(lines)))
+
+
+def named(traits: int, aggregates: int) -> Cloud:
+    """10,000 hosts with one of so many traits and aggregates each, and one with all."""
+    lines = [
+        f"cn{n} VCPU=8 CUSTOM_C{n % 200}=9 +CUSTOM_T{n % traits} @a{n % aggregates}"
+        for n in range(10_000)
+    ]
+    everything = [f"+CUSTOM_T{n}" for n in range(traits)] + [f"@a{n}" for n in range(aggregates)]
+    return cache(lambda: snapshot_of("\n".join([*lines, f"all VCPU=8 {' '.join(everything)}"])))
+
+
+ONE_EACH = tree(64, lambda _: "VGPU=1")
+BINS = tree(12, lambda n: f"VGPU={17 + n % 3} FPGA={11 + n % 4}")
+WIDE = tree(2000, lambda n: f"VGPU=1 FPGA=1 +CUSTOM_P{n % 7}")
+MANY = tree(8, lambda n: f"VGPU={1 + n % 3} +CUSTOM_P{n % 3}", hosts=2000)
+PAIRS = tree(40, lambda n: f"VGPU=1 +CUSTOM_A{n // 2} +CUSTOM_B{(n + 1) // 2 % 20}")
+DEEP = deep(9, 2)
+SHARED = sharers(200, 60, 300)
+NAMED = named(1000, 1000)
+
+
+# --- requests ------------------------------------------------------------------
+
+
+def groups(count: int, policy: str, part: Callable[[int], str]) -> str:
+    """So many groups, each of them what a function of its number says."""
+    return "&".join([part(n) for n in range(count)] + [f"group_policy={policy}"])
+
+
+def two_classes(n: int) -> str:
+    """Amounts that nearly fill, or just overfill, twelve bins."""
+    return f"resources_{n}=VGPU:{5 + n * 7 % 6},FPGA:{3 + n * 5 % 4}"
+
+
+def cases() -> Iterator[Case]:
+    """All requests, by what makes them bad."""
+    one = "resources_{0}=VGPU:1".format
+    yield Case("packing: 24 groups of two classes", BINS, groups(24, "none", two_classes))
+    yield Case("packing: 28 groups, limit=1", BINS, groups(28, "none", two_classes) + "&limit=1")
+    yield Case("packing: 40 groups, too many", BINS, groups(40, "none", two_classes))
+    yield Case("64 isolated groups on 64 devices", ONE_EACH, groups(64, "isolate", one))
+    yield Case("64 groups, limit=1000", ONE_EACH, groups(64, "isolate", one) + "&limit=1000")
+    yield Case("65 isolated groups on 64 devices", ONE_EACH, groups(65, "isolate", one))
+    yield Case("65 groups on 64 devices", ONE_EACH, groups(65, "none", one))
+    yield Case("64 groups at random", ONE_EACH, groups(64, "none", one) + "&limit=100", AT_RANDOM)
+    yield from matching_cases()
+    yield from subtree_cases()
+    yield from growing_cases()
+    yield from long_queries()
+
+
+def matching_cases() -> Iterator[Case]:
+    """Isolated groups whose options overlap, and are just enough or one too few."""
+
+    def pair(n: int) -> str:
+        return f"resources_{n}=VGPU:1&required_{n}=CUSTOM_{'AB'[n % 2]}{n // 2}"
+
+    query = groups(40, "isolate", pair)
+    yield Case("matching: a ring of 40", PAIRS, query + "&limit=1000")
+    yield Case("matching: a ring of 40, one too many", PAIRS, query + "&resources_x=VGPU:1")
+    either = groups(300, "isolate", lambda n: f"{one_of_seven(n)}&resources_{n}=VGPU:1")
+    yield Case("matching: 300 groups on 2,000 devices", WIDE, either + "&limit=10")
+    yield Case("the same without a limit", WIDE, either)
+
+
+def one_of_seven(n: int) -> str:
+    """Two kinds of seven, so that options overlap."""
+    return f"required_{n}=in:CUSTOM_P{n % 7},CUSTOM_P{(n + 1) % 7}"
+
+
+def subtree_cases() -> Iterator[Case]:
+    """Chains through deep trees, siblings above each other, groups without resources."""
+    some = [f"resources_{n}=VGPU:1" for n in range(12)]
+    chain = [f"same_subtree=_{n},_{n + 1}" for n in range(11)]
+    apart = "group_policy=isolate"
+    yield Case("subtrees: a chain of 12", DEEP, "&".join([*some, *chain, apart]))
+    yield Case("subtrees: and limit=10", DEEP, "&".join([*some, *chain, apart, "limit=10"]))
+    loop = [*chain, "same_subtree=_0,_11"]
+    full = [text.replace(":1", ":3") for text in some]
+    yield Case(
+        "subtrees: a loop, not isolated", DEEP, "&".join([*full, *loop, "group_policy=none"])
+    )
+    empty = [f"required_e{n}=!CUSTOM_L{n % 10}" for n in range(52)]
+    named = "same_subtree=" + ",".join(f"_e{n}" for n in range(52))
+    for policy in ("isolate", "none"):
+        query = "&".join([*some, *empty, named, f"group_policy={policy}"])
+        yield Case(f"52 groups without resources, {policy}", DEEP, query)
+    flat = "same_subtree=" + ",".join(f"_{n}" for n in range(64))
+    query = f"{groups(64, 'isolate', 'resources_{0}=VGPU:1'.format)}&{flat}&limit=5"
+    yield Case("64 of 2,000 siblings under one of them", WIDE, query)
+
+
+def growing_cases() -> Iterator[Case]:
+    """Answers that are too large, and clouds in which everybody is near everybody."""
+    two = "resources=VGPU:1,FPGA:1"
+    everything = f"{two}&resources_1=VGPU:1"
+    yield Case("four million candidates", WIDE, two)
+    yield Case("the same below 1.29", WIDE, two, version=BEFORE_TREES)
+    yield Case("eight billion candidates", WIDE, everything)
+    yield Case("eight billion candidates at random", WIDE, everything + "&limit=10", AT_RANDOM)
+    three = "&".join(f"resources_{n}=VGPU:1" for n in range(3)) + "&group_policy=none"
+    yield Case("a million candidates of 2,000 hosts", MANY, three)
+    yield Case("the same at random", MANY, three + "&limit=1000", AT_RANDOM)
+    yield Case("200 share with 300 in 60 aggregates", SHARED, "resources=VCPU:1,DISK_GB:1")
+    yield Case("the same as 1.10 writes it", SHARED, "resources=VCPU:1,DISK_GB:1",
+               version=BEFORE_TREES)  # fmt: skip
+    shares = groups(8, "isolate", "resources_{0}=DISK_GB:1".format)
+    yield Case("and eight isolated shares", SHARED, shares + "&limit=1000")
+    yield Case("and nobody has enough", SHARED, groups(8, "none", "resources_{0}=DISK_GB:9".format)
+               + "&resources=DISK_GB:9,VCPU:9")  # fmt: skip
+
+
+def long_queries() -> Iterator[Case]:
+    """Queries of tens of thousands of characters to 10,000 hosts."""
+    traits = [f"CUSTOM_T{n}" for n in range(1000)]
+    uuids = ",".join(f"@a{n}" for n in range(1000))
+    yield Case("1,000 traits wanted", NAMED, f"resources=VCPU:1&required={','.join(traits)}")
+    none = ",".join(f"!{name}" for name in traits)
+    yield Case("1,000 traits forbidden", NAMED, f"resources=VCPU:1&required={none}")
+    either = f"in:{','.join(traits)}"
+    yield Case("one of 1,000 traits", NAMED, f"resources=VCPU:1&required={either}")
+    lists = "&".join(f"required=in:{','.join(traits[n:])}" for n in range(50))
+    yield Case("50 lists of 1,000 traits", NAMED, f"resources=VCPU:1&{lists}")
+    yield Case("one of 1,000 aggregates", NAMED, f"resources=VCPU:1&member_of=in:{uuids}")
+    yield Case("of which none may be", NAMED, f"resources=VCPU:1&member_of=!in:{uuids}")
+    again = "&".join(["resources=VCPU:1", "required=CUSTOM_T1", "member_of=@a1"] * 3000)
+    yield Case("each parameter 3,000 times", NAMED, again)
+    classes = ",".join(f"CUSTOM_C{n}:1" for n in range(200))
+    wanted = f"resources_1={classes}&required_1={','.join(traits)}"
+    yield Case("200 classes and 1,000 traits", NAMED, wanted)
+    known = groups(1000, "isolate", lambda n: f"resources_{n}=VCPU:1&required_{n}=CUSTOM_T{n}")
+    yield Case("1,000 groups of a trait each", NAMED, known)
+    same = "&same_subtree=" + ",".join(f"_{n}" for n in range(1000))
+    yield Case("and all in one subtree", NAMED, known + same * 3)
+
+
+# --- asking --------------------------------------------------------------------
+
+
+def ask(case: Case) -> Outcome:
+    """Answer one request as the service would."""
+    began = time.monotonic()
+    request = candidate_request(pairs(case.query), case.version)
+    budget = Budget(case.settings.budget_seconds, time.monotonic)
+    try:
+        found = search(
+            case.cloud(), request, case.settings, rng=random.Random(7), now=time.monotonic
+        )
+        searched = time.monotonic()
+        if not found.candidates:
+            explained(case.cloud(), request)
+        allocation_candidates(found, request, case.version, budget.look)
+    except SearchBudgetExceeded:
+        return Outcome(time.monotonic() - began, 0, None)
+    return Outcome(searched - began, time.monotonic() - searched, len(found.candidates))
+
+
+def explained(snapshot: Snapshot, request: CandidateRequest) -> None:
+    """Explain a request without candidates, or give up, as the log does."""
+    try:
+        explain(snapshot, request, now=time.monotonic, budget_seconds=EXPLAINING_SECONDS)
+    except SearchBudgetExceeded:
+        return
+
+
+def main() -> int:
+    """Ask everything; 0 unless an answer came too late."""
+    parser = argparse.ArgumentParser(prog="bench.worst", description=__doc__)
+    parser.add_argument("--only", default="", help="requests whose name holds the text")
+    only = parser.parse_args().only
+    late = [told(case) for case in cases() if only in case.name]
+    return 1 if any(late) else 0
+
+
+def told(case: Case) -> bool:
+    """Ask, print what came of it, and return whether it came too late."""
+    case.cloud()
+    outcome = ask(case)
+    count = "given up" if outcome.candidates is None else f"{outcome.candidates} candidates"
+    is_late = outcome.seconds > case.settings.budget_seconds + GRACE_SECONDS
+    print(
+        f"{outcome.search_seconds:6.2f} s +{outcome.rest_seconds:5.2f} s {count:>18}  {case.name}",
+        "TOO LATE" * is_late,
+        flush=True,
+    )
+    return is_late
+
+
+if __name__ == "__main__":
+    sys.exit(main())
