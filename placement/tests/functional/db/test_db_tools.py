@@ -1,0 +1,237 @@
+"""The scripts that take the tables of Placement out of ``nova_api``, on real servers."""
+
+import os
+import stat
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+import webtest
+
+from placement import db_api, deploy
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional.db.test_migrations import ADD_ALLOCATION, ADD_INVENTORY, NOW
+from placement.tests.functional.db.test_migrations import execute as execute_in
+from placement.tests.functional.test_service import LATEST
+from placement.wsgi import read_configuration
+
+INITIAL = "b4ed3a175331"
+SCRIPTS = {"mariadb": "mysql-migrate-db.sh", "postgresql": "postgresql-migrate-db.sh"}
+USERS = {"mariadb": ("nova api", 'pa"ss\\w$ord #1'), "postgresql": ("placement", "trusted")}
+UUIDS = [f"{number}b6f6b5e-3f0c-4b8e-9d0c-6f6f1b8d8a10" for number in range(3)]
+
+
+def script_of(backend):
+    return resources.files("placement_db_tools") / SCRIPTS[backend]
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def servers_of(server, backend):
+    """The server, with a user of that name and password."""
+    found = server(backend)
+    user, password = USERS[backend]
+    if backend == "mariadb":
+        quoted = password.replace("\\", "\\\\")
+        found.execute(f"CREATE OR REPLACE USER '{user}'@'127.0.0.1' IDENTIFIED BY '{quoted}'")
+        found.execute(f"GRANT ALL ON *.* TO '{user}'@'127.0.0.1'")
+    return found
+
+
+@pytest.fixture
+def databases(servers_of, worker):
+    """The names of a database nova_api with something in it, and of an empty one."""
+    names = [f"nova_api_{worker}", f"moved_{worker}"]
+    for name in names:
+        servers_of.create(name)
+    fill(servers_of.url(names[0]))
+    yield names
+    for name in names:
+        servers_of.drop(name)
+
+
+def fill(url):
+    """Make what nova makes: tables of its own, one column more, and no note of a revision."""
+    store = SqlStore(DatabaseSettings(connection=url))
+    migration.upgrade(store, INITIAL)
+    execute_in(store, "DROP TABLE alembic_version")
+    execute_in(store, "CREATE TABLE cell_mappings (id INTEGER PRIMARY KEY, name VARCHAR(255))")
+    execute_in(store, "CREATE TABLE migrate_version (version INTEGER)")
+    execute_in(store, "ALTER TABLE resource_providers ADD COLUMN can_host INTEGER DEFAULT 0")
+    seed_standard_classes(store)
+    for number, uuid in enumerate(UUIDS[:2]):
+        execute_in(
+            store,
+            "INSERT INTO resource_providers (created_at, uuid, name, generation)"
+            " VALUES (:now, :uuid, :name, 1)",
+            {"now": NOW, "uuid": uuid, "name": f"host{number}"},
+        )
+    execute_in(store, "UPDATE resource_providers SET root_provider_id = id")
+    execute_in(store, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 2, "total": 1024})
+    execute_in(
+        store, "INSERT INTO traits (created_at, name) VALUES (:now, 'CUSTOM_RED')", {"now": NOW}
+    )
+    execute_in(store, "INSERT INTO resource_provider_traits VALUES (NULL, NULL, 1, 1)")
+    execute_in(store, "INSERT INTO placement_aggregates (uuid) VALUES (:uuid)", {"uuid": UUIDS[2]})
+    execute_in(store, "INSERT INTO resource_provider_aggregates VALUES (NULL, NULL, 1, 1)")
+    for table in ("projects", "users"):
+        execute_in(store, f"INSERT INTO {table} (external_id) VALUES ('somebody')")
+    execute_in(
+        store,
+        "INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES (:uuid, 1, 1, 1)",
+        {"uuid": UUIDS[2]},
+    )
+    held = {"now": NOW, "provider": 1, "consumer": UUIDS[2], "class": 2, "used": 256}
+    execute_in(store, ADD_ALLOCATION, held)
+    store.dispose()
+
+
+def seed_standard_classes(store):
+    def work(tx):
+        table = sa.table("resource_classes", sa.column("id"), sa.column("name"))
+        with seed._zero_as_an_id(tx.connection):
+            rows = [{"id": 0, "name": "VCPU"}, {"id": 2, "name": "DISK_GB"}]
+            tx.connection.execute(table.insert(), rows)
+
+    store.write(work)
+
+
+def run(script, *arguments, **environment):
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    path = f"{Path(sys.executable).parent}:{environ['PATH']}"
+    return subprocess.run(
+        [script, *arguments],
+        env=environ | {"PATH": path} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def configured(tmp_path, backend, servers_of, databases):
+    """The file that --mkconfig makes, filled in."""
+    file = tmp_path / "migrate-db.rc"
+    assert run(script_of(backend), "--mkconfig", file).returncode == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    user, password = USERS[backend]
+    text = file.read_text()
+    for side, database in zip(("NOVA_API", "PLACEMENT"), databases, strict=True):
+        for name, value in {
+            "USER": f"'{user}'",
+            "PASS": f"'{password}'",
+            "DB": database,
+            "DB_HOST": "127.0.0.1",
+            "DB_PORT": str(servers_of.port),
+        }.items():
+            lines = [line for line in text.splitlines() if line.startswith(f"{side}_{name}=")]
+            assert len(lines) == 1
+            text = text.replace(lines[0], f"{side}_{name}={value}")
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def moved_url(servers_of, databases):
+    return servers_of.url(databases[1])
+
+
+def migrate(backend, file, url, *options):
+    return run(
+        script_of(backend), *options, "--migrate", file, OS_PLACEMENT_DATABASE__CONNECTION=url
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--skip-locks"]], ids=["locks", "skip-locks"])
+def test_tables_are_moved_and_served_from(backend, configured, moved_url, databases, options):
+    done = migrate(backend, configured, moved_url, *options)
+    assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
+    assert "resource_providers: 2 rows" in done.stdout
+
+    store = SqlStore(DatabaseSettings(connection=moved_url))
+    assert migration.version(store) == INITIAL
+    with store.read() as tx:
+        assert not {"cell_mappings", "migrate_version"} & set(
+            sa.inspect(tx.connection).get_table_names()
+        )
+    migration.sync(store)
+    store.dispose()
+    serves(moved_url)
+
+
+def serves(url):
+    """Check that the service finds what was moved, and can go on from it."""
+    conf = read_configuration([], {("placement_database", "connection"): url})
+    conf.set_override("auth_strategy", "noauth2", "api")
+    store = SqlStore(db_api.settings(conf))
+    with db_api.placement_context_manager.replaced(store):
+        http = webtest.TestApp(deploy.loadapp(conf))
+        shown = http.get("/allocation_candidates?resources=DISK_GB:1", headers=LATEST).json
+        assert shown["provider_summaries"][UUIDS[0]]["resources"] == {
+            "DISK_GB": {"capacity": 1536, "used": 256}
+        }
+        assert shown["provider_summaries"][UUIDS[0]]["traits"] == ["CUSTOM_RED"]
+        held = http.get(f"/allocations/{UUIDS[2]}", headers=LATEST).json
+        assert held["allocations"][UUIDS[0]]["resources"] == {"DISK_GB": 256}
+        http.post_json("/resource_providers", {"name": "host9"}, headers=LATEST)
+        http.put("/traits/CUSTOM_BLUE", headers=LATEST)
+    store.dispose()
+
+
+def test_a_database_with_tables_is_not_written_to(
+    backend, configured, moved_url, databases, servers_of
+):
+    servers_of.execute("CREATE TABLE traits (id INTEGER)", databases[1])
+    done = migrate(backend, configured, moved_url)
+    assert done.returncode == 2
+    assert f"{databases[1]} is not empty: it has traits" in done.stderr
+
+
+def test_a_missing_table_is_named(backend, configured, moved_url, databases, servers_of):
+    servers_of.execute("DROP TABLE allocations", databases[0])
+    done = migrate(backend, configured, moved_url)
+    assert (done.returncode, "has no table allocations" in done.stderr) == (2, True)
+
+
+def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url, servers_of):
+    text = configured.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("MIGRATE_TABLES="))
+    names = line.partition("=")[2].strip('"').split()
+    late = ["allocations", "inventories"]
+    early = [name for name in names if name not in late]
+    for tables in (early, late):
+        configured.write_text(text.replace(line, f'MIGRATE_TABLES="{" ".join(tables)}"'))
+        done = migrate(backend, configured, moved_url)
+        assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
+    store = SqlStore(DatabaseSettings(connection=moved_url))
+    migration.sync(store)
+    store.dispose()
+    serves(moved_url)
+
+
+def test_without_configuration_of_placement_the_stamp_is_left_to_do(backend, configured):
+    done = run(script_of(backend), "--migrate", configured)
+    assert (done.returncode, f"placement-manage db stamp {INITIAL}" in done.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--migrate"], ["--mkconfig"], ["--unknown", "x"]])
+def test_wrong_use_is_told(backend, arguments):
+    done = run(script_of(backend), *arguments)
+    assert (done.returncode, "--mkconfig FILE" in done.stderr) == (1, True)
+
+
+def test_a_configuration_is_not_overwritten(backend, tmp_path):
+    file = tmp_path / "rc"
+    file.write_text("mine")
+    assert run(script_of(backend), "--mkconfig", file).returncode == 1
+    assert file.read_text() == "mine"

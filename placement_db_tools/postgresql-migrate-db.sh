@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Copy the tables of Placement from the database nova_api into one of their own, in PostgreSQL.
+#
+# postgresql-migrate-db.sh --mkconfig FILE               write a configuration, to be filled in
+# postgresql-migrate-db.sh --migrate [--skip-locks] FILE copy the tables, and stamp the new database
+#
+# Nothing may write to either database meanwhile; nothing in nova_api is changed. Afterwards run
+# `placement-manage db sync`. Exit status: 0 done, 1 wrong usage, 2 not to be migrated as it is,
+# 3 copied but not the same, 4 copied but not stamped, other: from the database's own tools.
+set -euo pipefail
+
+# The revision of the schema that nova_api has; placement-manage goes on from there.
+INITIAL_REVISION=b4ed3a175331
+
+ALL_TABLES="allocations placement_aggregates consumers inventories projects
+    resource_classes resource_provider_aggregates resource_provider_traits
+    resource_providers traits users"
+
+say() { printf '%s\n' "$*"; }
+fail() { local status=$1; shift; printf 'ERROR: %s\n' "$*" >&2; exit "$status"; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+
+make_config() {
+    local file=$1
+    [[ ! -e $file ]] || fail 1 "$file exists, and is left as it is."
+    (umask 077; cat > "$file") <<'CONFIG'
+# Where the tables are, and where they go. This file is read by bash.
+NOVA_API_USER="nova"
+NOVA_API_PASS="password"
+NOVA_API_DB="nova_api"
+NOVA_API_DB_HOST="localhost"
+NOVA_API_DB_PORT="5432"
+PLACEMENT_USER="placement"
+PLACEMENT_PASS="password"
+PLACEMENT_DB="placement"
+PLACEMENT_DB_HOST="localhost"
+PLACEMENT_DB_PORT="5432"
+# Fewer tables only to migrate one after the other.
+MIGRATE_TABLES="allocations placement_aggregates consumers inventories projects resource_classes resource_provider_aggregates resource_provider_traits resource_providers traits users"
+CONFIG
+    say "Fill in $file, then: $0 --migrate $file"
+}
+
+read_config() {
+    local name
+    [[ -r $1 ]] || fail 1 "$1 cannot be read."
+    # shellcheck disable=SC1090
+    source "$1"
+    : "${NOVA_API_DB_HOST:=localhost}" "${NOVA_API_DB_PORT:=5432}"
+    : "${PLACEMENT_DB_HOST:=localhost}" "${PLACEMENT_DB_PORT:=5432}"
+    : "${MIGRATE_TABLES:=$ALL_TABLES}"
+    for name in {NOVA_API,PLACEMENT}_{USER,PASS,DB}; do
+        [[ -n ${!name+set} ]] || fail 1 "$name is not set in $1."
+    done
+    read -ra tables <<< "$(tr '\n' ' ' <<< "$MIGRATE_TABLES")"
+    for name in "${tables[@]}"; do
+        [[ $name =~ ^[a-z_]+$ ]] || fail 1 "$name is not the name of a table."
+    done
+}
+
+PROGRAMS=(psql pg_dump placement-manage)
+
+prepare() { :; }
+
+# Run one of PostgreSQL's programs on a side, `nova` or `placement`.
+on() {
+    local side=$1 program=$2
+    shift 2
+    if [[ $side == nova ]]; then
+        PGPASSWORD=$NOVA_API_PASS "$program" --host="$NOVA_API_DB_HOST" \
+            --port="$NOVA_API_DB_PORT" --username="$NOVA_API_USER" --dbname="$NOVA_API_DB" "$@"
+    else
+        PGPASSWORD=$PLACEMENT_PASS "$program" --host="$PLACEMENT_DB_HOST" \
+            --port="$PLACEMENT_DB_PORT" --username="$PLACEMENT_USER" --dbname="$PLACEMENT_DB" "$@"
+    fi
+}
+
+# Run a statement on a side, and print what it returns.
+ask() { on "$1" psql --no-psqlrc --quiet --tuples-only --no-align --command="$2"; }
+
+exists() {
+    say "SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tablename = '$1'"
+}
+
+# The dump sees one state without locks. A table's sequence goes with it, and goes on from where
+# it is.
+copy() {
+    on nova pg_dump --no-owner --no-privileges --no-comments "${tables[@]/#/--table=public.}" \
+        | on placement psql --no-psqlrc --quiet --single-transaction \
+            --set=ON_ERROR_STOP=1 --output=/dev/null
+}
+
+# Tell how many of the tables a side has, by name.
+present() {
+    local table
+    for table in "${tables[@]}"; do
+        [[ -z $(ask "$1" "$(exists "$table")") ]] || printf '%s ' "$table"
+    done
+}
+
+check() {
+    local program found table
+    for program in "${PROGRAMS[@]}"; do
+        command -v "$program" > /dev/null || fail 2 "$program is not installed."
+    done
+    found=" $(present nova)"
+    for table in "${tables[@]}"; do
+        [[ $found == *" $table "* ]] || fail 2 "$NOVA_API_DB has no table $table."
+    done
+    found=$(present placement)
+    [[ -z $found ]] || fail 2 "$PLACEMENT_DB is not empty: it has $found"
+}
+
+verify() {
+    local table before after
+    for table in "${tables[@]}"; do
+        before=$(ask nova "SELECT COUNT(*) FROM $table")
+        after=$(ask placement "SELECT COUNT(*) FROM $table")
+        [[ $before == "$after" ]] || fail 3 "$table has $before rows, and $after were copied."
+        say "$table: $after rows"
+    done
+}
+
+stamp() {
+    placement-manage db stamp "$INITIAL_REVISION" || fail 4 "The tables are copied; run" \
+        "'placement-manage db stamp $INITIAL_REVISION' where Placement is configured."
+    say "Copied. Now run: placement-manage db sync"
+}
+
+migrate() {
+    read_config "$1"
+    prepare
+    check
+    copy
+    verify
+    stamp
+}
+
+main() {
+    local action="" file=""
+    while (( $# )); do
+        case $1 in
+            --mkconfig | --migrate) action=$1 ;;
+            --skip-locks) ;; # a dump of PostgreSQL holds up nobody
+            -h | --help) usage; exit 0 ;;
+            -*) usage >&2; exit 1 ;;
+            *) [[ -z $file ]] || { usage >&2; exit 1; }; file=$1 ;;
+        esac
+        shift
+    done
+    [[ -n $action && -n $file ]] || { usage >&2; exit 1; }
+    if [[ $action == --mkconfig ]]; then make_config "$file"; else migrate "$file"; fi
+}
+
+main "$@"
