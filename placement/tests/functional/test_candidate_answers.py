@@ -1,0 +1,85 @@
+"""Candidates over HTTP: equal questions are answered alike, endless ones are given up."""
+
+import time
+
+import pytest
+import webtest
+
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+DEVICES = 12
+BUDGET_SECONDS = 0.25
+
+
+@pytest.fixture
+def backend():
+    """The search is the same on each database."""
+    return "sqlite"
+
+
+@pytest.fixture
+def http(conf, request):
+    """A service that has little patience, with one host of many devices."""
+    conf.set_override("candidate_search_budget_seconds", BUDGET_SECONDS, "placement")
+    http = webtest.TestApp(request.getfixturevalue("application"))
+    host = provider(http, name="host")
+    for number in range(DEVICES):
+        device = provider(http, name=f"device{number}", parent_provider_uuid=host["uuid"])
+        stock = {"resource_provider_generation": 0, "inventories": {"VGPU": {"total": 1}}}
+        path = f"/resource_providers/{device['uuid']}/inventories"
+        http.put_json(path, stock, headers=HEADERS)
+    return http
+
+
+def provider(http, **parts):
+    return http.post_json("/resource_providers", parts, headers=HEADERS).json
+
+
+def candidates(http, query, version="latest", **options):
+    headers = {**HEADERS, "OpenStack-API-Version": f"placement {version}"}
+    return http.get(f"/allocation_candidates?{query}", headers=headers, **options)
+
+
+def groups(count):
+    asked = "&".join(f"resources_{n}=VGPU:1" for n in range(count))
+    return f"{asked}&group_policy=isolate"
+
+
+def test_a_search_without_end_is_given_up_with_a_sentence(http):
+    began = time.monotonic()
+    answer = candidates(http, groups(DEVICES), status=503)
+    assert time.monotonic() - began < BUDGET_SECONDS + 2
+    (error,) = answer.json["errors"]
+    assert (error["status"], error["title"]) == (503, "Service Unavailable")
+    assert "ended after 0.25 seconds. Ask for fewer" in error["detail"]
+    assert error["request_id"] == answer.headers["X-OpenStack-Request-Id"]
+
+
+def test_the_worker_answers_the_next_request(http):
+    candidates(http, groups(DEVICES), status=503)
+    some = candidates(http, groups(DEVICES) + "&limit=5")
+    assert len(some.json["allocation_requests"]) == 5
+
+
+@pytest.mark.parametrize("version", ["1.10", "1.26", "1.29", "latest"])
+@pytest.mark.parametrize("limit", ["", "&limit=7"])
+def test_equal_requests_get_equal_bytes(http, version, limit):
+    query = f"resources=VGPU:1{limit if version != '1.10' else ''}"
+    assert candidates(http, query, version).body == candidates(http, query, version).body
+
+
+def test_what_was_done_and_undone_leaves_no_mark_on_the_answer(http):
+    query = groups(2) + "&limit=50"
+    before = candidates(http, query)
+    (first, *_) = before.json["allocation_requests"]
+    path = "/allocations/cccccccc-0000-4000-8000-000000000001"
+    claim = {
+        **first,
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    http.put_json(path, claim, headers=HEADERS)
+    assert candidates(http, query).body != before.body
+    http.delete(path, headers=HEADERS)
+    assert candidates(http, query).body == before.body
