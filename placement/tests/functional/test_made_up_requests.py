@@ -11,6 +11,7 @@ import uuid
 import hypothesis
 import pytest
 import schemathesis
+import webtest
 from hypothesis import strategies as some
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
@@ -32,9 +33,12 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
+PROVIDERS = "/resource_providers"
 UUIDS = [str(uuid.UUID(int=number)) for number in range(1, 6)]
 NAMES = ["VCPU", "CUSTOM_A", "CUSTOM_B", "HW_CPU_X86_VMX", "INSTANCE"]
 QUERY = {
+    "group_policy": ["none", "isolate"],
+    "limit": ["1", "2"],
     "resources": ["VCPU:1", "VCPU:1,DISK_GB:2", "CUSTOM_A:1"],
     "required": ["HW_CPU_X86_VMX", "!CUSTOM_A", "in:CUSTOM_A,HW_CPU_X86_VMX"],
     "member_of": [UUIDS[0], f"in:{UUIDS[0]},{UUIDS[1]}", f"!{UUIDS[0]}"],
@@ -45,6 +49,23 @@ QUERY = {
     "associated": ["true", "false"],
     "uuid": UUIDS,
 }
+
+
+def candidates_asked(*always, **optional):
+    """Return queries for candidates; each parameter has one of the values that mean something."""
+    return some.fixed_dictionaries(
+        {name: some.sampled_from(QUERY[name]) for name in always},
+        optional={name: some.sampled_from(values) for name, values in optional.items()},
+    )
+
+
+ONE_GROUP = {name: QUERY[name] for name in ("limit", "required", "member_of")}
+GROUPS = ONE_GROUP | {name: QUERY[name] for name in ("in_tree", "same_subtree", "root_required")}
+SUFFIXED = {f"resources{suffix}": ["VCPU:1"] for suffix in ("1", "2", "_A", "_B")}
+CANDIDATES_ASKED = some.one_of(
+    candidates_asked("resources", **ONE_GROUP),
+    candidates_asked("resources", "group_policy", **GROUPS, **SUFFIXED),
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +81,7 @@ def test_the_answer_to_any_request_is_described(version, mode, application):
     spoken = microversion.parse(version)
     schema = schemathesis.openapi.from_dict(openapi.document(Span(spoken, spoken)))
     schema.app = told_by_a_service(application, version)
+    populate(webtest.TestApp(told_by_a_service(application, "1.39")))
 
     @hypothesis.settings(
         max_examples=NUMBER,
@@ -74,6 +96,32 @@ def test_the_answer_to_any_request_is_described(version, mode, application):
         case.call_and_validate(checks=CHECKS)
 
     ask()
+
+
+def populate(http):
+    """Make a tree of providers that have something of everything."""
+    for name in NAMES[1:3]:
+        http.put(f"/traits/{name}")
+        http.put(f"/resource_classes/{name}")
+    for parent, each in zip([None, *UUIDS], UUIDS[:4], strict=False):
+        http.post_json(PROVIDERS, {"name": each, "uuid": each, "parent_provider_uuid": parent})
+        has = {"VCPU": {"total": 8}, "DISK_GB": {"total": 100, "allocation_ratio": 1.5}}
+        of_provider(http, each, "inventories", 0, {"inventories": has})
+        of_provider(http, each, "traits", 1, {"traits": ["CUSTOM_A", "HW_CPU_X86_VMX"]})
+        of_provider(http, each, "aggregates", 2, {"aggregates": UUIDS[:1]})
+    claim = {
+        "allocations": {UUIDS[0]: {"resources": {"VCPU": 2}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    http.put_json(f"/allocations/{UUIDS[0]}", claim)
+
+
+def of_provider(http, provider, noun, generation, document):
+    body = {"resource_provider_generation": generation, **document}
+    http.put_json(f"{PROVIDERS}/{provider}/{noun}", body)
 
 
 def told_by_a_service(application, version):
@@ -92,11 +140,13 @@ def is_of_its_path(case):
 
 
 def make_meaningful(case, draw):
-    """Let half of what is made up name what other requests name, too."""
+    """Let much of what is made up name what there is."""
     for name in case.path_parameters:
-        if draw(some.booleans()):
+        if draw(some.integers(0, 9)) < 9:
             known = UUIDS if name.endswith("uuid") else NAMES
             case.path_parameters[name] = draw(some.sampled_from(known))
+    if case.path == "/allocation_candidates" and draw(some.booleans()):
+        case.query = draw(CANDIDATES_ASKED)
     for name in case.query:
         known = next((QUERY[key] for key in QUERY if name.startswith(key)), None)
         if known and draw(some.booleans()):
