@@ -73,18 +73,14 @@ def _under_each_top(
     budget: Budget,
 ) -> Iterator[tuple[int, dict[int, Places]]]:
     """Yield what the slots can have at and below each possible highest place."""
-    wanted = {
-        options[slot]: {place: number for number, place in enumerate(options[slot])}
-        for slot in slots
-    }
-    for top, under in _places_under(chain.from_iterable(wanted), above).items():
+    lists = list(dict.fromkeys(options[slot] for slot in slots))
+    list_of = {slot: lists.index(options[slot]) for slot in slots}
+    positions = [{place: number for number, place in enumerate(places)} for places in lists]
+    for top, under in _places_under(chain.from_iterable(lists), above).items():
         budget.look()
-        below = {
-            places: tuple(sorted(position.keys() & under, key=position.__getitem__))
-            for places, position in wanted.items()
-        }
-        if all(below.values()):
-            yield top, {slot: below[options[slot]] for slot in slots}
+        below = [tuple(sorted(at.keys() & under, key=at.__getitem__)) for at in positions]
+        if all(below):
+            yield top, {slot: below[list_of[slot]] for slot in slots}
 
 
 def _by_holder(
