@@ -13,7 +13,7 @@ from placement.tests.functional.storms.client import VCPU, Stormer, World, amoun
 from placement.tests.functional.storms.ledger import Ledger
 
 # `make storm` asks for minutes
-SECONDS = float(os.environ.get("STORM_SECONDS", "4"))
+SECONDS = float(os.environ.get("STORM_SECONDS", "2"))
 CLIENTS = 8
 HOSTS = 5
 

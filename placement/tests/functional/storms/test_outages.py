@@ -1,0 +1,240 @@
+"""Storms in which something breaks: nothing acknowledged is lost, nothing is half applied.
+
+While the database is away the service answers 503 with Retry-After, and it serves again
+within seconds of its return, without a restart.
+"""
+
+import os
+import random
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional import servers
+from placement.tests.functional.storms.api import Api
+from placement.tests.functional.storms.proxy import Proxy
+from placement.tests.functional.storms.storm import (
+    SECONDS,
+    assert_kept,
+    new_world,
+    report,
+    storm,
+)
+
+CLIENTS = 6
+WORKERS = 2
+PART = SECONDS / 3
+SECONDS_TO_RECOVER = 10
+
+pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
+
+
+@pytest.fixture(params=sorted(servers.KINDS))
+def running(request):
+    """A server of its own, durable, which may be killed."""
+    with private(request.param) as found:
+        yield found
+
+
+@contextmanager
+def private(kind):
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(servers.private(kind))
+        except servers.Missing as missing:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(missing))
+        found.create("placement")
+        yield found
+
+
+@contextmanager
+def in_a_storm(name, folder, url, url_of_checks=None):
+    """A world, and clients at work on it; at the end, all that they were told must be there."""
+    store = SqlStore(DatabaseSettings(connection=url_of_checks or url, max_retries=0))
+    migration.upgrade(store)
+    seed.sync(store)
+    world = new_world(store, survives_outages=True)
+    begun = time.monotonic()
+    with Api(folder / "api", url, WORKERS) as api:
+        with storm(world, [api.port], CLIENTS) as stormers:
+            time.sleep(PART)
+            yield api, world, stormers
+            time.sleep(PART)
+            wait_until_served(stormers)
+        report(name, world, WORKERS, time.monotonic() - begun)
+        assert_kept(store, world, stormers)
+    store.dispose()
+
+
+def wait_until_served(stormers) -> float:
+    """Return the seconds until each client has had an answer since now."""
+    since = time.monotonic()
+    while any(one.last_answered < since for one in stormers):
+        assert time.monotonic() - since < SECONDS_TO_RECOVER, "it does not recover"
+        time.sleep(0.01)
+    return time.monotonic() - since
+
+
+def unavailable(world) -> int:
+    return sum(count for what, count in world.ledger.answers.items() if what.endswith(" 503"))
+
+
+def test_the_database_server_is_killed(running, tmp_path):
+    with in_a_storm(f"{running.name} killed", tmp_path, running.tcp_url("placement")) as found:
+        _api, world, stormers = found
+        running.kill()
+        time.sleep(PART)
+        assert unavailable(world) > 0
+        running.start()
+        recovered = wait_until_served(stormers)
+    print(f"{running.name} killed: served again after {recovered:.2f} s")
+
+
+def test_workers_of_the_service_are_killed(running, tmp_path):
+    url = running.tcp_url("placement")
+    with in_a_storm(f"workers on {running.name} killed", tmp_path, url) as (api, _, stormers):
+        for _ in range(3):
+            api.kill_a_worker()
+            time.sleep(PART / 2)
+        recovered = wait_until_served(stormers)
+        assert recovered < SECONDS_TO_RECOVER
+
+
+def test_connections_to_the_database_break(running, tmp_path):
+    with Proxy(running.port) as proxy:
+        url = running.tcp_url("placement", port=proxy.port)
+        direct = running.tcp_url("placement")
+        name = f"connections to {running.name} broken"
+        with in_a_storm(name, tmp_path, url, direct) as (_, _, stormers):
+            broken, until = 0, time.monotonic() + PART
+            while time.monotonic() < until:
+                broken += proxy.drop()
+                time.sleep(random.uniform(0, 0.2))
+            recovered = wait_until_served(stormers)
+        print(f"{broken} connections broken, served again after {recovered:.2f} s")
+        assert broken
+
+
+def test_the_database_is_slow(running, tmp_path):
+    with Proxy(running.port) as proxy:
+        url = running.tcp_url("placement", port=proxy.port)
+        direct = running.tcp_url("placement")
+        with in_a_storm(f"{running.name} slow", tmp_path, url, direct) as (_, world, stormers):
+            proxy.delay_seconds = 0.02
+            time.sleep(PART)
+            proxy.delay_seconds = 0.0
+            wait_until_served(stormers)
+        assert unavailable(world) == 0
+
+
+# --- no room, no writing ------------------------------------------------------------------
+
+
+@contextmanager
+def small_disk(megabytes: int):
+    """The folder of a file system of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="placement-disk-"))
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", str(folder)]
+    try:
+        if os.getuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+            pytest.skip("only root can make a file system, and not everywhere")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    finally:
+        folder.rmdir()
+
+
+@contextmanager
+def filled(folder: Path):
+    """No room at all, for as long as this lasts."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            pass
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def test_sqlite_has_no_room(tmp_path):
+    with small_disk(8) as disk:
+        url = f"sqlite:///{disk / 'placement.sqlite'}"
+        with in_a_storm("sqlite full", tmp_path, url) as (_, world, stormers):
+            with filled(disk):
+                time.sleep(PART)
+            assert unavailable(world) > 0
+            recovered = wait_until_served(stormers)
+        print(f"sqlite full: served again after {recovered:.2f} s")
+
+
+@pytest.mark.parametrize(("kind", "megabytes"), [("mariadb", 256), ("postgresql", 160)])
+def test_a_server_has_no_room(kind, megabytes, tmp_path):
+    """It may end when its log cannot be written; it is started again as its operator would."""
+    with small_disk(megabytes) as disk, private_in(kind, disk / "server") as running:
+        url = running.tcp_url("placement")
+        with in_a_storm(f"{kind} full", tmp_path, url) as (_, _world, stormers):
+            with filled(disk):
+                time.sleep(PART)
+            if running.process.poll() is not None:
+                running.start()
+            recovered = wait_until_served(stormers)
+        print(f"{kind} full: served again after {recovered:.2f} s")
+
+
+@contextmanager
+def private_in(kind, folder):
+    try:
+        servers.KINDS[kind](folder, 1).command()
+    except servers.Missing as missing:
+        pytest.skip(str(missing))
+    folder.mkdir()
+    running = servers.KINDS[kind](folder, durable=True)
+    try:
+        running.start()
+        running.create("placement")
+        yield running
+    finally:
+        running.stop()
+
+
+def test_the_database_is_read_only_for_a_while(tmp_path, running):
+    """As after a failover: reads go on, writes are told to come back."""
+    url = sa.make_url(running.tcp_url("placement"))
+    if running.name == "mariadb":
+        running.execute("CREATE USER app@'%' IDENTIFIED BY 'app'")
+        running.execute("GRANT ALL ON placement.* TO app@'%'")
+        url = url.set(username="app", password="app")
+        only, again = ["SET GLOBAL read_only = 1"], ["SET GLOBAL read_only = 0"]
+    else:
+        setting = "ALTER DATABASE placement SET default_transaction_read_only = {}"
+        only, again = ([setting.format(word)] for word in ("on", "off"))
+    text = url.render_as_string(hide_password=False)
+    name = f"{running.name} read-only"
+    with in_a_storm(name, tmp_path, text, running.tcp_url("placement")) as (_, world, stormers):
+        for statement in only:
+            running.execute(statement)
+        if running.name == "postgresql":
+            running.disconnect("placement")  # the setting is for new connections
+        time.sleep(PART)
+        assert unavailable(world) > 0
+        for statement in again:
+            running.execute(statement)
+        if running.name == "postgresql":
+            running.disconnect("placement")
+        wait_until_served(stormers)
