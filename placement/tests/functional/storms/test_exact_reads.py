@@ -112,8 +112,6 @@ class Crowd:
         self._fork, self._arguments = fork, (settings, board)
         writers = [(write, at) for at in range(WRITERS)]
         self._works = writers + [(read, at) for at in range(READERS)]
-            (read, at) for at in range(READERS)
-        ]
         self._processes = [self._start(*work) for work in self._works]
 
     def _start(self, work, number):
