@@ -8,9 +8,10 @@ SERVE ?= .serve
 T ?= placement/tests
 J ?= 2
 DATABASE ?= mariadb
+STORM ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format check bench bench-statements bench-worst docs openapi stats clean
+.PHONY: help serve test lint format check storm test-galera bench bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -20,6 +21,13 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready f
 
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
+
+storm: $(VENV)/.test  ## Run storms, outages and exact reads for long (STORM=seconds of each)
+	STORM_SECONDS=$(STORM) STORM_ROUNDS=100 STORM_COMPARISONS=3000 \
+		$(BIN)/python -m pytest -s placement/tests/functional/storms
+
+test-galera: $(VENV)/.test  ## Run a storm and races on two nodes of a Galera cluster of three
+	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/storms/test_galera.py
 
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check
