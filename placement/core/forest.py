@@ -17,11 +17,13 @@ class Tree(NamedTuple):
     """A tree of two or more: its rows, parents before children, children in the order of rows.
 
     ``above`` has, for each, the place of its parent among them, -1 for the root.
-    Trees that are alike have the same ``above``.
+    Trees that are alike have the same ``above``. ``is_run``: the rows follow each other, as
+    they do unless some provider came later than the tree.
     """
 
     members: tuple[int, ...]
     above: tuple[int, ...]
+    is_run: bool
 
 
 LONE_ABOVE = (NONE,)
@@ -190,7 +192,8 @@ class _Draft:
         place_of = {row: place for place, row in enumerate(members)}
         parents = self.parent[members].tolist()
         above = tuple([place_of.get(parent, NONE) for parent in parents])
-        self.branched[root] = Tree(tuple(members), self.shapes.setdefault(above, above))
+        is_run = members == list(range(root, root + len(members)))
+        self.branched[root] = Tree(tuple(members), self.shapes.setdefault(above, above), is_run)
         self.root[members] = root
 
     def finished(self, free: tuple[int, ...]) -> Forest:

@@ -74,9 +74,11 @@ class Surroundings:
 
     def problem(self, anchor: int) -> Problem:
         """Return what must be solved at an anchor."""
-        tree = self._snapshot.forest.branched.get(anchor) or Tree((anchor,), LONE_ABOVE)
+        tree = self._snapshot.forest.branched.get(anchor) or Tree(
+            (anchor,), LONE_ABOVE, is_run=True
+        )
         above = tree.above if self._plan.subtrees else ()
-        key = (self._codes_of(tree.members), above, self._near(anchor))
+        key = (self._codes_of(tree), above, self._near(anchor))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = _Known(self._posed(anchor, key[0], above))
@@ -92,12 +94,12 @@ class Surroundings:
         """Tell whether the anchor's tree has a sharing provider."""
         return anchor in self._roots_that_share
 
-    def _codes_of(self, members: Sequence[int]) -> bytes:
+    def _codes_of(self, tree: Tree) -> bytes:
         codes, width = self._coded
-        first, count = members[0], len(members)
-        if members[-1] - first == count - 1 and members == (*range(first, first + count),):
-            return codes[first * width : (first + count) * width]
-        return b"".join([codes[row * width : (row + 1) * width] for row in members])
+        if tree.is_run:
+            first = tree.members[0] * width
+            return codes[first : first + len(tree.members) * width]
+        return b"".join([codes[row * width : (row + 1) * width] for row in tree.members])
 
     def _near(self, anchor: int) -> int:
         """Return what stands for all that other trees share with this one."""
@@ -147,7 +149,8 @@ class Surroundings:
             yield place, code >> len(self._served)
 
     def _code(self, row: int) -> int:
-        return int.from_bytes(self._codes_of((row,)), "little")
+        codes, width = self._coded
+        return int.from_bytes(codes[row * width : (row + 1) * width], "little")
 
     def _lineages(self, options: Sequence[Places]) -> Iterator[tuple[int, frozenset[int]]]:
         """Yield what is above the places of other trees."""
