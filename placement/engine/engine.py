@@ -128,15 +128,17 @@ def _load(tx: Transaction, clocks: Mapping[int, int], begun: float) -> tuple[Vie
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no cyclic garbage meanwhile.
+    """Look for no cyclic garbage meanwhile, nor ever in what was there at the end.
 
     A load makes millions of objects and no cycles. Looking through them again and again while
-    they grow in number takes 40 % of the time of loading 100,000 providers.
+    they grow in number takes 40 % of the time of loading 100,000 providers; a look in a later
+    request takes 16 ms with 7,000.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
+        gc.freeze()
     finally:
         if was_enabled:
             gc.enable()
