@@ -16,8 +16,21 @@ options = [
         help="""
 Return allocation candidates in random order, and a random choice of them where a limit applies.
 
-If true, equal hosts are used evenly. If false, candidates come in the same order at each request,
-and a client that takes the first one packs the hosts.
+If true, equal hosts are used evenly. Where all candidates can be generated within half of
+``candidate_search_budget_seconds``, and are no more than 100,000 (or than
+``max_allocation_candidates``, if that is set: the first so many are then generated), the answer is
+a uniform sample of them, each as likely as any other. Otherwise it is fair over the roots of trees
+rather than over candidates: roots and what they offer are shuffled, and each root gives one
+candidate in turn.
+
+If false, candidates come in the same order at each request, and a client that takes the first one
+packs the hosts.
+
+Related options:
+
+* ``max_allocation_candidates``
+* ``allocation_candidates_generation_strategy``
+* ``candidate_search_budget_seconds``
 """,
     ),
     cfg.StrOpt(
@@ -68,6 +81,11 @@ From which trees of providers the candidates come if there are more than may be 
 Depth-first fills the answer with the candidates of the first trees; breadth-first takes candidates
 from as many trees as possible.
 
+This is read only where ``max_allocation_candidates`` is set. Without it, an answer to a request
+with a ``limit`` has one candidate of each root in turn, and a request without one gets everything.
+Roots come in the order in which they were created, those that serve the request by themselves
+before trees and those that need shared resources.
+
 Related options:
 
 * ``max_allocation_candidates``
@@ -82,7 +100,8 @@ Related options:
 How long one search for allocation candidates may take before it is given up, answered with 503.
 
 Ordinary requests take milliseconds. The budget is for those whose groups can be combined in so
-many ways that no search ends.
+many ways that no search ends. It holds for writing the answer, too, which matters where there are
+hundreds of thousands of candidates.
 """,
     ),
 ]

@@ -48,7 +48,10 @@ def allocation_candidates(
         return _plainly(found, request, version, look).encode("ascii")
     describe = _described_with_tree if version >= (1, 29) else _described
     kept_as = describe.__name__
-    summaries = [entry.fragment(kept_as, describe) for entry in found.summaries]
+    summaries: list[str] = []
+    for batch in batches(found.summaries):
+        look()
+        summaries += [entry.fragment(kept_as, describe) for entry in batch]
     candidates = _candidates(found.candidates, look, mapped=version >= (1, 34))
     return (
         f'{{"allocation_requests":[{",".join(candidates)}],'
