@@ -47,7 +47,7 @@ options = [
     cfg.IntOpt(
         "max_pool_size",
         help="Connections that are kept open by each process: so many for writes, and so many "
-        "for reads. 15 if it is not set.",
+        "for reads. 15 if it is not set; 0 is no limit.",
     ),
     cfg.IntOpt(
         "max_retries",

@@ -101,7 +101,7 @@ def _create(settings: DatabaseSettings, plugin: str) -> sa.Engine:
         connection_recycle_time=settings.connection_recycle_time,
         connection_debug=settings.connection_debug,
         connection_trace=settings.connection_trace,
-        max_pool_size=settings.max_pool_size or POOL_SIZE,
+        max_pool_size=POOL_SIZE if settings.max_pool_size is None else settings.max_pool_size,
         max_overflow=settings.max_overflow,
         pool_timeout=settings.pool_timeout,
         max_retries=0,
