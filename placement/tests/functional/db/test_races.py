@@ -8,11 +8,12 @@ middle of its transaction until the other is done, or waits for it.
 import pytest
 
 from placement import exception
-from placement.core.model import ReplaceAllocations
+from placement.core.model import Inventory, ReplaceAllocations, ReplaceInventories, Reshape
 from placement.db.sqlalchemy import models
 from placement.objects import (
     allocation,
     inventory,
+    reshaper,
     usage,
 )
 from placement.tests.functional.db.cloud import (
@@ -98,6 +99,45 @@ def test_an_inventory_is_removed_at_the_worst_moment_of_a_claim(store, stopped_a
         type(None),
         exception.SingleInventoryInUse,
     ]
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO allocations", "UPDATE inventories"])
+def test_the_last_unit_is_claimed_at_the_worst_moment_of_another_claim(
+    store, stopped_at, statement
+):
+    host = new_provider(store, VCPU=1)
+    first, second = stopped_at(
+        statement,
+        lambda: claim(store, uuid(), {host: {"VCPU": 1}}),
+        lambda: claim(store, uuid(), {host: {"VCPU": 1}}),
+    )
+    assert first is None
+    assert isinstance(second, exception.CapacityExceeded)
+    assert used(store, host) == {"VCPU": 1}
+    assert_sound(store)
+
+
+def test_a_claim_at_the_worst_moment_of_a_reshape(store, stopped_at):
+    """What is claimed of an inventory while it moves to a child is refused, not lost."""
+    host = new_provider(store, VGPU=4)
+    child, consumer = new_provider(store, parent=host), uuid()
+    claim(store, consumer, {host: {"VGPU": 2}})
+    moved = Reshape(
+        (
+            ReplaceInventories(host, generation(store, host), {}),
+            ReplaceInventories(child, 0, {"VGPU": Inventory(total=4)}),
+        ),
+        (a_claim(consumer, {child: {"VGPU": 2}}, generation=1),),
+    )
+    reshaped, claimed = stopped_at(
+        "DELETE FROM inventories",
+        lambda: reshaper.reshape(store, moved),
+        lambda: claim(store, uuid(), {host: {"VGPU": 1}}),
+    )
+    assert reshaped is None
+    assert isinstance(claimed, exception.NoSuchInventory)
+    assert held(store, consumer) == {child: {"VGPU": 2}}
     assert_sound(store)
 
 
@@ -249,6 +289,24 @@ def test_the_same_new_owners_and_type_at_once(store):
         )
         == 6 * TIMES
     )
+    assert_sound(store)
+
+
+def test_refused_and_empty_writes_leave_no_consumer_behind(store):
+    """One that stayed would have the right claim refused for ever after."""
+    for _ in range(TIMES):
+        host, consumer = new_provider(store, VCPU=1), uuid()
+        outcomes = at_once(
+            lambda host=host, consumer=consumer: claim(
+                store, consumer, {host: {"VCPU": 2}}, generation=None
+            ),
+            lambda consumer=consumer: claim(store, consumer, {}, generation=None),
+            lambda consumer=consumer: claim(store, consumer, {uuid(): {"VCPU": 1}}),
+        )
+        assert [is_refused(outcome) for outcome in outcomes] == [True, False, True]
+        assert consumer_generation(store, consumer) is None
+        claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
+        assert consumer_generation(store, consumer) == 1
     assert_sound(store)
 
 

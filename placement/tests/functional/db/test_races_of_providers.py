@@ -117,6 +117,17 @@ def test_two_providers_become_each_others_parents(store):
         assert_sound(store)
 
 
+@pytest.mark.parametrize("statement", ["UPDATE resource_providers SET root", "UPDATE clocks"])
+def test_a_loop_is_not_closed_at_the_worst_moment(store, stopped_at, statement):
+    one, two = new_provider(store), new_provider(store)
+    moved, refused = stopped_at(
+        statement, lambda: move(store, one, two), lambda: move(store, two, one)
+    )
+    assert not is_refused(moved)
+    assert isinstance(refused, exception.CannotSaveProvider)
+    assert_sound(store)
+
+
 def test_a_loop_of_three_is_never_closed(store):
     for _ in range(TIMES):
         ring = [new_provider(store) for _ in range(3)]
@@ -335,6 +346,26 @@ def test_a_trait_is_removed_at_the_worst_moment_of_its_use(store, stopped_at):
     )
     assert not is_refused(given)
     assert isinstance(removed, exception.TraitInUse)
+
+
+def test_a_trait_is_used_at_the_worst_moment_of_its_removal(store, stopped_at):
+    trait.ensure(store, "CUSTOM_A")
+    host = new_provider(store)
+    removed, given = stopped_at(
+        "DELETE FROM traits",
+        lambda: trait.delete(store, "CUSTOM_A"),
+        lambda: trait.replace(store, host, 0, ["CUSTOM_A"]),
+    )
+    assert removed is None
+    assert isinstance(given, exception.TraitsNotFound)
+
+
+def test_a_class_is_made_at_the_worst_moment_of_another(store, stopped_at):
+    """Each takes the next free id."""
+    names = ("CUSTOM_A", "CUSTOM_B")
+    works = (lambda name=name: resource_class.create(store, name) for name in names)
+    assert stopped_at("INSERT INTO resource_classes", *works) == (None, None)
+    assert set(names) <= set(resource_class.list_all(store).names)
 
 
 def test_classes_are_made_at_once(store):
