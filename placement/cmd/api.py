@@ -6,6 +6,8 @@ any deployment does.
 
 import argparse
 import ipaddress
+import logging
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from placement import auth, wsgi
 from placement.cmd import supervisor
 from placement.cmd.server import Address, Listening, serve
 from placement.exception import PlacementException
+
+LOG = logging.getLogger(__name__)
 
 DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
@@ -95,12 +99,21 @@ def run(options: Options) -> None:
     refuse_open_doors(options, conf)
     with Listening(options.address) as listening:
         application = wsgi.load(conf)
+        signal.signal(signal.SIGHUP, lambda _number, _frame: read_again(conf))
         _announce(listening.address, conf, is_development=options.development is not None)
         work = partial(serve, application, listening.address, threads=options.threads)
         if options.workers == 1:
             work()
         else:
             supervisor.run(work, count=options.workers)
+
+
+def read_again(conf: cfg.ConfigOpts) -> None:
+    """Take from the files the options that may change while the service runs, ``debug`` say."""
+    try:
+        conf.mutate_config_files()
+    except cfg.Error:
+        LOG.exception("The configuration cannot be read; it stays as it was")
 
 
 def configured(options: Options) -> cfg.ConfigOpts:

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 LOG = logging.getLogger(__name__)
@@ -16,9 +17,11 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def run(work: Callable[[], None], *, count: int) -> None:
     """Run the work in so many child processes until SIGTERM or SIGINT.
 
-    A child that ends is replaced; those signals are passed on, and all children waited for.
+    A child that ends is replaced; those signals are passed on, and all children waited for. SIGHUP
+    is passed on to those that there are; the children do what was set up for it before.
     """
     workers = _Workers(work)
+    signal.signal(signal.SIGHUP, partial(workers.hang_up, signal.getsignal(signal.SIGHUP)))
     for number in _STOP_SIGNALS:
         signal.signal(number, workers.stop)
     for _ in range(count):
@@ -55,9 +58,22 @@ class _Workers:
         for pid in self.pids:
             os.kill(pid, signal.SIGTERM)
 
+    def hang_up(
+        self,
+        before: "Callable[[int, FrameType | None], object] | int | None",
+        number: int,
+        frame: FrameType | None,
+    ) -> None:
+        """Do what SIGHUP did before; as the supervisor, pass it on as well."""
+        if callable(before):
+            before(number, frame)
+        for pid in self.pids:
+            os.kill(pid, number)
+
     def _be_worker(self) -> int:
         """Do the work, and never return: what the parent cleans up at its end is its own."""
         status = 1
+        self.pids.clear()
         try:
             for number in _STOP_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)

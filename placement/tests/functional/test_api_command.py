@@ -194,3 +194,30 @@ def test_the_installed_command_is_a_wsgi_file_too(tmp_path):
     environ = os.environ | environment
     done = subprocess.run(interpreter, capture_output=True, env=environ, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_options_that_may_change_are_read_again_on_sighup(tmp_path, workers):
+    file, log = tmp_path / "placement.conf", tmp_path / "log"
+    text = (
+        f"[DEFAULT]\nlog_file = {log}\ndebug = %s\n"
+        f"[placement_database]\nconnection = sqlite:///{tmp_path}/mine.sqlite\n"
+        "sync_on_startup = true\n"
+    )
+    file.write_text(text % "false")
+    arguments = ["--port", "0", "--workers", workers]
+    with Service(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+        service.get()
+        assert "Starting request" not in log.read_text()
+        file.write_text("[")
+        service.process.send_signal(signal.SIGHUP)
+        service.get()
+        file.write_text(text % "true")
+        service.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 20
+        while "Starting request" not in log.read_text():
+            assert time.monotonic() < deadline
+            assert service.get()[0] == 200
+            time.sleep(0.05)
+        service.process.terminate()
+        assert service.process.wait(30) == 0
