@@ -57,7 +57,7 @@ class Entries:
         """Return the entries of the rows, in their order, passing over free rows."""
         chunks = self._chunks
         found = [chunks[row // CHUNK][row % CHUNK] for row in rows]
-        return [entry for entry in found if entry is not None]
+        return list(filter(None, found))
 
     def changed(self, changes: Mapping[int, ProviderEntry | None]) -> "Entries":
         """Return the entries with other ones in some rows, which may lie beyond the end."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from placement.core.budget import Budget
@@ -20,6 +21,7 @@ class Solution(NamedTuple):
 
     form: CandidateForm
     places: tuple[int, ...]
+    is_all_at_home: bool
     is_all_abroad: bool
 
 
@@ -32,16 +34,18 @@ class _Remembered:
         self._source = source
         self._found: list[Solution] = []
 
-    def __iter__(self) -> Iterator[Solution]:
-        number = 0
-        while True:
-            if number == len(self._found):
-                solution = next(self._source, None)
-                if solution is None:
-                    return
-                self._found.append(solution)
-            yield self._found[number]
-            number += 1
+    def at(self, number: int) -> Solution | None:
+        """Return the solution of a number, None if there are not so many.
+
+        Asked by number rather than iterated over: each anchor would need an iterator of its own.
+        """
+        found = self._found
+        while number >= len(found):
+            solution = next(self._source, None)
+            if solution is None:
+                return None
+            found.append(solution)
+        return found[number]
 
 
 class Forms:
@@ -65,7 +69,7 @@ class Forms:
         if form is None:
             form = self._forms[pattern] = self._form(pattern)
         places = tuple(number_of)
-        return Solution(form, places, max(places) < 0)
+        return Solution(form, places, min(places) >= 0, max(places) < 0)
 
     def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
         number_of = dict(zip(self._slots, pattern, strict=True))
@@ -112,8 +116,15 @@ class Offers:
         solutions = self._solutions(problem, rng)
         uuids, members = self._snapshot.forest.uuids, self._snapshot.forest.members(anchor)
         may_be_known = self._surroundings.is_sharing_itself(anchor)
-        for form, places, is_all_abroad in solutions:
+        for number in count():
+            solution = solutions.at(number)
+            if solution is None:
+                return
             self._budget.spend()
+            form, places, is_all_at_home, is_all_abroad = solution
+            if is_all_at_home and not may_be_known:
+                yield Candidate(form, tuple([uuids[members[place]] for place in places]))
+                continue
             rows = [members[place] if place >= 0 else ~place for place in places]
             candidate = Candidate(form, tuple([uuids[row] for row in rows]))
             if is_all_abroad or (may_be_known and self._all_share(rows)):
@@ -122,12 +133,10 @@ class Offers:
                 self._offered.add(candidate)
             yield candidate
 
-    def _solutions(
-        self, problem: Problem, rng: random.Random | None
-    ) -> "Iterator[Solution] | _Remembered":
+    def _solutions(self, problem: Problem, rng: random.Random | None) -> _Remembered:
         solution = self._forms.solution
         if rng is not None:
-            return map(solution, solve(self._plan, problem, self._budget, rng))
+            return _Remembered(map(solution, solve(self._plan, problem, self._budget, rng)))
         remembered = self._remembered.get(problem)
         if remembered is None:
             source = map(solution, solve(self._plan, problem, self._budget))
