@@ -96,7 +96,7 @@ def explain(
     roots = int(snapshot.forest.is_root.sum())
     remaining = roots - sum(loss.count for loss in losses)
     return Explanation(
-        slots=tuple(_slot_tallies(snapshot, plan)),
+        slots=tuple(_slot_tallies(snapshot, plan, budget)),
         roots=roots,
         losses=losses,
         remaining=remaining,
@@ -129,9 +129,10 @@ def _counted(loss: Loss) -> str:
 # --- providers -----------------------------------------------------------------
 
 
-def _slot_tallies(snapshot: Snapshot, plan: Plan) -> Iterator[SlotTally]:
+def _slot_tallies(snapshot: Snapshot, plan: Plan, budget: Budget) -> Iterator[SlotTally]:
     everybody = snapshot.forest.root >= 0
     for slot in plan.slots:
+        budget.look()
         need = plan.needs[slot.need]
         taken = list(steps(snapshot, need))
         losses, rest = _losses(everybody, taken, slot.suffix)
@@ -250,6 +251,7 @@ def _relaxations(
 
 
 def _roots_that_fit(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int:
+    budget.look()
     plan = Plan.of(request)
     served = narrow_all(snapshot, plan)
     possible = possible_anchors(snapshot, plan, served)

@@ -1,8 +1,12 @@
 """What an explanation counts."""
 
+import itertools
 import time
 
+import pytest
+
 from placement.core.explain import Explanation, explain, summary
+from placement.exception import SearchBudgetExceeded
 from placement.tests.asking import ask, request_of, snapshot_of
 
 CLOUD = snapshot_of(
@@ -79,3 +83,43 @@ def test_an_explanation_fits_in_a_line():
     assert not ask(CLOUD, query).candidates
     assert "resources=VCPU:99: -4" in line
     assert "\n" not in line
+
+
+def test_each_requirement_that_could_be_dropped_is_tried():
+    picture = """
+        cn1  VCPU=8  +CUSTOM_A  @rack1
+        cn2  VCPU=8  +CUSTOM_A
+        cn3  VCPU=8  +CUSTOM_A +CUSTOM_OLD
+          numa3  DISK_GB=5
+        cn4  VCPU=8  DISK_GB=5
+    """
+    query = "resources=VCPU:4,DISK_GB:5&required=CUSTOM_A&required=!CUSTOM_OLD&member_of=@rack1"
+    found = explained(snapshot_of(picture), query, relaxed=True)
+    assert {str(r.requirement): r.roots for r in found.relaxations} == {"resources=DISK_GB:5": 1}
+    looser = explained(snapshot_of(picture), query.replace("&member_of=@rack1", ""), relaxed=True)
+    assert {str(r.requirement): r.roots for r in looser.relaxations} == {
+        "resources=DISK_GB:5": 2,
+        "required=CUSTOM_A": 1,
+        "required=!CUSTOM_OLD": 1,
+    }
+
+
+def test_the_requirement_that_lets_most_hosts_fit_comes_first():
+    picture = "\n".join(
+        f"cn{n} VCPU=8 {'+CUSTOM_A' * (n < 1)} {'@rack' * (n > 1)}" for n in range(6)
+    )
+    found = explained(
+        snapshot_of(picture), "resources=VCPU:1&required=CUSTOM_A&member_of=@rack", relaxed=True
+    )
+    assert [r.roots for r in found.relaxations] == [4, 1]
+
+
+def test_the_limit_is_of_no_matter():
+    query = "resources=VCPU:1"
+    assert explained(CLOUD, query) == explained(CLOUD, f"{query}&limit=1")
+
+
+def test_an_explanation_that_takes_too_long_is_ended():
+    ticks = itertools.count()
+    with pytest.raises(SearchBudgetExceeded):
+        explain(CLOUD, request_of("resources=VCPU:9"), now=ticks.__next__, budget_seconds=0)

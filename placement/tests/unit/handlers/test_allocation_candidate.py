@@ -67,3 +67,11 @@ def test_nothing_is_explained_that_nobody_reads(ask, caplog):
     caplog.set_level(logging.WARNING, logger=no_candidates.LOG.name)
     assert ask("resources=VCPU:60").json["allocation_requests"] == []
     assert caplog.records == []
+
+
+def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(ask, caplog, monkeypatch):
+    monkeypatch.setattr(no_candidates, "BUDGET_SECONDS", 0)
+    answer = ask("resources=VCPU:60")
+    assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == "No allocation candidates for req-1: not explained within 0 s"
