@@ -1,0 +1,259 @@
+"""The service beside a model of it: whatever is done in whatever order, both say the same.
+
+After each step all providers are compared as the engine has them, brought on step by step,
+and all consumers as they are read.
+"""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from placement import exception
+from placement.core.model import (
+    ConsumerClaim,
+    Inventory,
+    ReplaceAllocations,
+    ReplaceInventories,
+    Reshape,
+)
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.engine.engine import Engine
+from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait
+from placement.tests.functional.db.cloud import assert_sound
+from placement.tests.functional.db.pictures import by_id
+from placement.tests.property.model import Claim, Model
+
+# a long run: PROPERTY_EXAMPLES=2000
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "100")) // 2
+STEPS = 30
+
+HOSTS = [f"00000000-0000-4000-8000-00000000000{digit}" for digit in range(5)]
+CONSUMERS = [f"11111111-0000-4000-8000-00000000000{digit}" for digit in range(4)]
+AGGREGATES = [f"22222222-0000-4000-8000-00000000000{digit}" for digit in range(3)]
+TRAITS = ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"]
+CLASSES = ["VCPU", "DISK_GB", "VGPU"]
+
+hosts = st.sampled_from(HOSTS)
+consumers = st.sampled_from(CONSUMERS)
+late = st.sampled_from([0] * 8 + [-1, 1])  # how far the generation named is from the right one
+inventories = st.dictionaries(
+    st.sampled_from(CLASSES),
+    st.builds(
+        Inventory,
+        total=st.integers(1, 12),
+        reserved=st.integers(0, 1),
+        min_unit=st.sampled_from([1, 1, 2]),
+        max_unit=st.sampled_from([12, 3]),
+        step_size=st.sampled_from([1, 1, 2]),
+        allocation_ratio=st.sampled_from([1.0, 2.0, 0.5]),
+    ),
+)
+resources = st.dictionaries(
+    hosts,
+    st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), min_size=1, max_size=2),
+    max_size=2,
+)
+
+
+def store_at(file: Path) -> SqlStore:
+    return SqlStore(DatabaseSettings(connection=f"sqlite:///{file}", sqlite_synchronous=False))
+
+
+@cache
+def new_database() -> bytes:
+    """Return the file of a database that is ready for use."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "placement.sqlite"
+        store = store_at(file)
+        migration.upgrade(store)
+        seed.sync(store)
+        store.dispose()
+        return file.read_bytes()
+
+
+class Comparison(RuleBasedStateMachine):
+    """Does the same to the service and to the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        file = Path(self.folder.name) / "placement.sqlite"
+        file.write_bytes(new_database())
+        self.store = store_at(file)
+        self.engine, self.model = Engine(self.store), Model()
+
+    def teardown(self) -> None:
+        assert_sound(self.store)
+        self.store.dispose()
+        self.folder.cleanup()
+
+    def both(self, expected: str | None, command, *arguments, **options) -> None:
+        """Run a command; it must be refused as the model did, or accepted."""
+        try:
+            command(self.store, *arguments, **options)
+            refusal = None
+        except exception.PlacementException as error:
+            refusal = type(error).__name__
+        assert refusal == expected
+
+    def at(self, uuid: str, off_by: int) -> int:
+        host = self.model.hosts.get(uuid)
+        return (host.generation if host else 0) + off_by
+
+    @initialize()
+    def some_hosts(self):
+        """Begin with something to claim; most steps would be refused otherwise."""
+        parents = dict.fromkeys(HOSTS[:3]) | {HOSTS[3]: HOSTS[0]}
+        for uuid, parent in parents.items():
+            self.both(self.model.create(uuid, parent), provider.create, uuid, uuid, parent)
+            wanted = dict.fromkeys(CLASSES[:2], Inventory(total=8))
+            command = ReplaceInventories(uuid, 0, wanted)
+            self.both(self.model.give(uuid, 0, wanted), inventory.replace, command)
+
+    # --- providers ------------------------------------------------------------------
+
+    @rule(uuid=hosts, parent=st.none() | hosts)
+    def create(self, uuid, parent):
+        if uuid not in self.model.hosts and uuid != parent:
+            self.both(self.model.create(uuid, parent), provider.create, uuid, uuid, parent)
+
+    @rule(uuid=hosts, parent=st.none() | hosts)
+    def move(self, uuid, parent):
+        expected = self.model.move(uuid, parent)
+        self.both(expected, provider.update, uuid, uuid, parent, may_move=True)
+
+    @rule(uuid=hosts)
+    def remove(self, uuid):
+        self.both(self.model.remove(uuid), provider.delete, uuid)
+
+    @rule(uuid=hosts, off_by=late, wanted=inventories)
+    def give(self, uuid, off_by, wanted):
+        at = self.at(uuid, off_by)
+        command = ReplaceInventories(uuid, at, wanted)
+        self.both(self.model.give(uuid, at, wanted), inventory.replace, command)
+
+    @rule(uuid=hosts, resource_class=st.sampled_from(CLASSES))
+    def take(self, uuid, resource_class):
+        expected = self.model.take(uuid, resource_class)
+        self.both(expected, inventory.delete, uuid, resource_class)
+
+    @rule(uuid=hosts, off_by=late, wanted=st.frozensets(st.sampled_from(TRAITS)))
+    def mark(self, uuid, off_by, wanted):
+        at = self.at(uuid, off_by)
+        self.both(self.model.mark(uuid, at, wanted), trait.replace, uuid, at, wanted)
+
+    @rule(uuid=hosts, off_by=st.none() | late, wanted=st.frozensets(st.sampled_from(AGGREGATES)))
+    def associate(self, uuid, off_by, wanted):
+        at = None if off_by is None else self.at(uuid, off_by)
+        expected = self.model.associate(uuid, at, wanted)
+        self.both(expected, aggregate.replace, uuid, sorted(wanted), at)
+
+    # --- consumers ------------------------------------------------------------------
+
+    @rule(consumer=consumers, host=hosts, amount=st.integers(1, 6), off_by=st.none() | late)
+    def claim(self, consumer, host, amount, off_by):
+        self.put(self.a_claim(consumer, {host: {"VCPU": amount}}, off_by))
+
+    @rule(consumer=consumers, wanted=resources, off_by=st.none() | late)
+    def claim_several(self, consumer, wanted, off_by):
+        self.put(self.a_claim(consumer, wanted, off_by))
+
+    @rule(one=consumers, other=consumers, wanted=resources, off_by=st.none() | late)
+    def swap(self, one, other, wanted, off_by):
+        if one != other:
+            holder = self.model.holders.get(one)
+            taken_over = self.a_claim(other, holder.resources if holder else {}, 0)
+            self.put(self.a_claim(one, wanted, off_by), taken_over)
+
+    def put(self, *claims: Claim) -> None:
+        self.both(self.model.claim(*claims), allocation.replace, ReplaceAllocations(told(claims)))
+
+    def a_claim(self, consumer: str, wanted, off_by: int | None) -> Claim:
+        """Name the generation that the consumer has, or another, or none."""
+        if off_by is None:
+            return Claim(consumer, wanted, "any")
+        holder = self.model.holders.get(consumer)
+        if holder is None:
+            return Claim(consumer, wanted, off_by or None)
+        return Claim(consumer, wanted, holder.generation + off_by)
+
+    @rule(consumer=consumers)
+    def give_back(self, consumer):
+        self.both(self.model.give_back(consumer), allocation.delete, consumer)
+
+    @precondition(lambda self: len(self.model.hosts) > 1)
+    @rule(data=st.data(), with_holders=st.booleans())
+    def reshape(self, data, with_holders):
+        names = st.sampled_from(sorted(self.model.hosts))
+        source, target = data.draw(st.lists(names, min_size=2, max_size=2, unique=True))
+        claims = tuple(
+            self.a_claim(consumer, moved(holder.resources, source, target), 0)
+            for consumer, holder in self.model.holders.items()
+            if with_holders and source in holder.resources
+        )
+        changes = (
+            ReplaceInventories(source, self.at(source, 0), {}),
+            ReplaceInventories(
+                target, self.at(target, 0), dict(self.model.hosts[source].inventories)
+            ),
+        )
+        expected = self.model.reshape(source, target, claims)
+        self.both(expected, reshaper.reshape, Reshape(changes, told(claims)))
+
+    # --- comparison -----------------------------------------------------------------
+
+    @invariant()
+    def providers_are_the_same(self):
+        found = {state.provider.uuid: state for state in by_id(self.engine.current()).values()}
+        assert found.keys() == self.model.hosts.keys()
+        for uuid, host in self.model.hosts.items():
+            state = found[uuid]
+            assert state.provider.generation == host.generation
+            assert state.provider.parent_uuid == host.parent
+            assert state.provider.root_uuid == self.model.line(uuid)[-1]
+            assert dict(state.inventories) == host.inventories
+            assert state.used == self.model.used(uuid)
+            assert (state.traits, state.aggregates) == (host.traits, host.aggregates)
+
+    @invariant()
+    def consumers_are_the_same(self):
+        for uuid in CONSUMERS:
+            found, holder = allocation.of_consumer(self.store, uuid), self.model.holders.get(uuid)
+            assert (found.consumer and found.consumer.generation) == (holder and holder.generation)
+            held = {host: dict(own.resources) for host, own in found.allocations.items()}
+            assert held == (holder.resources if holder else {})
+
+
+def told(claims: tuple[Claim, ...]) -> tuple[ConsumerClaim, ...]:
+    """Return the claims as the service takes them."""
+    return tuple(
+        ConsumerClaim(
+            claim.consumer,
+            claim.resources,
+            "project",
+            "user",
+            generation=None if claim.generation == "any" else claim.generation,
+            check_generation=claim.generation != "any",
+        )
+        for claim in claims
+    )
+
+
+def moved(wanted, source: str, target: str):
+    """Return the amounts, with those on one provider on another; the same class adds up."""
+    result = {uuid: dict(own) for uuid, own in wanted.items() if uuid != source}
+    own = result.setdefault(target, {})
+    for name, amount in wanted[source].items():
+        own[name] = own.get(name, 0) + amount
+    return result
+
+
+TestComparison = Comparison.TestCase
+TestComparison.settings = settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
