@@ -10,6 +10,8 @@ from placement.cmd import manage, status
 from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
+from placement.engine.engine import Engine
+from placement.tests.functional.db.cloud import claim, new_provider, uuid
 from placement.tests.functional.db.test_migrations import ADD_ALLOCATION, ADD_INVENTORY, NOW
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -201,6 +203,24 @@ def test_kept_usage_that_is_wrong_is_told_and_mended(run, bare):
     assert "Check: Kept Usage" in printed.out
     assert "beside 1 inventories" in printed.out
     assert run(manage.main, "db", "sync")[0] == 0
+    assert run(status.main, "upgrade", "check")[0] == 0
+
+
+def test_processes_that_run_take_up_what_was_changed_by_hand(run, bare):
+    """Neither by our writes nor with them: in SQL, or by an implementation without clocks."""
+    migration.sync(bare)
+    host = new_provider(bare, VCPU=64)
+    claim(bare, uuid(), {host: {"VCPU": 4}})
+    engine = Engine(bare)
+    before = engine.current().state(host)
+    execute(bare, "UPDATE inventories SET used = 3, total = 128")
+    execute(bare, "UPDATE resource_providers SET name = 'renamed'")
+    assert engine.current().state(host) == before
+    assert run(status.main, "upgrade", "check")[0] == 2
+    assert run(manage.main, "db", "sync")[0] == 0
+    state = engine.current().state(host)
+    assert state.provider.name == "renamed"
+    assert (state.inventories["VCPU"].total, state.used) == (128, {"VCPU": 4})
     assert run(status.main, "upgrade", "check")[0] == 0
 
 
