@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage, status
-from placement.db.sqlalchemy import migration
+from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
@@ -207,8 +207,9 @@ def test_kept_usage_that_is_wrong_is_told_and_mended(run, bare):
 
 
 def test_processes_that_run_take_up_what_was_changed_by_hand(run, bare):
-    """Neither by our writes nor with them: in SQL, or by an implementation without clocks."""
+    """In SQL, or by an implementation that knows no clocks."""
     migration.sync(bare)
+    seed.sync(bare)
     host = new_provider(bare, VCPU=64)
     claim(bare, uuid(), {host: {"VCPU": 4}})
     engine = Engine(bare)
