@@ -43,7 +43,7 @@ check: lint test docs  ## What CI runs
 bench: $(VENV)/.bench  ## Measure beside the reference (QUICK=1, DATABASE=postgresql, sqlite)
 	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick)
 
-bench-statements: $(VENV)/.serve  ## Count SQL statements and calls; fail where they grew
+bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail where they grew
 	$(BIN)/python -m bench.statements
 
 bench-worst: $(VENV)/.test  ## Ask the worst requests; fail where one outlasts its budget
