@@ -48,6 +48,13 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+def run(command: list[str], folder: Path | None = None) -> None:
+    """Run a command, and say what it said if it fails."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
 class Server:
     """A database server in a folder; what the two kinds have in common."""
 
@@ -158,7 +165,7 @@ class MariaDb(Server):
             "--skip-test-db",
             *self._as_root(),
         ]
-        subprocess.run(install, check=True, capture_output=True)
+        run(install)
 
     def _as_root(self) -> list[str]:
         return ["--user=root"] if os.getuid() == 0 else []
@@ -236,12 +243,7 @@ class PostgreSql(Server):
             shutil.chown(self.folder, "postgres", "postgres")
         data = str(self.folder / "data")
         options = ["--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale"]
-        subprocess.run(
-            [*program, "-D", data, "--no-sync", *options],
-            check=True,
-            capture_output=True,
-            cwd=self.folder,
-        )
+        run([*program, "-D", data, "--no-sync", *options], self.folder)
 
     def command(self) -> list[str]:
         durable = "on" if self.durable else "off"
