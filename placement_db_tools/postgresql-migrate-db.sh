@@ -6,7 +6,7 @@
 #
 # Nothing may write to either database meanwhile; nothing in nova_api is changed. Afterwards run
 # `placement-manage db sync`. Exit status: 0 done, 1 wrong usage, 2 not to be migrated as it is,
-# 3 copied but not the same, 4 copied but not stamped, other: from the database's own tools.
+# 3 copied but not the same, 4 copied but not stamped, 5 not or not wholly copied.
 set -euo pipefail
 
 # The revision of the schema that nova_api has; placement-manage goes on from there.
@@ -99,9 +99,12 @@ present() {
 }
 
 check() {
-    local program found table
+    local program side found table
     for program in "${PROGRAMS[@]}"; do
         command -v "$program" > /dev/null || fail 2 "$program is not installed."
+    done
+    for side in nova placement; do
+        ask "$side" "SELECT 1" > /dev/null || fail 2 "The database of $side is not reached."
     done
     found=" $(present nova)"
     for table in "${tables[@]}"; do
@@ -131,7 +134,7 @@ migrate() {
     read_config "$1"
     prepare
     check
-    copy
+    copy || fail 5 "Not all is copied: empty $PLACEMENT_DB before you try again."
     verify
     stamp
 }

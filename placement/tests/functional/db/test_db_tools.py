@@ -22,7 +22,6 @@ from placement.wsgi import read_configuration
 
 INITIAL = "b4ed3a175331"
 SCRIPTS = {"mariadb": "mysql-migrate-db.sh", "postgresql": "postgresql-migrate-db.sh"}
-USERS = {"mariadb": ("nova api", 'pa"ss\\w$ord #1'), "postgresql": ("placement", "trusted")}
 UUIDS = [f"{number}b6f6b5e-3f0c-4b8e-9d0c-6f6f1b8d8a10" for number in range(3)]
 
 
@@ -36,10 +35,18 @@ def backend(request):
 
 
 @pytest.fixture
-def servers_of(server, backend):
-    """The server, with a user of that name and password."""
+def user(backend, worker):
+    """A name and a password, as bad as they come."""
+    if backend == "mariadb":
+        return f"nova api {worker}", 'pa"ss\\w$ord #1'
+    return "placement", "trusted"
+
+
+@pytest.fixture
+def servers_of(server, backend, user):
+    """The server, with the user."""
     found = server(backend)
-    user, password = USERS[backend]
+    user, password = user
     if backend == "mariadb":
         quoted = password.replace("\\", "\\\\")
         found.execute(f"CREATE OR REPLACE USER '{user}'@'127.0.0.1' IDENTIFIED BY '{quoted}'")
@@ -119,24 +126,24 @@ def run(script, *arguments, **environment):
 
 
 @pytest.fixture
-def configured(tmp_path, backend, servers_of, databases):
+def configured(tmp_path, backend, user, servers_of, databases):
     """The file that --mkconfig makes, filled in."""
     file = tmp_path / "migrate-db.rc"
     assert run(script_of(backend), "--mkconfig", file).returncode == 0
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    user, password = USERS[backend]
+    name, password = user
     text = file.read_text()
     for side, database in zip(("NOVA_API", "PLACEMENT"), databases, strict=True):
-        for name, value in {
-            "USER": f"'{user}'",
+        for option, value in {
+            "USER": f"'{name}'",
             "PASS": f"'{password}'",
             "DB": database,
             "DB_HOST": "127.0.0.1",
             "DB_PORT": str(servers_of.port),
         }.items():
-            lines = [line for line in text.splitlines() if line.startswith(f"{side}_{name}=")]
+            lines = [line for line in text.splitlines() if line.startswith(f"{side}_{option}=")]
             assert len(lines) == 1
-            text = text.replace(lines[0], f"{side}_{name}={value}")
+            text = text.replace(lines[0], f"{side}_{option}={value}")
     file.write_text(text)
     return file
 
@@ -195,6 +202,13 @@ def test_a_database_with_tables_is_not_written_to(
     done = migrate(backend, configured, moved_url)
     assert done.returncode == 2
     assert f"{databases[1]} is not empty: it has traits" in done.stderr
+
+
+def test_a_database_that_is_not_reached_is_told(backend, configured, moved_url, databases):
+    text = configured.read_text()
+    configured.write_text(text.replace(f"PLACEMENT_DB={databases[1]}", "PLACEMENT_DB=nowhere"))
+    done = migrate(backend, configured, moved_url)
+    assert (done.returncode, "database of placement is not reached" in done.stderr) == (2, True)
 
 
 def test_a_missing_table_is_named(backend, configured, moved_url, databases, servers_of):
