@@ -51,7 +51,7 @@ _ALL = sa.select(ALL)
 
 def values(connection: sa.Connection) -> dict[int, int]:
     """Return the value of each clock."""
-    return by_id(connection.execute(_ALL).scalar_one())
+    return by_id(prepared.execute(connection, _ALL, {}).scalar_one())
 
 
 def by_id(listed: str | None) -> dict[int, int]:

@@ -75,7 +75,8 @@ def _narrowed(statement: Any, column: sa.ColumnElement[Any], count: int) -> sa.C
 
 @lru_cache(maxsize=500)
 def _text(statement: sa.ClauseElement, dialect: sa.Dialect) -> _Text:
-    compiled: Any = statement.compile(dialect=dialect)
+    written_out = {"render_postcompile": True}  # MySQL's GROUP_CONCAT takes no parameter
+    compiled: Any = statement.compile(dialect=dialect, compile_kwargs=written_out)
     required = {bind.key for bind in compiled.binds.values() if bind.required}
     adapters = {
         name: bind.type.dialect_impl(dialect).bind_processor(dialect)
