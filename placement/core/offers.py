@@ -57,7 +57,6 @@ class Forms:
         resourceless = [slot for slot, it in enumerate(plan.slots) if not it.resources]
         resourced = [slot for slot, it in enumerate(plan.slots) if it.resources]
         self._slots = (*resourced, *resourceless)
-        self._resourced = len(resourced)
 
     def solution(self, assignment: Assignment) -> Solution:
         """Return what an assignment amounts to, whatever its places are called."""

@@ -25,18 +25,9 @@ from placement.tests.functional.db.cloud import (
     new_provider,
     uuid,
 )
-from placement.tests.functional.db.races import accepted, at_once, held_at, is_refused
+from placement.tests.functional.db.races import accepted, at_once, is_refused
 
 TIMES = 8
-
-
-@pytest.fixture
-def stopped_at(store):
-    def run(text, stopped, other):
-        with held_at(store, text) as both:
-            return both(stopped, other)
-
-    return run
 
 
 # --- providers and their trees ----------------------------------------------------------
