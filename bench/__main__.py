@@ -4,7 +4,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -13,16 +13,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.answers import WrongAnswer
 from bench.databases import SERVERS, Database
-from bench.measures import OURS, REFERENCE, Budget, Services, Stage
-from bench.plot import plot
+from bench.limits import limits, version
+from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
 from bench.rows import Row, by_world, rows
 from bench.services import Service, install_reference
+from bench.stage import OURS, REFERENCE, Budget, Services, Stage
 from bench.worlds import World, load
 
-BENCH = Path(__file__).parent
-PROJECT = BENCH.parent
-DOCS = PROJECT / "doc/source/contributor"
+PROJECT = Path(__file__).parents[1]
 WHOLE = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, turns=3)
 QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1, turns=1)
 # both speak to one server, each through the driver that its operators would choose
@@ -41,6 +40,8 @@ def main() -> int:
         environments = {OURS: Path(sys.prefix), REFERENCE: install_reference(asked.folder)}
         watch.say("starting the database")
         run = stack.enter_context(started(asked.database, environments, asked.folder / "run"))
+        watch.say("measuring the machine")
+        report.version, report.limits = run.version(), run.limits()
         for world, together in by_world(chosen):
             watch.say(f"loading {world.name}")
             stage = run.prepare(world, QUICK if asked.quick else WHOLE)
@@ -58,6 +59,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
     parser.add_argument("--quick", action="store_true", help="fewer rows, under 3 minutes")
+    parser.add_argument(
+        "--record", action="store_true", help="keep the results of a quick run, as of a whole one"
+    )
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="rows whose name holds the text"
     )
@@ -98,11 +102,12 @@ def watching(console: Console, rows: int) -> Iterator[Watch]:
 
 
 class Run:
-    """A database server with both services' schemas in it."""
+    """A database server with both services' schemas in it; logs go into a folder."""
 
-    def __init__(self, database: Database, services: Services) -> None:
+    def __init__(self, database: Database, services: Services, logs: Path) -> None:
         self._database = database
         self._services = services
+        self._logs = logs
 
     def seed(self) -> None:
         """Make the reference's schema, with the classes and traits its first start adds."""
@@ -112,6 +117,14 @@ class Run:
         reference.start()
         reference.stop()
         self._database.copy(REFERENCE, "seed")
+
+    def version(self) -> str:
+        """The version of the database server."""
+        return version(self._database)
+
+    def limits(self) -> Mapping[str, float]:
+        """What the database and uwsgi take without either service, in milliseconds."""
+        return limits(self._database, self._logs / "bare")
 
     def prepare(self, world: World, budget: Budget) -> Stage:
         """Fill the reference's schema, move a copy of it over to ours, and start both."""
@@ -146,7 +159,7 @@ def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Ru
             )
             for name, environment in environments.items()
         }
-        run = Run(database, services)
+        run = Run(database, services, logs)
         stack.callback(run.stop)
         run.seed()
         yield run
@@ -155,23 +168,23 @@ def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Ru
 def measure(row: Row, stage: Stage, report: Report) -> None:
     """Measure one row; a wrong answer fails the run at its end."""
     try:
-        report.add(row, row.measure.measure(stage))
+        report.add(row, stage.audited(row.measure.measure(stage)))
     except (WrongAnswer, OSError, ValueError) as mistake:
         report.fail(row, mistake)
 
 
 def finish(report: Report, asked: argparse.Namespace, console: Console) -> None:
-    """Show the table and write the files; the documentation's only after a whole run."""
+    """Show the table and write the results; into the documentation, too, if they are to stay."""
     console.print(report.table())
     for name, mistake in report.mistakes.items():
         console.print(f"WRONG {name}: {mistake}", highlight=False, markup=False, style="bold red")
     if asked.only:
         return
-    results = asked.folder / "quick" if asked.quick else BENCH / "results"
+    stays = asked.record or not asked.quick
+    results = RESULTS if stays else asked.folder / "quick"
     report.write_json(results / f"{asked.database}.json")
-    if not asked.quick and asked.database == "mariadb":
-        report.write_csv(DOCS / "performance.csv")
-        plot(report.results, DOCS / "performance.svg")
+    if stays:
+        write(RESULTS, DOCS)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ beforehand, and of an answer only the status and the length are looked at.
 import json
 import re
 import socket
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
@@ -18,12 +19,26 @@ _HEADERS = (
 )
 
 
+# amounts of resources by provider, then by class
+Holding = Mapping[str, Mapping[str, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request, ready to be sent."""
 
     line: str
     wire: bytes
+    # what consumers hold once a write is accepted
+    holdings: Mapping[str, Holding] = field(default_factory=dict)
+
+
+# told of each request that was sent, and the status of its answer; 0 is none
+Told = Callable[[Request, int], None]
+
+
+def nobody(request: Request, status: int) -> None:
+    """Be told of nothing."""
 
 
 def Get(path: str) -> Request:  # noqa: N802  reads as the request it makes
@@ -32,15 +47,17 @@ def Get(path: str) -> Request:  # noqa: N802  reads as the request it makes
     return Request(line, f"{line} HTTP/1.1\r\n{_HEADERS}\r\n".encode())
 
 
-def Send(method: str, path: str, body: Any) -> Request:  # noqa: N802
-    """A write with a JSON body."""
+def Send(  # noqa: N802
+    method: str, path: str, body: Any, holdings: Mapping[str, Holding]
+) -> Request:
+    """A write with a JSON body, after which consumers hold something."""
     content = json.dumps(body).encode()
     line = f"{method} {path}"
     head = (
         f"{line} HTTP/1.1\r\n{_HEADERS}content-type: application/json\r\n"
         f"content-length: {len(content)}\r\n\r\n"
     )
-    return Request(line, head.encode() + content)
+    return Request(line, head.encode() + content, holdings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +75,23 @@ class Answer:
 class Connection:
     """A connection that sends one request at a time and opens itself again when closed."""
 
-    def __init__(self, port: int, timeout_seconds: float) -> None:
+    def __init__(self, port: int, timeout_seconds: float, told: Told = nobody) -> None:
         self._address = ("127.0.0.1", port)
         self._timeout_seconds = timeout_seconds
+        self._told = told
         self._socket: socket.socket | None = None
 
     def send(self, request: Request) -> Answer:
         """Send and read the whole answer. Raises: OSError, TimeoutError among them."""
+        status = 0
         try:
-            return self._exchange(request.wire)
-        except BaseException:
-            self.close()
-            raise
+            answer = self._exchange(request.wire)
+            status = answer.status
+        finally:
+            self._told(request, status)
+            if not status:
+                self.close()
+        return answer
 
     def local_port(self) -> int:
         """Our end of the connection, by which the worker at the other end is found."""

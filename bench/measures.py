@@ -8,85 +8,23 @@ import random
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import psutil
 
 from bench import answers
-from bench.client import Answer, Connection, Get
-from bench.services import PROCESSES, THREADS, Service
+from bench.client import Answer, Connection
+from bench.services import PROCESSES
+from bench.stage import MORE, OURS, REFERENCE, Budget, Figure, Figures, Stage
 from bench.work import Step, Work
 from bench.worlds import Place
 
-OURS, REFERENCE = "ours", "reference"
-# the unit of a difference, which may be nothing or less: no ratio is made of it
-MORE = "ms more"
 # several clients at once wait for each other, however short the cut-off of one is
 PATIENCE_SECONDS = 60
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long a row may take; ``cutoff_seconds`` ends one request."""
-
-    seconds: float
-    samples: int
-    cutoff_seconds: float
-    restarts: int
-    # how often several clients work on each service in turn
-    turns: int
-
-
-@dataclass(frozen=True)
-class Figure:
-    """What was measured of one service: milliseconds, a rate a second, or MB."""
-
-    value: float
-    unit: str = "ms"
-    p99: float | None = None
-    samples: int = 1
-    note: str = ""
-    cut_off: bool = False
-
-
-Figures = Mapping[str, Figure]
-Services = Mapping[str, Service]
-
-
-@dataclass
-class Stage:
-    """Both services over one world, and what a row may spend."""
-
-    services: Services
-    place: Place
-    budget: Budget
-
-    def connect(self, name: str) -> Connection:
-        """A connection to a service that gives up at the cut-off."""
-        return self.services[name].connect(self.budget.cutoff_seconds)
-
-    def restart(self, name: str, *, kindly: bool = True) -> None:
-        """Start a service anew and let each of its processes answer once."""
-        self.services[name].stop(kindly=kindly)
-        self.services[name].start()
-        self.warm(name)
-
-    def warm(self, name: str) -> dict[int, Connection]:
-        """Return a connection to each process, after its first answer about candidates.
-
-        A small question in each process loads what is kept between requests.
-        """
-        root = next(iter(self.place.providers.values()))[0]
-        question = Get(f"/allocation_candidates?resources=VCPU:1&limit=1&in_tree={root}")
-        reached: dict[int, Connection] = {}
-        held: list[Connection] = []
-        while len(reached) < PROCESSES and len(held) < PROCESSES * THREADS:
-            held.append(self.connect(name))
-            held[-1].send(question)
-            reached.setdefault(worker_of(self.services[name], held[-1]), held[-1])
-        return reached
+ACCEPTED = (200, 204)
 
 
 class Measure(Protocol):
@@ -96,21 +34,17 @@ class Measure(Protocol):
         """Measure both services. Raises: answers.WrongAnswer."""
 
 
-def worker_of(service: Service, connection: Connection) -> int:
-    """The process id of the worker at the other end of an open connection."""
-    port = connection.local_port()
-    for worker in service.workers():
-        for link in worker.net_connections("tcp4"):
-            if link.raddr and link.raddr.port == port:
-                return int(worker.pid)
-    return 0
-
-
 def milliseconds(seconds: list[float], note: str = "") -> Figure:
     """Median and 99th percentile of latencies."""
     ordered = sorted(seconds)
     p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
     return Figure(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered), note)
+
+
+def said(statuses: Iterable[int]) -> str:
+    """The refusals among the statuses, in words."""
+    refused = Counter(status for status in statuses if status not in ACCEPTED)
+    return ", ".join(f"{number} times {status}" for status, number in sorted(refused.items()))
 
 
 @dataclass
@@ -121,6 +55,7 @@ class _Side:
     connection: Connection
     step: Step
     seconds: list[float] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
     first: Answer | None = None
     # why there was no answer, which ends the measuring of this side
     ended: str = ""
@@ -130,6 +65,7 @@ class _Side:
         answer, began = None, time.perf_counter()
         try:
             answer = self.step(self.connection)
+            self.statuses.append(answer.status)
         except TimeoutError:
             self.ended = "cut off"
         except OSError:
@@ -154,8 +90,8 @@ class _Side:
     def figure(self) -> Figure:
         if self.ended:
             return Figure(self.seconds[-1] * 1000, note=self.ended, cut_off=True)
-        gave_up = self.first is not None and self.first.status == 503
-        return milliseconds(self.seconds, "gave up, 503" if gave_up else "")
+        length = len(self.first.body) if self.first else 0
+        return replace(milliseconds(self.seconds, said(self.statuses)), bytes=length)
 
 
 @dataclass(frozen=True)
@@ -188,11 +124,15 @@ class Timed:
         return _Side(name, stage.connect(name), step)
 
     def _check(self, sides: list[_Side], place: Place) -> None:
-        """Raise WrongAnswer if an answer to a GET is not as it should be."""
+        """Raise WrongAnswer if an answer is not as it should be; of a GET, the first is read."""
         given = {side.name: side.first for side in sides if side.first and not side.ended}
         if OURS not in given:
             raise answers.WrongAnswer(f"ours: {sides[0].ended}")
-        if given[OURS].status == 204 or (self.may_give_up and given[OURS].status == 503):
+        if self.may_give_up and given[OURS].status == 503:
+            return
+        if refused := said(sides[0].statuses):
+            raise answers.WrongAnswer(f"ours answered {refused}")
+        if given[OURS].status == 204:
             return
         wanted = self.expected(place) if self.expected else None
         answers.check(given[OURS], wanted, OURS)
@@ -213,8 +153,8 @@ class Crowd:
         for turn in range(stage.budget.turns):
             for name, tally in tallies.items():
                 self._turn(stage, name, tally, f"{name} {turn}")
-        if tallies[OURS].refused:
-            raise answers.WrongAnswer(f"ours answered {tallies[OURS].said()}")
+        if refused := said(tallies[OURS].statuses):
+            raise answers.WrongAnswer(f"ours answered {refused}")
         return {name: tally.figure() for name, tally in tallies.items()}
 
     def _turn(self, stage: Stage, name: str, tally: "_Tally", seed: str) -> None:
@@ -225,7 +165,7 @@ class Crowd:
             threading.Thread(
                 target=_client,
                 args=(
-                    stage.services[name].connect(PATIENCE_SECONDS),
+                    stage.connect(name, PATIENCE_SECONDS),
                     self.work(stage.place, random.Random(f"{seed} {i}")),
                     until,
                     tally,
@@ -245,35 +185,26 @@ class _Tally:
     """What the clients of one service got."""
 
     seconds: list[float] = field(default_factory=list)
-    refused: dict[int, int] = field(default_factory=dict)
+    statuses: list[int] = field(default_factory=list)
     elapsed: float = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, seconds: float, status: int) -> None:
-        with self._lock:
-            if status in (200, 204):
-                self.seconds.append(seconds)
-            else:
-                self.refused[status] = self.refused.get(status, 0) + 1
-
-    def said(self) -> str:
-        """The refusals by status, in words."""
-        return ", ".join(
-            f"{number} times {status}" for status, number in sorted(self.refused.items())
-        )
+        self.statuses.append(status)
+        if status in ACCEPTED:
+            self.seconds.append(seconds)
 
     def figure(self) -> Figure:
         p99 = milliseconds(self.seconds or [0.0]).p99
         rate = len(self.seconds) / self.elapsed
-        return Figure(rate, "/s", p99, len(self.seconds), self.said())
+        return Figure(rate, "/s", p99, len(self.seconds), said(self.statuses))
 
 
 def _client(connection: Connection, step: Step, until: float, tally: _Tally) -> None:
-    """Do the step until the time is over; a lost connection counts as status 0."""
+    """Do the step until the time is over; status 0: no answer, or one that is of no use."""
     while (began := time.perf_counter()) < until:
         try:
             status = step(connection).status
-        except OSError:
+        except (OSError, ValueError):
             status = 0
         tally.add(time.perf_counter() - began, status)
     connection.close()
@@ -362,7 +293,7 @@ def _seconds(step: Step, connection: Connection) -> float:
     """How long one step takes."""
     began = time.perf_counter()
     answer = step(connection)
-    if answer.status not in (200, 204):
+    if answer.status not in ACCEPTED:
         raise answers.WrongAnswer(f"status {answer.status}: {answer.body[:300]!r}")
     return time.perf_counter() - began
 

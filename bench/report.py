@@ -1,9 +1,6 @@
 """What a run found, for people and for programs."""
 
-import csv
 import json
-import os
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,8 +9,9 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from bench.measures import OURS, REFERENCE, Figure, Figures
+from bench.limits import machine
 from bench.rows import Row, describe, ratio
+from bench.stage import OURS, REFERENCE, Figure, Figures
 
 _VERDICTS = {True: "yes", False: "NO", None: ""}
 
@@ -24,6 +22,8 @@ class Report:
 
     database: str
     command: str
+    version: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
     results: dict[str, Figures] = field(default_factory=dict)
     mistakes: dict[str, str] = field(default_factory=dict)
     _rows: dict[str, Row] = field(default_factory=dict)
@@ -55,11 +55,6 @@ class Report:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self._document(), indent=1) + "\n")
 
-    def write_csv(self, path: Path) -> None:
-        """The table, for the documentation."""
-        with path.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEADINGS, *self.lines()])
-
     def line(self, row: Row) -> str:
         """One row's outcome in a line, for who watches."""
         if row.name in self.mistakes:
@@ -70,24 +65,21 @@ class Report:
 
     def _line(self, name: str, figures: Figures) -> list[str]:
         wanted = self._rows[name].wanted
-        ours, reference = figures[OURS], figures.get(REFERENCE)
         return [
             name,
-            describe(reference) if reference else "-",
-            _p99(reference),
-            describe(ours),
-            _p99(ours),
-            _ratio(figures),
+            *cells(figures),
             str(wanted or ""),
             _VERDICTS[wanted.met(figures, self.results) if wanted else None],
-            "; ".join(_notes(figures)),
+            notes(figures),
         ]
 
     def _document(self) -> dict[str, Any]:
         return {
             "command": self.command,
             "database": self.database,
+            "version": self.version,
             "machine": machine(),
+            "limits": self.limits,
             "rows": {
                 name: {who: asdict(figure) for who, figure in figures.items()}
                 | {"ratio": ratio(figures), "wanted": self._line(name, figures)[6:8]}
@@ -102,16 +94,21 @@ HEADINGS = [
 ]  # fmt: skip
 
 
-def machine() -> Mapping[str, Any]:
-    """What the run ran on."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "cores": os.cpu_count(),
-        "memory_gib": round(memory / 2**30, 1),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "load": os.getloadavg(),
-    }
+def cells(figures: Figures) -> list[str]:
+    """Both medians and 99th percentiles, the reference's first, and their ratio, in words."""
+    ours, reference = figures[OURS], figures.get(REFERENCE)
+    return [
+        describe(reference) if reference else "-",
+        _p99(reference),
+        describe(ours),
+        _p99(ours),
+        _ratio(figures),
+    ]
+
+
+def notes(figures: Figures) -> str:
+    """What else is to be known of a row."""
+    return "; ".join(f"{who}: {figure.note}" for who, figure in figures.items() if figure.note)
 
 
 def _ratio(figures: Figures) -> str:
@@ -126,7 +123,3 @@ def _p99(figure: Figure | None) -> str:
     if figure is None or figure.p99 is None or figure.samples < 2:
         return ""
     return describe(Figure(figure.p99))
-
-
-def _notes(figures: Figures) -> list[str]:
-    return [f"{who}: {figure.note}" for who, figure in figures.items() if figure.note]

@@ -6,12 +6,7 @@ from itertools import groupby
 from typing import Protocol
 
 from bench.measures import (
-    MORE,
-    OURS,
-    REFERENCE,
     Crowd,
-    Figure,
-    Figures,
     FirstRequest,
     Measure,
     Memory,
@@ -19,8 +14,9 @@ from bench.measures import (
     StartUp,
     Timed,
 )
+from bench.stage import MORE, OURS, REFERENCE, Figure, Figures
 from bench.work import claim, get, schedule, swap
-from bench.worlds import Place, World, flat, nested, sharing, used, wide
+from bench.worlds import PROJECT, Place, World, flat, nested, sharing, used, wide
 
 ROW_A = "candidates, 1,000 flat hosts, limit=1000"
 
@@ -168,6 +164,16 @@ def _used_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     yield Row(f"{name}, half full, limit=1000", world, half, AtMost(3), quick)
 
 
+def _consumer_rows(hosts: int) -> Iterator[Row]:
+    """What is told of consumers; one is on each host in use."""
+    things = {
+        "allocations of a consumer": "/allocations/{consumer}",
+        f"usages of a project with {hosts:,} consumers": f"/usages?project_id={PROJECT}",
+    }
+    for name, path in things.items():
+        yield Row(f"GET {name}", used(hosts), Timed(get(path), None, limited=False))
+
+
 def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
     world, name = nested(hosts), f"candidates, {hosts:,} nested hosts, 3 groups"
     measure = _candidates(f"{NESTED}&limit=1000", _all(times=2, limit=1000))
@@ -181,14 +187,15 @@ def _wide_rows() -> Iterator[Row]:
     for groups, faster in ((4, 150), (5, 800)):
         measure = _candidates(_devices(groups), thousand)
         yield Row(name.format(10, 8, groups), ten, measure, Faster(faster), quick=groups == 4)
+    all_of_them = _candidates(_devices(8), thousand)
+    yield Row(name.format(10, 8, 8), ten, all_of_them, AtMost(4), quick=False)
     none = _candidates(_devices(9), _exactly(0))
     yield Row(name.format(10, 8, 9) + ", none fits", ten, none, AtMost(8), quick=False)
     hard = Timed(
         get(f"/allocation_candidates?{_devices(9, 'none')}"), _exactly(0), may_give_up=True
     )
     yield Row(name.format(10, 8, 9).replace("isolated", "any, none fits"), ten, hard, quick=False)
-    eight = _candidates(_devices(8), thousand)
-    yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
+    yield Row(name.format("1,000", 8, 8), many, all_of_them, AtMost(4), quick=False)
     shared = _candidates(_devices(8, "none"), thousand)
     yield Row(name.format("1,000", 8, 8).replace("isolated", "any"), many, shared, quick=False)
     for devices, found in ((16, thousand), (15, _exactly(0))):
@@ -223,17 +230,20 @@ def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
         measure = Timed(get(f"/resource_providers?{query}"), expected, limited=False)
         wanted = Faster(15) if name == "resources, required" else None
         yield Row(f"providers by {name}, {hosts:,} hosts", world, measure, wanted, quick)
+    provider = "/resource_providers/{host}"
     things = {
-        "provider": "/resource_providers/{host}",
-        "inventories": "/resource_providers/{host}/inventories",
-        "usages": "/resource_providers/{host}/usages",
-        "traits": "/resource_providers/{host}/traits",
-        "aggregates": "/resource_providers/{host}/aggregates",
-        "allocations": "/resource_providers/{host}/allocations",
+        "version document": "/",
+        "provider": provider,
+        "inventories of a provider": f"{provider}/inventories",
+        "usages of a provider": f"{provider}/usages",
+        "traits of a provider": f"{provider}/traits",
+        "aggregates of a provider": f"{provider}/aggregates",
+        "allocations of a provider": f"{provider}/allocations",
+        "resource class": "/resource_classes/VCPU",
+        "trait": "/traits/HW_CPU_X86_AVX2",
     }
     for name, path in things.items():
-        measure = Timed(get(path), None, limited=False)
-        yield Row(f"GET {name} of a provider", world, measure, None, quick)
+        yield Row(f"GET {name}", world, Timed(get(path), None, limited=False), None, quick)
 
 
 def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
@@ -267,11 +277,13 @@ def rows(*, quick: bool) -> list[Row]:
     """All rows in the order of measuring: by world, reads before writes."""
     every = [
         *_flat_rows(1_000, 20, quick=True),
+        *_used_rows(1_000, quick=False),
         *_flat_rows(10_000, 150, quick=True),
         *_provider_rows(10_000, quick=True),
         _memory_row(10_000, None, quick=True),
         *_write_rows(10_000, quick=True),
         *_used_rows(10_000, quick=True),
+        *_consumer_rows(10_000),
         *_nested_rows(1_000, 60, quick=True),
         *_wide_rows(),
         *_sharing_rows(1_000, 10_000 if quick else 100_000, quick=True),

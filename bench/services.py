@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.client import Answer, Connection, Get
+from bench.client import Answer, Connection, Get, Told, nobody
 from bench.databases import free_port
 
 REFERENCE = ["openstack-placement==16.0.0", "PyMySQL", "psycopg2-binary"]
@@ -58,6 +58,7 @@ class Service:
     environment: Path
     folder: Path
     url: str
+    application: str = "--module=placement.wsgi.api"
     port: int = field(default_factory=free_port)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -118,9 +119,9 @@ class Service:
         found: list[psutil.Process] = psutil.Process(self._process.pid).children(recursive=True)
         return found
 
-    def connect(self, timeout_seconds: float) -> Connection:
+    def connect(self, timeout_seconds: float, told: Told = nobody) -> Connection:
         """A new keep-alive connection; which worker takes it is up to the kernel."""
-        return Connection(self.port, timeout_seconds)
+        return Connection(self.port, timeout_seconds, told)
 
     def _first_answer(self, deadline: float) -> Answer:
         """The answer to the first request. Raises: RuntimeError if none came in time."""
@@ -138,7 +139,7 @@ class Service:
             uwsgi,
             f"--http11-socket=127.0.0.1:{self.port}",
             f"--virtualenv={self.environment}",
-            "--module=placement.wsgi.api",
+            self.application,
             "--callable=application",
             f"--processes={processes}",
             f"--threads={THREADS}",

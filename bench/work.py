@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.client import Answer, Connection, Get, Send
-from bench.worlds import Place
+from bench.client import Answer, Connection, Get, Holding, Request, Send
+from bench.worlds import PROJECT, Place
 
 Step = Callable[[Connection], Answer]
 Work = Callable[[Place, random.Random], Step]
@@ -73,34 +73,34 @@ def swap(kind: str) -> Work:
 
         def step(connection: Connection) -> Answer:
             nonlocal times
-            body = _exchange(consumers, hosts if times % 2 else hosts[::-1], times or None)
+            request = _exchange(consumers, hosts if times % 2 else hosts[::-1], times or None)
             times += 1
-            return connection.send(Send("POST", "/allocations", body))
+            return connection.send(request)
 
         return step
 
     return work
 
 
-def _put(taken: Mapping[str, Mapping[str, int]]) -> Any:
-    return Send("PUT", f"/allocations/{uuid.uuid4()}", _holding(taken, None))
+def _put(taken: Holding) -> Request:
+    consumer = str(uuid.uuid4())
+    return Send("PUT", f"/allocations/{consumer}", _claimed(taken, None), {consumer: taken})
 
 
-def _holding(taken: Mapping[str, Mapping[str, int]], generation: int | None) -> dict[str, Any]:
-    """What one consumer is to hold, as PUT wants it at 1.38."""
+def _exchange(consumers: Sequence[str], hosts: Sequence[str], generation: int | None) -> Request:
+    taken = {who: {host: FLAVOR} for who, host in zip(consumers, hosts, strict=True)}
+    body = {who: _claimed(holding, generation) for who, holding in taken.items()}
+    return Send("POST", "/allocations", body, taken)
+
+
+def _claimed(taken: Holding, generation: int | None) -> dict[str, Any]:
+    """What one consumer is to hold, as it is written at 1.38."""
     return {
         "allocations": {provider: {"resources": dict(what)} for provider, what in taken.items()},
-        "project_id": "bench",
-        "user_id": "bench",
+        "project_id": PROJECT,
+        "user_id": PROJECT,
         "consumer_generation": generation,
         "consumer_type": "INSTANCE",
-    }
-
-
-def _exchange(consumers: Sequence[str], hosts: Sequence[str], generation: int | None) -> Any:
-    return {
-        consumer: _holding({host: FLAVOR}, generation)
-        for consumer, host in zip(consumers, hosts, strict=True)
     }
 
 

@@ -7,6 +7,7 @@ statement: 100,000 hosts take seconds on each kind of database.
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +17,8 @@ import sqlalchemy as sa
 ROWS_PER_STATEMENT = 5000
 MAX_INT = 2**31 - 1
 _MADE_AT = "'2026-01-01 00:00:00'"
-_USER = "bench"
+# whose consumers they all are; the user is called the same
+PROJECT = "bench"
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,26 @@ class World:
 
 @dataclass(frozen=True)
 class Place:
-    """A world that was loaded: the UUIDs of its providers by kind, and of its aggregates."""
+    """A world that was loaded: the UUIDs of its providers by kind, aggregates and consumers."""
 
     world: World
     providers: Mapping[str, Sequence[str]]
-    aggregates: Sequence[str]
+    aggregates: Sequence[str] = ()
+    consumers: Sequence[str] = ()
 
     def fill(self, path: str) -> str:
-        """Put the first UUID of each kind, and of the aggregates, into a path's braces."""
-        first = {kind: uuids[0] for kind, uuids in self.providers.items()}
-        return path.format(**first, aggregate=self.aggregates[0] if self.aggregates else "")
+        """Put the first UUID of each kind, aggregate and consumer into a path's braces."""
+        named = {**self.providers, "aggregate": self.aggregates, "consumer": self.consumers}
+        return path.format(**{name: uuids[0] for name, uuids in named.items() if uuids})
+
+    def used(self, provider: str = "") -> Counter[str]:
+        """What its consumers use of one provider, or of all."""
+        total: Counter[str] = Counter()
+        for kind in self.world.kinds:
+            concerned = [one for one in self.providers[kind.name] if provider in ("", one)]
+            for name, amount in kind.used.items():
+                total[name] += amount * kind.consumers * len(concerned)
+        return total
 
 
 @dataclass(frozen=True)
@@ -75,12 +87,13 @@ def load(url: str, world: World) -> Place:
     with engine.begin() as connection:
         _write_providers(connection, placed, aggregates)
         names = _Names(connection)
+        consumers: list[str] = []
         for kind in world.kinds:
             _write_kind(connection, kind, placed[kind.name], names)
-            _write_usage(connection, kind, placed[kind.name], names, numbers)
+            consumers += _write_usage(connection, kind, placed[kind.name], names, numbers)
     _analyze(engine)
     uuids = {kind: [provider.uuid for provider in made] for kind, made in placed.items()}
-    return Place(world, uuids, aggregates)
+    return Place(world, uuids, aggregates, consumers)
 
 
 class _Names:
@@ -179,10 +192,10 @@ def _write_usage(
     made: list[_Provider],
     names: _Names,
     numbers: random.Random,
-) -> None:
-    """Consumers of each provider of a kind, and what they use."""
+) -> list[str]:
+    """Consumers of each provider of a kind, and what they use; return their UUIDs."""
     if not kind.used:
-        return
+        return []
     used = [(names.classes[name], amount) for name, amount in kind.used.items()]
     holders = [(one.id, _uuid(numbers)) for one in made for _ in range(kind.consumers)]
     project, user = _identity(connection, "projects"), _identity(connection, "users")
@@ -193,13 +206,14 @@ def _write_usage(
         "allocations (resource_provider_id,consumer_id,resource_class_id,used)",
         (f"{id_},'{who}',{cls},{amount}" for id_, who in holders for cls, amount in used),
     )
+    return [who for _, who in holders]
 
 
 def _identity(connection: sa.Connection, table: str) -> int:
     """The id of our project or user, made when it is not there."""
-    find = f"SELECT id FROM {table} WHERE external_id = '{_USER}'"
+    find = f"SELECT id FROM {table} WHERE external_id = '{PROJECT}'"
     if connection.exec_driver_sql(find).scalar() is None:
-        _insert(connection, f"{table} (external_id)", [f"'{_USER}'"])
+        _insert(connection, f"{table} (external_id)", [f"'{PROJECT}'"])
     found: int = connection.exec_driver_sql(find).scalar_one()
     return found
 
