@@ -15,12 +15,14 @@ _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 _CLOSES = re.compile(rb"\r\nconnection:\s*close", re.IGNORECASE)
 _HEADERS = (
     "host: bench\r\nx-auth-token: admin\r\naccept: application/json\r\n"
-    "openstack-api-version: placement 1.39\r\n"
+    "openstack-api-version: placement {version}\r\n"
 )
+_LATEST = "1.39"
 
 
-# amounts of resources by provider, then by class
-Holding = Mapping[str, Mapping[str, int]]
+# by resource class; and what a consumer holds, by provider
+Amounts = Mapping[str, int]
+Holding = Mapping[str, Amounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,10 @@ def nobody(request: Request, status: int) -> None:
     """Be told of nothing."""
 
 
-def Get(path: str) -> Request:  # noqa: N802  reads as the request it makes
+def Get(path: str, version: str = _LATEST) -> Request:  # noqa: N802  reads as what it makes
     """A GET of the path."""
-    line = f"GET {path}"
-    return Request(line, f"{line} HTTP/1.1\r\n{_HEADERS}\r\n".encode())
+    line, headers = f"GET {path}", _HEADERS.format(version=version)
+    return Request(line, f"{line} HTTP/1.1\r\n{headers}\r\n".encode())
 
 
 def Send(  # noqa: N802
@@ -54,7 +56,7 @@ def Send(  # noqa: N802
     content = json.dumps(body).encode()
     line = f"{method} {path}"
     head = (
-        f"{line} HTTP/1.1\r\n{_HEADERS}content-type: application/json\r\n"
+        f"{line} HTTP/1.1\r\n{_HEADERS.format(version=_LATEST)}content-type: application/json\r\n"
         f"content-length: {len(content)}\r\n\r\n"
     )
     return Request(line, head.encode() + content, holdings)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure as Picture
 
 from bench.stage import OURS, REFERENCE, Figures
 
@@ -15,9 +15,8 @@ _MARKS = {"limit=10": "o", "limit=1000": "s", "unlimited": "^"}
 
 def plot(results: dict[str, Figures], path: Path) -> None:
     """Write the picture as SVG; the same results give the same file."""
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "placement"
-    figure, axes = plt.subplots(figsize=(7, 5))
+    picture = Picture(figsize=(7, 5))
+    axes = picture.subplots()
     for (who, limit), points in sorted(_series(results).items()):
         hosts, times = zip(*sorted(points), strict=True)
         axes.loglog(
@@ -28,8 +27,9 @@ def plot(results: dict[str, Figures], path: Path) -> None:
     axes.set(xlabel="hosts", ylabel="milliseconds, median", title="GET /allocation_candidates")
     axes.grid(visible=True, which="both", alpha=0.2)
     axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    picture.tight_layout()
+    with mpl.rc_context({"svg.hashsalt": "placement"}):
+        picture.savefig(path, format="svg", metadata={"Date": None})
 
 
 def _series(results: dict[str, Figures]) -> dict[tuple[str, str], list[tuple[int, float]]]:

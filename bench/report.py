@@ -59,9 +59,10 @@ class Report:
         """One row's outcome in a line, for who watches."""
         if row.name in self.mistakes:
             return f"{row.name}: WRONG: {self.mistakes[row.name]}"
-        cells = self._line(row.name, self.results[row.name])
-        wanted = f", wanted {cells[6]}: {cells[7] or '?'}" if cells[6] else ""
-        return f"{row.name}: {cells[3]} (p99 {cells[4]}), reference {cells[1]}, {cells[5]}{wanted}"
+        line = self._line(row.name, self.results[row.name])
+        wanted = f", wanted {line[6]}: {line[7] or '?'}" if line[6] else ""
+        p99, noted = f" (p99 {line[4]})" if line[4] else "", f" [{line[8]}]" if line[8] else ""
+        return f"{row.name}: {line[3]}{p99}, reference {line[1]}, {line[5]}{wanted}{noted}"
 
     def _line(self, name: str, figures: Figures) -> list[str]:
         wanted = self._rows[name].wanted

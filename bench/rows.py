@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
+from bench.books import PLAIN_USAGES
 from bench.measures import (
     Crowd,
     FirstRequest,
@@ -167,11 +168,13 @@ def _used_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
 def _consumer_rows(hosts: int) -> Iterator[Row]:
     """What is told of consumers; one is on each host in use."""
     things = {
-        "allocations of a consumer": "/allocations/{consumer}",
-        f"usages of a project with {hosts:,} consumers": f"/usages?project_id={PROJECT}",
+        "allocations of a consumer": get("/allocations/{consumer}"),
+        f"usages of a project with {hosts:,} consumers": get(
+            f"/usages?project_id={PROJECT}", PLAIN_USAGES
+        ),
     }
-    for name, path in things.items():
-        yield Row(f"GET {name}", used(hosts), Timed(get(path), None, limited=False))
+    for name, work in things.items():
+        yield Row(f"GET {name}", used(hosts), Timed(work, None, limited=False))
 
 
 def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:

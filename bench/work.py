@@ -22,11 +22,11 @@ _TAKEN = b'"allocations"'
 _OFFERED = re.compile(rb'"allocations":\s*\{\s*"([0-9a-f-]{36})"')
 
 
-def get(path: str) -> Work:
+def get(path: str, *version: str) -> Work:
     """GET a path; {kind} in it becomes the UUID of the first provider of a kind."""
 
     def work(place: Place, _: random.Random) -> Step:
-        request = Get(place.fill(path))
+        request = Get(place.fill(path), *version)
         return lambda connection: connection.send(request)
 
     return work

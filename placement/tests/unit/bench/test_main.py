@@ -1,0 +1,65 @@
+"""The command: what it returns, and what it leaves behind."""
+
+import json
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+import bench.__main__ as command
+from bench.measures import Timed
+from bench.rows import Row
+from bench.work import claim
+from placement.tests.unit.bench.pretended import loses_claims, place, stage
+
+
+class Run:
+    """A run over services of which ours may lose claims."""
+
+    def __init__(self, ours):
+        self.ours = ours
+
+    def version(self):
+        return "1.0"
+
+    def limits(self):
+        return {}
+
+    def prepare(self, world, budget):
+        return stage(self.ours)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Return a function that runs the command over pretended services."""
+
+    def run(ours=None, *options):
+        @contextmanager
+        def started(*_):
+            yield Run(ours)
+
+        monkeypatch.setattr(command, "started", started)
+        monkeypatch.setattr(command, "install_reference", lambda folder: folder)
+        row = Row("claim", place().world, Timed(claim("host")))
+        monkeypatch.setattr(command, "rows", lambda quick: [row])
+        monkeypatch.setattr(sys, "argv", ["bench", "--quick", f"--folder={tmp_path}", *options])
+        return command.main()
+
+    return run
+
+
+def test_right_answers_end_well(run, tmp_path, capsys):
+    assert run() == 0
+    assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["rows"]
+    assert "times better" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_fails_the_run(run, tmp_path, capsys):
+    assert run(loses_claims) == 1
+    assert "WRONG claim: WrongAnswer: ours: usage of the project" in capsys.readouterr().out
+    assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["mistakes"]
+
+
+def test_a_run_of_some_rows_writes_nothing(run, tmp_path):
+    assert run(None, "--only=claim") == 0
+    assert not list(tmp_path.iterdir())
