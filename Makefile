@@ -41,7 +41,7 @@ format: $(VENV)/.lint  ## Write the format that lint wants
 check: lint test docs  ## What CI runs
 
 bench: $(VENV)/.bench  ## Measure beside the reference (QUICK=1, DATABASE=postgresql, sqlite)
-	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick)
+	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick) $(if $(RECORD),--record)
 
 bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail where they grew
 	$(BIN)/python -m bench.statements

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.plot import plot
-from bench.report import cells, notes
-from bench.rows import describe
+from bench.report import cells, describe, notes
 from bench.services import REFERENCE as REFERENCE_PACKAGES
 from bench.stage import OURS, REFERENCE, Figure, Figures
 

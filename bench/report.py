@@ -10,8 +10,9 @@ from rich import box
 from rich.table import Table
 
 from bench.limits import machine
-from bench.rows import Row, describe, ratio
+from bench.rows import Row
 from bench.stage import OURS, REFERENCE, Figure, Figures
+from bench.wanted import ratio
 
 _VERDICTS = {True: "yes", False: "NO", None: ""}
 
@@ -124,3 +125,13 @@ def _p99(figure: Figure | None) -> str:
     if figure is None or figure.p99 is None or figure.samples < 2:
         return ""
     return describe(Figure(figure.p99))
+
+
+def describe(figure: Figure) -> str:
+    """A figure with its unit, to three digits."""
+    if figure.cut_off:
+        return f"> {figure.value / 1000:.0f} s"
+    if figure.unit == "ms" and abs(figure.value) >= 10_000:
+        return f"{figure.value / 1000:.1f} s"
+    digits = f"{figure.value:.0f}" if abs(figure.value) >= 100 else f"{figure.value:.3g}"
+    return f"{digits} {figure.unit}"

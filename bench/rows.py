@@ -1,9 +1,8 @@
 """The rows: what is measured over which world, and what is wanted of it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from bench.books import PLAIN_USAGES
 from bench.measures import (
@@ -15,90 +14,9 @@ from bench.measures import (
     StartUp,
     Timed,
 )
-from bench.stage import MORE, OURS, REFERENCE, Figure, Figures
+from bench.wanted import AtLeast, AtMost, Below, Faster, Wanted
 from bench.work import claim, get, schedule, swap
 from bench.worlds import PROJECT, Place, World, flat, nested, sharing, used, wide
-
-ROW_A = "candidates, 1,000 flat hosts, limit=1000"
-
-
-class Wanted(Protocol):
-    """What is wanted of a row, beside the reference or beside another row of ours."""
-
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        """Whether it is so; None if what it is compared with was not measured."""
-
-
-def ratio(figures: Figures) -> float | None:
-    """How many times better ours is; at least so many where the reference was cut off."""
-    ours, reference = figures.get(OURS), figures.get(REFERENCE)
-    if not ours or not reference or min(ours.value, reference.value) <= 0 or ours.unit == MORE:
-        return None
-    if ours.unit == "/s":
-        return ours.value / reference.value
-    return reference.value / ours.value
-
-
-@dataclass(frozen=True)
-class Faster:
-    """So many times faster than the reference."""
-
-    times: float
-
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        measured = ratio(figures)
-        if measured is not None and measured < self.times and figures[REFERENCE].cut_off:
-            return None
-        return None if measured is None else measured >= self.times
-
-    def __str__(self) -> str:
-        return f"{self.times:g}x"
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """So many times what another row of ours takes."""
-
-    times: float
-    row: str = ROW_A
-
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        if self.row not in results:
-            return None
-        return figures[OURS].value <= self.times * results[self.row][OURS].value
-
-    def __str__(self) -> str:
-        return f"<= {self.times:g} {'A' if self.row == ROW_A else 'of ' + self.row}"
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """So many times the rate of another row of ours."""
-
-    times: float
-    row: str
-
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        if self.row not in results:
-            return None
-        return figures[OURS].value >= self.times * results[self.row][OURS].value
-
-    def __str__(self) -> str:
-        return f">= {self.times:g} of {self.row}"
-
-
-@dataclass(frozen=True)
-class Below:
-    """No more than a fixed figure."""
-
-    value: float
-    unit: str
-
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        return figures[OURS].value <= self.value
-
-    def __str__(self) -> str:
-        return f"<= {self.value:g} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -265,11 +183,14 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
     after = ReadAfterClaim(get(f"/allocation_candidates?{FLAT}&limit=10"), claim("host"))
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
-    first = FirstRequest(get(f"/allocation_candidates?{FLAT}&limit=1000"))
-    yield Row(
-        f"first request of a process, {hosts:,} hosts", world, first, Below(1500, "ms"), quick
-    )
+    yield _first_row(hosts, Below(1500, "ms"), quick=quick)
     yield Row("start-up", world, StartUp(), None, quick)
+
+
+def _first_row(hosts: int, wanted: Wanted | None, *, quick: bool) -> Row:
+    first = FirstRequest(get(f"/allocation_candidates?{FLAT}&limit=1000"))
+    name = f"first request of a process, {hosts:,} hosts"
+    return Row(name, flat(hosts), first, wanted, quick)
 
 
 def _memory_row(hosts: int, wanted: Wanted | None, *, quick: bool) -> Row:
@@ -280,6 +201,7 @@ def rows(*, quick: bool) -> list[Row]:
     """All rows in the order of measuring: by world, reads before writes."""
     every = [
         *_flat_rows(1_000, 20, quick=True),
+        _memory_row(1_000, None, quick=False),
         *_used_rows(1_000, quick=False),
         *_flat_rows(10_000, 150, quick=True),
         *_provider_rows(10_000, quick=True),
@@ -292,6 +214,7 @@ def rows(*, quick: bool) -> list[Row]:
         *_sharing_rows(1_000, 10_000 if quick else 100_000, quick=True),
         *_flat_rows(100_000, None, quick=False),
         _memory_row(100_000, Below(600, "MB"), quick=False),
+        _first_row(100_000, None, quick=False),
         *_used_rows(100_000, quick=False),
     ]
     return [row for row in every if row.quick or not quick]
@@ -302,13 +225,3 @@ def by_world(chosen: list[Row]) -> Iterator[tuple[World, list[Row]]]:
     for _, group in groupby(chosen, key=lambda row: row.world.name):
         together = list(group)
         yield together[0].world, together
-
-
-def describe(figure: Figure) -> str:
-    """A figure with its unit, to three digits."""
-    if figure.cut_off:
-        return f"> {figure.value / 1000:.0f} s"
-    if figure.unit == "ms" and abs(figure.value) >= 10_000:
-        return f"{figure.value / 1000:.1f} s"
-    digits = f"{figure.value:.0f}" if abs(figure.value) >= 100 else f"{figure.value:.3g}"
-    return f"{digits} {figure.unit}"

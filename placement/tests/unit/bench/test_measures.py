@@ -6,8 +6,7 @@ import pytest
 
 from bench.answers import WrongAnswer
 from bench.measures import Crowd, Timed
-from bench.report import cells, notes
-from bench.rows import describe
+from bench.report import cells, describe, notes
 from bench.stage import OURS, REFERENCE
 from bench.work import claim, get, schedule, swap
 from placement.tests.unit.bench.pretended import (
