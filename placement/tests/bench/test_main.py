@@ -10,7 +10,7 @@ import bench.__main__ as command
 from bench.measures import Timed
 from bench.rows import Row
 from bench.work import claim
-from placement.tests.unit.bench.pretended import loses_claims, place, stage
+from placement.tests.bench.pretended import loses_claims, place, stage
 
 
 class Run:

@@ -9,7 +9,7 @@ from bench.measures import Crowd, Timed
 from bench.report import cells, describe, notes
 from bench.stage import OURS, REFERENCE
 from bench.work import claim, get, schedule, swap
-from placement.tests.unit.bench.pretended import (
+from placement.tests.bench.pretended import (
     HOSTS,
     answer,
     hangs,
