@@ -34,11 +34,11 @@ class Measure(Protocol):
         """Measure both services. Raises: answers.WrongAnswer."""
 
 
-def milliseconds(seconds: list[float]) -> Figure:
+def milliseconds(seconds: list[float], note: str = "") -> Figure:
     """Median and 99th percentile of latencies."""
     ordered = sorted(seconds)
     p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
-    return Figure(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered))
+    return Figure(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered), note)
 
 
 def said(statuses: Iterable[int]) -> str:
