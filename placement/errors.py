@@ -95,7 +95,6 @@ TABLE: Mapping[type[exception.PlacementException], Wire] = MappingProxyType(
         exception.ReshapedProviderNotFound: Wire(400, PROVIDER_NOT_FOUND),
         exception.Conflict: _CONCURRENT,
         exception.DatabaseUnavailable: Wire(503, headers=RETRY_SOON),
-        exception.CommitLost: Wire(503),
         exception.SearchBudgetExceeded: Wire(503),
     }
 )

@@ -30,7 +30,7 @@ class CommitLost(DatabaseUnavailable):
     def __str__(self) -> str:
         return (
             "The connection to the database broke at the commit: the change may have been made "
-            "or not. Please look before trying again."
+            "or not. Please look, or try again."
         )
 
 

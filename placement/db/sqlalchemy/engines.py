@@ -21,6 +21,8 @@ from sqlalchemy import event, pool
 from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import URL, CreateEnginePlugin, make_url
 
+from placement.db.sqlalchemy import silence
+
 # A lock that is held longer than this is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
@@ -117,32 +119,40 @@ class _Arguments(CreateEnginePlugin):
     the pool is noticed by the first statement, with nothing lost but a retry.
     """
 
-    isolation_level: str | None = None
-
     def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
         super().__init__(url, kwargs)
         kwargs |= {"pool_pre_ping": False, "pool_reset_on_return": None}
-        if self.isolation_level is not None:
-            kwargs["isolation_level"] = self.isolation_level
 
     def update_url(self, url: URL) -> URL:
         """Leave the URL as it is."""
         return url
 
+
+class _Remote(_Arguments):
+    """Connections to a server, which may fall silent."""
+
+    isolation_level: str
+
+    def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
+        super().__init__(url, kwargs)
+        kwargs["isolation_level"] = self.isolation_level
+        silence.bound_connecting(url.query, kwargs["connect_args"])
+
     def engine_created(self, engine: sa.Engine) -> None:
         """Have the session settings made on each new connection."""
+        event.listen(engine, "connect", silence.end_when_silent)
         backend = engine.dialect.name.replace("mariadb", "mysql")
         for setting in _SESSION.get((type(self).__name__, backend), ()):
             event.listen(engine, "connect", setting)
 
 
-class Writer(_Arguments):
+class Writer(_Remote):
     """Connections for writes."""
 
     isolation_level = "READ COMMITTED"
 
 
-class Reader(_Arguments):
+class Reader(_Remote):
     """Connections for reads."""
 
     isolation_level = "AUTOCOMMIT"

@@ -2,6 +2,7 @@ import logging
 
 import pytest
 
+from placement import errors, exception
 from placement.tests.unit.edge.service import ADMIN, LATEST, service
 
 
@@ -48,6 +49,10 @@ def test_a_refusal_for_scope_is_only_the_rule(http):
     answer = http.get("/things/1", headers=headers, status=403)
     last = answer.json["errors"][0]["detail"].split("\n")[-1].strip()
     assert last == "placement:resource_providers:show"
+
+
+def test_a_client_may_send_again_what_may_have_been_committed():
+    assert errors.wire(exception.CommitLost("gone")).headers == errors.RETRY_SOON
 
 
 def test_without_a_database_the_client_may_come_back(http):

@@ -1,0 +1,58 @@
+"""A database host that fell silent is given up in seconds; one that is only slow is waited for.
+
+A host without power, or behind a network that drops what it is sent, neither answers nor resets
+a connection, and TCP by itself goes on for a quarter of an hour. The kernel is told to end it
+sooner. It asks the other kernel, which also answers for a database that is busy.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+# What PyMySQL waits for a new connection if nobody says otherwise; libpq waits for ever.
+CONNECT_SECONDS = 10
+
+# A connection on which nothing was acknowledged for so long is ended.
+SILENCE_SECONDS = 15
+# While an answer is waited for, nothing is sent that could be acknowledged, except these.
+PROBE_SECONDS = 5
+
+_FAMILIES = frozenset({socket.AF_INET, socket.AF_INET6})
+
+
+def bound_connecting(query: Mapping[str, Any], arguments: dict[str, Any]) -> None:
+    """Give a new connection so many seconds, unless the operator's URL says how many."""
+    if "connect_timeout" not in query:
+        arguments.setdefault("connect_timeout", CONNECT_SECONDS)
+
+
+def end_when_silent(connection: Any, _record: object) -> None:
+    """Have the kernel end a new connection when its host falls silent."""
+    with _socket_of(connection) as link:
+        if link.family in _FAMILIES:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in _limits().items():
+                link.setsockopt(socket.IPPROTO_TCP, name, value)
+
+
+def _limits() -> dict[int, int]:
+    """Options of TCP, as far as this system has them: not all have what Linux has."""
+    limits = {
+        "TCP_KEEPIDLE": PROBE_SECONDS,
+        "TCP_KEEPINTVL": PROBE_SECONDS,
+        "TCP_KEEPCNT": max(1, SILENCE_SECONDS // PROBE_SECONDS - 1),
+        "TCP_USER_TIMEOUT": SILENCE_SECONDS * 1000,
+    }
+    known = filter(partial(hasattr, socket), limits)
+    return {getattr(socket, name): limits[name] for name in known}
+
+
+@contextmanager
+def _socket_of(connection: Any) -> Iterator[socket.socket]:
+    """The socket of a driver's connection: PyMySQL hides it, others tell its number."""
+    descriptor = getattr(connection, "_sock", connection).fileno()
+    with socket.socket(fileno=os.dup(descriptor)) as link:
+        yield link

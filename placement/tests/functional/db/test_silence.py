@@ -1,0 +1,95 @@
+"""A database host that neither answers nor resets a connection is given up; a slow one is not."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.sqlalchemy import silence
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional.db.far import PORT, far_host
+
+DRIVERS = {
+    "pymysql": "mariadb",
+    "mysqldb": "mariadb",
+    "psycopg": "postgresql",
+    "psycopg2": "postgresql",
+}
+MODULES = {"mysqldb": "MySQLdb"}
+SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
+# what is waited at most: for an answer, and for two new connections
+BOUND_SECONDS = 3 + 2 * 3
+
+
+@pytest.fixture(params=DRIVERS)
+def driver(request):
+    pytest.importorskip(MODULES.get(request.param, request.param))
+    return request.param
+
+
+@pytest.fixture
+def backend(driver):
+    return DRIVERS[driver]
+
+
+@pytest.fixture
+def host(backend, server):
+    running = server(backend)
+    sockets = {"mariadb": "socket", "postgresql": f".s.PGSQL.{running.port}"}
+    with far_host(Path(running.folder) / sockets[backend]) as found:
+        yield found
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Seconds short enough for a test."""
+    monkeypatch.setattr(silence, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(silence, "SILENCE_SECONDS", 2)
+    monkeypatch.setattr(silence, "PROBE_SECONDS", 1)
+
+
+@pytest.fixture
+def far_url(host, backend, driver, database_url, server):
+    near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
+    url = sa.make_url(near).set(host=host.address, port=PORT)
+    return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def store(far_url, impatient):
+    found = SqlStore(DatabaseSettings(connection=far_url, max_retries=0))
+    yield found
+    found.dispose()
+
+
+def sleep(tx, backend, seconds):
+    tx.connection.exec_driver_sql(SLEEP[backend].format(seconds))
+
+
+def test_a_silent_host_is_given_up_and_found_again(store, host):
+    store.probe()
+    host.fall_silent()
+    begun = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.probe()
+    assert time.monotonic() - begun < BOUND_SECONDS
+    host.speak()
+    store.probe()
+
+
+def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, backend):
+    threading.Timer(0.5, host.fall_silent).start()
+    begun = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.write(sleep, backend, 60)
+    assert time.monotonic() - begun < BOUND_SECONDS
+
+
+def test_a_slow_answer_is_waited_for(store, backend):
+    begun = time.monotonic()
+    store.write(sleep, backend, 4)
+    assert time.monotonic() - begun >= 4
