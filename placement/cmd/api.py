@@ -39,6 +39,7 @@ class Options:
     address: Address
     threads: int
     workers: int
+    configuration: tuple[str, ...]
     development: Path | None
     allow_noauth2_on_network: bool
 
@@ -63,6 +64,22 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--port", type=int, default=8778, help="port to listen on (%(default)s)")
     parser.add_argument("--threads", type=_positive, default=8, help="per worker (%(default)s)")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
+    # The two in one list, for what is read later wins.
+    add_to_configuration = partial(
+        parser.add_argument, dest="configuration", action="append", default=[]
+    )
+    add_to_configuration(
+        "--config-file",
+        metavar="FILE",
+        type="--config-file={}".format,
+        help="read options from FILE, not from placement.conf at its usual places",
+    )
+    add_to_configuration(
+        "--config-dir",
+        metavar="FOLDER",
+        type="--config-dir={}".format,
+        help="read options from all *.conf in FOLDER, not in placement.conf.d",
+    )
     parser.add_argument(
         "--development",
         nargs="?",
@@ -81,6 +98,7 @@ def parse(arguments: Sequence[str]) -> Options:
         address=Address(asked.host, asked.port),
         threads=asked.threads,
         workers=asked.workers,
+        configuration=tuple(asked.configuration),
         development=asked.development,
         allow_noauth2_on_network=asked.allow_noauth2_on_network,
     )
@@ -97,6 +115,8 @@ def run(options: Options) -> None:
     """Serve until told to stop.  Raises: Refusal, DatabaseUnavailable, OSError."""
     conf = configured(options)
     refuse_open_doors(options, conf)
+    if options.development:
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # nobody asked for a migration
     with Listening(options.address) as listening:
         application = wsgi.load(conf)
         signal.signal(signal.SIGHUP, lambda _number, _frame: read_again(conf))
@@ -123,13 +143,13 @@ def configured(options: Options) -> cfg.ConfigOpts:
     if options.development:
         files, defaults = [], development_defaults(options.development)
     try:
-        return wsgi.read_configuration(files, defaults)
+        return wsgi.read_configuration(files, defaults, options.configuration)
     except cfg.RequiredOptError:
         raise Refusal(
             "no database is configured. Set [placement_database]connection in placement.conf "
-            "(in the folder that OS_PLACEMENT_CONFIG_DIR names, or in /etc/placement), or set "
-            "OS_PLACEMENT_DATABASE__CONNECTION; to try the service without any configuration: "
-            "placement-api --development"
+            "(in the folder that OS_PLACEMENT_CONFIG_DIR names, or in /etc/placement), name "
+            "another by --config-file, or set OS_PLACEMENT_DATABASE__CONNECTION; to try the "
+            "service without any configuration: placement-api --development"
         ) from None
     except cfg.Error as error:
         raise Refusal(str(error)) from error

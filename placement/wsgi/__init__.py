@@ -2,7 +2,7 @@
 
 import logging as python_logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -51,12 +51,16 @@ def config_files() -> list[str] | None:
 
 
 def read_configuration(
-    files: list[str] | None = None, defaults: Mapping[tuple[str, str], object] = _NO_DEFAULTS
+    files: list[str] | None = None,
+    defaults: Mapping[tuple[str, str], object] = _NO_DEFAULTS,
+    arguments: Sequence[str] = (),
 ) -> cfg.ConfigOpts:
     """Return a new configuration; the command line of the process is not looked at.
 
-    ``defaults`` are values by group and option that take the place of our own defaults; files and
-    environment win over them.
+    ``files`` are read if the arguments name none; without any, an empty list, no
+    ``placement.conf.d`` is looked for either. ``defaults`` are values by group and option that
+    take the place of our own defaults; files and environment win over them. ``arguments`` may be
+    ``--config-file`` and ``--config-dir``, as oslo.config has them.
     """
     conf = cfg.ConfigOpts()
     log.register_options(conf)
@@ -64,7 +68,13 @@ def read_configuration(
     options.set_middleware_defaults()
     for (group, option), value in defaults.items():
         conf.set_default(option, value, group)
-    conf([], project=PROJECT, default_config_files=files)
+    folders: list[str] | None = [] if files == [] else None
+    conf(
+        list(arguments),
+        project=PROJECT,
+        default_config_files=files,
+        default_config_dirs=folders,
+    )
     return conf
 
 
