@@ -20,6 +20,7 @@ DRIVERS = {
     "psycopg2": "postgresql",
 }
 MODULES = {"mysqldb": "MySQLdb"}
+one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
 # what is waited at most: for an answer, and for two new connections
 BOUND_SECONDS = 3 + 2 * 3
@@ -81,6 +82,7 @@ def test_a_silent_host_is_given_up_and_found_again(store, host):
     store.probe()
 
 
+@one_driver_each
 def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, backend):
     threading.Timer(0.5, host.fall_silent).start()
     begun = time.monotonic()
@@ -89,6 +91,7 @@ def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, bac
     assert time.monotonic() - begun < BOUND_SECONDS
 
 
+@one_driver_each
 def test_a_slow_answer_is_waited_for(store, backend):
     begun = time.monotonic()
     store.write(sleep, backend, 4)
