@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import inspect
 import re
 import tomllib
 from collections import Counter
@@ -165,6 +166,27 @@ def test_each_module_says_what_it_is(reference):
         if path.stem != "__init__" and not reference.first_sentence(path)
     ]
     assert silent == []
+
+
+def test_what_other_projects_use_is_described():
+    from placement.tests.functional.fixtures.placement import (  # noqa: PLC0415
+        PlacementFixture,
+    )
+
+    text = page("contributor/tests-of-other-projects")
+    arguments = set(inspect.signature(PlacementFixture).parameters)
+    with PlacementFixture() as fixture:
+        attributes = {name for name in vars(fixture) if not name.startswith("_")}
+    assert {name for name in arguments | attributes if f"``{name}``" not in text} == set()
+
+
+def test_each_example_for_other_projects_is_shown():
+    examples = PACKAGE / "tests" / "functional" / "test_fixtures_as_documented.py"
+    classes = re.findall(r"^class (\w+)", examples.read_text(), re.MULTILINE)
+    shown = re.findall(
+        r":pyobject: (\w+)$", page("contributor/tests-of-other-projects"), re.MULTILINE
+    )
+    assert sorted(shown) == sorted(classes)
 
 
 def test_the_glossary_defines_the_words_of_the_interface():
