@@ -8,6 +8,7 @@ server when the run is over, however that ends.
 
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -25,6 +26,8 @@ import pymysql
 
 START_TIMEOUT_SECONDS = 60
 USER = "placement"
+PORTS = (10_000, 32_768)  # Linux gives larger ones to who asks for any
+_any = random.SystemRandom()  # not the same in all processes of a test run, as that of pytest
 
 
 class Missing(Exception):  # noqa: N818
@@ -42,10 +45,14 @@ def find(program: str, *folders: str) -> str:
 
 
 def free_port() -> int:
-    """Return a TCP port that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Return a TCP port that nothing listens on, and that nobody gets who asks for any port.
+
+    It is not in use yet, and not while its server is killed.
+    """
+    while True:
+        port = _any.randrange(*PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def run(command: list[str], folder: Path | None = None) -> None:
@@ -160,12 +167,16 @@ class MariaDb(Server):
         install = [
             find("mariadb-install-db"),
             "--no-defaults",
-            f"--datadir={self.folder / 'data'}",
+            *self._folders(),
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             *self._as_root(),
         ]
         run(install)
+
+    def _folders(self) -> list[str]:
+        """No other server may share the temporary files: each removes all when it starts."""
+        return [f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}"]
 
     def _as_root(self) -> list[str]:
         return ["--user=root"] if os.getuid() == 0 else []
@@ -175,7 +186,7 @@ class MariaDb(Server):
             find("mariadbd"),
             "--no-defaults",
             *self._as_root(),
-            f"--datadir={self.folder / 'data'}",
+            *self._folders(),
             f"--socket={self.socket}",
             f"--pid-file={self.folder / 'pid'}",
             f"--port={self.port}",
