@@ -13,6 +13,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
+from placement.cmd import progress
 from placement.db.sqlalchemy import data_migrations, migration
 from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
 from placement.db.sqlalchemy.store import SqlStore
@@ -81,8 +82,8 @@ def _add(commands: Any, name: str, run: Command, text: str) -> argparse.Argument
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:
-    with db_api.opened(conf) as store:
-        migration.sync(store)
+    with db_api.opened(conf) as store, progress.shown() as tell:
+        migration.sync(store, tell)
     return 0
 
 

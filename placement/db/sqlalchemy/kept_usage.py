@@ -4,7 +4,7 @@ The sum over the allocations is the truth. Our own writes keep both equal; an
 implementation that knows nothing of the column does not.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -12,7 +12,13 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
 from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
 
+Tell = Callable[[str], object]
+
 _BATCH = 1000
+
+
+def ignore(_text: str) -> None:
+    """Be told what is being done, and do nothing."""
 
 
 class Difference(NamedTuple):
@@ -56,16 +62,21 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
     return found
 
 
-def mend(store: SqlStore) -> int:
+def mend(store: SqlStore, tell: Tell = ignore) -> int:
     """Make the kept usage what the allocations say, and return how many inventories it was not.
 
     Writers may be at work: the providers concerned are locked, a batch at a time, and looked
-    at again.
+    at again. ``tell`` is told how far it is.
     """
+    tell("Comparing the usage kept beside inventories with the allocations")
     with store.read() as tx:
         wrong = sorted({found.provider_id for found in differences(tx.connection)})
-    batches = [wrong[start : start + _BATCH] for start in range(0, len(wrong), _BATCH)]
-    return sum(store.write(_mend_batch, batch) for batch in batches)
+    mended = 0
+    for start in range(0, len(wrong), _BATCH):
+        mended += store.write(_mend_batch, wrong[start : start + _BATCH])
+        done = min(start + _BATCH, len(wrong))
+        tell(f"The usage of {done} of {len(wrong)} providers is mended")
+    return mended
 
 
 def _mend_batch(tx: SqlTransaction, provider_ids: list[int]) -> int:

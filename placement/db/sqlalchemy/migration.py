@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 from placement.db.sqlalchemy import clocks, kept_usage
+from placement.db.sqlalchemy.kept_usage import Tell, ignore
 from placement.db.sqlalchemy.store import SqlStore
 
 
@@ -28,20 +29,20 @@ _LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
 _LOCK_TIMEOUT_SECONDS = 3600
 
 
-def sync(store: SqlStore) -> None:
+def sync(store: SqlStore, tell: Tell = ignore) -> None:
     """Bring the schema to its newest revision, and everything that is kept up to the data.
 
     Another implementation may have written to the database: the kept usage is made what the
     allocations say, and every process that runs is told to load everything again.
     """
-    prepare(store)
+    prepare(store, tell)
     store.write(lambda tx: clocks.start_epoch(tx.connection))
 
 
-def prepare(store: SqlStore) -> None:
+def prepare(store: SqlStore, tell: Tell = ignore) -> None:
     """Do the same for a process that starts; those that run need not notice."""
     upgrade(store)
-    kept_usage.mend(store)
+    kept_usage.mend(store, tell)
 
 
 def upgrade(store: SqlStore, revision: str = "head") -> None:

@@ -2,7 +2,17 @@
 
 import pytest
 
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional.db.races import held_at
+
+
+@pytest.fixture
+def bare(empty_database_url):
+    """A store on a database without tables."""
+    found = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    yield found
+    found.dispose()
 
 
 @pytest.fixture

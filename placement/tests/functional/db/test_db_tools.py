@@ -15,8 +15,8 @@ from placement import db_api, deploy
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
-from placement.tests.functional.db.test_migrations import ADD_ALLOCATION, ADD_INVENTORY, NOW
-from placement.tests.functional.db.test_migrations import execute as execute_in
+from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
+from placement.tests.functional.db.sql import execute as execute_in
 from placement.tests.functional.test_service import LATEST
 from placement.wsgi import read_configuration
 
@@ -233,8 +233,9 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
     serves(moved_url)
 
 
-def test_without_configuration_of_placement_the_stamp_is_left_to_do(backend, configured):
-    done = run(script_of(backend), "--migrate", configured)
+def test_without_configuration_of_placement_the_stamp_is_left_to_do(backend, configured, tmp_path):
+    (tmp_path / "placement.conf").touch()  # the machine may have one, too
+    done = run(script_of(backend), "--migrate", configured, HOME=str(tmp_path))
     assert (done.returncode, f"placement-manage db stamp {INITIAL}" in done.stderr) == (4, True)
 
 

@@ -1,34 +1,31 @@
 """``placement-manage`` and ``placement-status``, as an operator runs them."""
 
 import json
-import logging
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
-import sqlalchemy as sa
 
 from placement.cmd import manage, status
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
 from placement.tests.functional.db.cloud import claim, new_provider, uuid
-from placement.tests.functional.db.test_migrations import ADD_ALLOCATION, ADD_INVENTORY, NOW
+from placement.tests.functional.db.sql import (
+    ADD_ALLOCATION,
+    ADD_INVENTORY,
+    ADD_PROVIDER,
+    NOW,
+    execute,
+    scalar,
+)
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 @pytest.fixture
-def _logging():
-    """Put back what a command sets up for its process."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.fixture
-def run(empty_database_url, monkeypatch, capsys, _logging):
+def run(empty_database_url, monkeypatch, capsys):
     """Return a function that runs a command, and returns its exit status and what it printed."""
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_database_url)
 
@@ -40,26 +37,6 @@ def run(empty_database_url, monkeypatch, capsys, _logging):
         return code, capsys.readouterr()
 
     return run
-
-
-@pytest.fixture
-def bare(empty_database_url):
-    store = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
-    yield store
-    store.dispose()
-
-
-def execute(store, statement, *rows):
-    def work(tx):
-        for row in rows or ({},):
-            tx.connection.execute(sa.text(statement), row)
-
-    store.write(work)
-
-
-def scalar(store, statement):
-    with store.read() as tx:
-        return tx.connection.scalar(sa.text(statement))
 
 
 def test_sync_says_nothing_and_version_says_the_revision(run):
@@ -77,6 +54,47 @@ def test_stamp_takes_revisions_that_there_are(run):
     assert run(manage.main, "db", "version")[1].out == "a082b8bb98d0\n"
     with pytest.raises(Exception, match="unheard_of"):
         run(manage.main, "db", "stamp", "unheard_of")
+
+
+@pytest.fixture
+def others(bare):
+    """A database that another implementation filled: nothing keeps the usage of a provider."""
+    migration.upgrade(bare, migration.COMMON_HEAD)
+    provider = {"now": NOW, "id": 1, "uuid": uuid(), "name": "host1", "parent": None}
+    execute(bare, ADD_PROVIDER, provider)
+    execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
+    held = {"now": NOW, "provider": 1, "class": 1, "consumer": uuid(), "used": 4}
+    execute(bare, ADD_ALLOCATION, held)
+    bare.dispose()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+class TestProgress:
+    def sync(self, url, stderr):
+        command = [sys.executable, "-m", "placement.cmd.manage", "db", "sync"]
+        environ = os.environ | {"OS_PLACEMENT_DATABASE__CONNECTION": url}
+        return subprocess.run(
+            command, env=environ, stdout=subprocess.PIPE, stderr=stderr, check=True, timeout=60
+        )
+
+    def test_a_terminal_is_shown_how_far_the_work_is(self, others, empty_database_url):
+        terminal, its_other_end = pty.openpty()
+        done = self.sync(empty_database_url, its_other_end)
+        os.close(its_other_end)
+        shown = os.read(terminal, 65536)
+        os.close(terminal)
+        assert done.stdout == b""
+        *_, comparing, mended, end = shown.split(b"\r\x1b[K")
+        assert comparing == b"Comparing the usage kept beside inventories with the allocations"
+        assert mended == b"The usage of 1 of 1 providers is mended"
+        assert end == b""
+
+    def test_a_file_gets_the_log_alone(self, others, empty_database_url):
+        done = self.sync(empty_database_url, subprocess.PIPE)
+        assert done.stdout == b""
+        lines = done.stderr.decode().splitlines()
+        assert lines
+        assert all(" INFO alembic.runtime.migration " in line for line in lines)
 
 
 def make_first_revision(store):

@@ -1,17 +1,26 @@
 """The schema, at each of the points where somebody else depends on it."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 
 import pytest
 import sqlalchemy as sa
 
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import kept_usage, migration, models, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.migration import COMMON_HEAD
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
+from placement.tests.functional.db.sql import (
+    ADD_ALLOCATION,
+    ADD_CONSUMER,
+    ADD_INVENTORY,
+    ADD_PROVIDER,
+    GROW,
+    NOW,
+    SET_ROOT,
+    execute,
+    scalar,
+)
 
 # Of each table: columns (not null marked !), unique constraints, indexes, foreign keys. The
 # times, the integer primary key and, on MySQL, indexes made for foreign keys go without saying.
@@ -140,27 +149,6 @@ def described(engine):
         for table in inspector.get_table_names()
         if table != "alembic_version"
     }
-
-
-@pytest.fixture
-def bare(empty_database_url):
-    """A store on a database without tables."""
-    store = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
-    yield store
-    store.dispose()
-
-
-def execute(store, statement, *rows):
-    def work(tx):
-        for row in rows or ({},):
-            tx.connection.execute(sa.text(statement), row)
-
-    store.write(work)
-
-
-def scalar(store, statement):
-    with store.read() as tx:
-        return tx.connection.scalar(sa.text(statement))
 
 
 def test_revisions_of_others_come_first_and_in_their_order():
@@ -293,31 +281,6 @@ def test_a_database_comes_back_from_another_implementation(inherited):
 
 
 # --- a database of another implementation ----------------------------------------------
-
-NOW = datetime(2026, 1, 2, 3, 4, 5)
-ADD_PROVIDER = (
-    "INSERT INTO resource_providers"
-    " (created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id)"
-    " VALUES (:now, NULL, :id, :uuid, :name, 0, NULL, :parent)"
-)
-SET_ROOT = "UPDATE resource_providers SET root_provider_id = :root WHERE id = :id"
-ADD_INVENTORY = (
-    "INSERT INTO inventories (created_at, updated_at, resource_provider_id, resource_class_id,"
-    " total, reserved, min_unit, max_unit, step_size, allocation_ratio)"
-    " VALUES (:now, NULL, :provider, :class, :total, 0, 1, :total, 1, 1.5)"
-)
-ADD_ALLOCATION = (
-    "INSERT INTO allocations (created_at, updated_at, resource_provider_id, consumer_id,"
-    " resource_class_id, used) VALUES (:now, NULL, :provider, :consumer, :class, :used)"
-)
-ADD_CONSUMER = (
-    "INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation,"
-    " consumer_type_id) VALUES (:now, NULL, :uuid, 1, 1, 1, 1)"
-)
-GROW = (
-    "UPDATE resource_providers SET generation = generation + 1, updated_at = :now"
-    " WHERE id = :id AND generation = :generation"
-)
 
 
 def provider(id_, name, root, parent=None):

@@ -8,8 +8,10 @@ from placement.cmd import manage, status
 
 @pytest.fixture(autouse=True)
 def _no_configuration(monkeypatch, tmp_path):
+    """Nor that of a machine where the service is installed: the first file found is the one."""
     monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "placement.conf").touch()
 
 
 def exit_status(main, *arguments):
