@@ -1,5 +1,6 @@
 """The engine: what it hands out is what the database holds, at any moment anybody asks."""
 
+import gc
 import multiprocessing
 import os
 import random
@@ -11,6 +12,7 @@ from placement import exception
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.store import SqlStore
+from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
 from placement.engine.events import SnapshotLoaded, SnapshotRefreshed
 from placement.objects import aggregate, allocation, provider, resource_class, trait
@@ -66,6 +68,21 @@ def test_a_ratio_is_read_alike_whichever_statement_reads_it(engine, store, elsew
     engine.current()
     give(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
     assert by_id(engine.current()) == by_id(Engine(store).current())
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize(("many", "is_frozen"), [(1, True), (2, False)], ids=["many", "few"])
+def test_garbage_is_looked_for_unless_there_is_much_else(
+    engine, store, monkeypatch, many, is_frozen
+):
+    """With many a look takes too long; with few the process may be of somebody's tests."""
+    monkeypatch.setattr(engine_module, "WORTH_FREEZING", many)
+    new_provider(store)
+    gc.unfreeze()
+    engine.current()
+    assert (gc.get_freeze_count() > 0) is is_frozen
+    assert gc.isenabled()
+    gc.unfreeze()
 
 
 def test_nothing_is_read_again_while_nothing_is_written(engine, events, elsewhere):
