@@ -3,18 +3,17 @@
 import multiprocessing
 import threading
 import uuid
+from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
 import webtest
 
-from placement import deploy
 from placement.tests.functional.test_service import LATEST
 
 FORK = multiprocessing.get_context("fork")
 CHILDREN = 3
 THREADS = 6
-POOL, OVERFLOW = 2, 1
 
 
 class Service:
@@ -73,14 +72,34 @@ def test_parent_and_children_go_on_each_for_itself(application):
     assert service.used(provider) == 1 + 5 + 5 * CHILDREN
 
 
+class Pools(NamedTuple):
+    """Sizes of the pools of a process, and how many connections each may then open, and keep."""
+
+    size: int | None
+    overflow: int | None
+    most: int
+    kept: int
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(Pools(2, 1, most=3, kept=2), id="smaller-than-threads"),
+        pytest.param(Pools(None, None, most=THREADS, kept=THREADS), id="as-by-default"),
+        pytest.param(Pools(0, None, most=THREADS, kept=THREADS), id="without-limit"),
+    ],
+)
+def pools(conf, request):
+    conf.set_override("max_pool_size", request.param.size, "placement_database")
+    conf.set_override("max_overflow", request.param.overflow, "placement_database")
+    return request.param
+
+
 @pytest.mark.parametrize("backend", ["mariadb", "postgresql"])
 def test_many_processes_and_threads_use_as_many_connections_as_is_documented(
-    conf, server, backend, database_url
+    pools, application, server, backend, database_url
 ):
-    """``processes * 2 * (max_pool_size + max_overflow)``, and each request is served."""
-    conf.set_override("max_pool_size", POOL, "placement_database")
-    conf.set_override("max_overflow", OVERFLOW, "placement_database")
-    service = Service(deploy.loadapp(conf))
+    """``processes * 2 * min(threads, max_pool_size + max_overflow)``, and each is served."""
+    service = Service(application)
     provider = service.make_host()
     hold, done = FORK.Barrier(CHILDREN + 1), FORK.Barrier(CHILDREN + 1)
 
@@ -109,9 +128,9 @@ def test_many_processes_and_threads_use_as_many_connections_as_is_documented(
     done.wait(60)
     for process in children:
         process.join(60)
-    ours = 2 * (POOL + OVERFLOW)  # of this process, which served before
-    assert 0 < most <= ours + CHILDREN * 2 * (POOL + OVERFLOW)
-    assert 0 < kept <= ours + CHILDREN * 2 * POOL
+    ours = 2  # of this process, which served before with one thread
+    assert 0 < most <= ours + CHILDREN * 2 * pools.most
+    assert 0 < kept <= ours + CHILDREN * 2 * pools.kept
     assert service.used(provider) == CHILDREN * THREADS * 5
 
 

@@ -6,6 +6,7 @@ Where ``etc`` has a sample for it, the sample is what is run, but for its paths 
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -219,24 +220,15 @@ def test_uwsgi_loaded_before_the_fork_on_other_databases(deployed, backend):
     serves_claims(deployed)
 
 
-def uwsgi_behind_a_proxy(deployed):
-    socket = deployed.folder / "uwsgi.sock"
-    configured = sample(
-        "uwsgi/placement-api.ini", socket=("/run/placement/uwsgi.sock", f"{socket}")
-    )
+def uwsgi_behind_a_proxy(deployed, **environment):
+    path = deployed.folder / "uwsgi.sock"
+    configured = sample("uwsgi/placement-api.ini", socket=("/run/placement/uwsgi.sock", f"{path}"))
     (deployed.folder / "uwsgi.ini").write_text(configured)
-    deployed.start(*uwsgi("--ini", deployed.folder / "uwsgi.ini"))
-    return socket
+    deployed.start(*uwsgi("--ini", deployed.folder / "uwsgi.ini"), **environment)
+    return path
 
 
-def test_uwsgi_behind_nginx(deployed):
-    nginx = program("nginx", "apt-get install nginx-light")
-    socket = uwsgi_behind_a_proxy(deployed)
-    site = sample(
-        "nginx/placement-api.conf",
-        listen=("listen 8778", f"listen {deployed.address}"),
-        socket=("/run/placement/uwsgi.sock", f"{socket}"),
-    )
+def start_nginx(deployed, nginx, site):
     folders = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{name}_temp_path {deployed.folder}/{name};\n" for name in folders)
     (deployed.folder / "nginx.conf").write_text(
@@ -244,7 +236,54 @@ def test_uwsgi_behind_nginx(deployed):
         f"events {{}}\nhttp {{\naccess_log off;\n{paths}{site}}}\n"
     )
     deployed.start(nginx, "-p", deployed.folder, "-c", deployed.folder / "nginx.conf")
+
+
+def test_uwsgi_behind_nginx(deployed):
+    nginx = program("nginx", "apt-get install nginx-light")
+    path = uwsgi_behind_a_proxy(deployed)
+    site = sample(
+        "nginx/placement-api.conf",
+        listen=("listen 8778", f"listen {deployed.address}"),
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
+    )
+    start_nginx(deployed, nginx, site)
     serves_claims(deployed, "/placement")
+
+
+def test_uwsgi_tells_systemd_that_it_is_ready_and_is_reloaded_by_its_signal(deployed):
+    notify = deployed.folder / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(notify))
+        systemd.settimeout(SECONDS_TO_START)
+        uwsgi_behind_a_proxy(deployed, NOTIFY_SOCKET=str(notify))
+        while b"READY=1" not in systemd.recv(4096):
+            pass
+    before = new_workers(deployed)
+    deployed.processes[0].send_signal(signal.SIGHUP)
+    assert new_workers(deployed, before)
+
+
+def new_workers(deployed, before=frozenset()):
+    """Wait until there are two that were not there before, of the same master."""
+    give_up_at = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < give_up_at and deployed.processes[0].poll() is None:
+        pids = {child.pid for child in children(deployed)}
+        if len(pids - before) == len(pids) == 2:
+            return pids
+        time.sleep(0.05)
+    raise AssertionError(deployed.written())
+
+
+def test_systemd_accepts_the_unit(deployed):
+    analyze = program("systemd-analyze", "apt-get install systemd")
+    unit = sample(
+        "systemd/placement-api.service",
+        installed=("/opt/placement/bin/uwsgi", program("uwsgi", "pip install uWSGI")),
+    )
+    (deployed.folder / "placement-api.service").write_text(unit)
+    command = [analyze, "--man=no", "verify", deployed.folder / "placement-api.service"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- Gunicorn -----------------------------------------------------------------------------
@@ -275,7 +314,8 @@ def apache(deployed, site, *modules):
     deployed.start(httpd, "-f", deployed.folder / "apache.conf", "-D", "FOREGROUND")
 
 
-def test_apache_with_mod_wsgi(deployed):
+@pytest.mark.parametrize("script", [BIN / "placement-api", SCRIPT], ids=["command", "file"])
+def test_apache_with_mod_wsgi(deployed, script):
     """Its daemons run as somebody who owns nothing.
 
     Debian's module has Debian's interpreter in it, which takes the packages of one of the same
@@ -292,8 +332,11 @@ def test_apache_with_mod_wsgi(deployed):
         "apache2/placement-api.conf",
         listen=("Listen 8778", f"Listen {deployed.address}"),
         host=("*:8778", deployed.address),
-        user=("user=placement group=placement", f"{user} python-path={SITE}"),
-        installed=("/usr/lib/python3/dist-packages", str(ROOT)),
+        user=("user=placement group=placement", user),
+        home=("python-home=/opt/placement", f"python-path={SITE}"),
+        script=("/opt/placement/bin/placement-api", str(script)),
+        folder=("/opt/placement/bin", str(script.parent)),
+        file=("<Files placement-api>", f"<Files {script.name}>"),
         log=("/var/log/apache2/placement-api.log", f"{deployed.folder}/error.log"),
     )
     apache(deployed, f"WSGISocketPrefix {deployed.folder}/wsgi\n{site}", "wsgi")
@@ -312,12 +355,12 @@ def children(deployed):
 
 
 def test_uwsgi_behind_apache(deployed):
-    socket = uwsgi_behind_a_proxy(deployed)
+    path = uwsgi_behind_a_proxy(deployed)
     site = sample(
         "apache2/placement-api-uwsgi.conf",
         listen=("Listen 8778", f"Listen {deployed.address}"),
         host=("*:8778", deployed.address),
-        socket=("/run/placement/uwsgi.sock", f"{socket}"),
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
         log=("/var/log/apache2/placement-api.log", f"{deployed.folder}/error.log"),
     )
     apache(deployed, site, "proxy", "proxy_uwsgi")
