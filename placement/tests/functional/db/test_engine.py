@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -232,13 +233,51 @@ def test_a_child_of_a_fork_goes_on_by_itself(engine, store, elsewhere):
     assert by_name(engine.current()).keys() == made | {"before", "after"}
 
 
-def test_a_lock_that_was_held_at_the_fork_is_free_in_the_child(engine, store):
+def exit_code_of(work):
+    """Fork a child that does the work; return its exit code, None if it does not end."""
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join(15)
+    ended_with = child.exitcode
+    child.kill()
+    child.join()
+    return ended_with
+
+
+def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine, store):
     engine.current()
-    with engine._keeper().flight._changed:
-        child = multiprocessing.get_context("fork").Process(target=engine.current)
-        child.start()
-        child.join(30)
-    assert child.exitcode == 0
+    held, forked = threading.Event(), threading.Event()
+
+    def hold():
+        with engine._keeper().flight._changed:
+            held.set()
+            forked.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(30)
+    try:
+        assert exit_code_of(engine.current) == 0
+    finally:
+        forked.set()
+        thread.join()
+
+
+def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
+    """Requests under way in the parent have all that its pools may open."""
+    store = SqlStore(replace(settings, max_pool_size=1, max_overflow=0))
+    engine = Engine(store)
+    engine.current()
+    engines = store.engines()
+
+    def child():
+        new_provider(store, "of the child")
+        engine.current()
+
+    with engines.writer.connect(), engines.reader.connect():
+        assert exit_code_of(child) == 0
+    assert by_name(engine.current()).keys() == {"of the child"}
+    store.dispose()
 
 
 def storm(settings, seed, stop, acknowledged):
