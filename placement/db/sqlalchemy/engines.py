@@ -26,6 +26,9 @@ from placement.db.sqlalchemy import silence
 # A lock that is held longer than this is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
+# A transaction in which nothing is said for longer has lost its client: a host that fell
+# silent does not say so, and would keep its locks for hours.
+IDLE_TIMEOUT_SECONDS = 15
 
 # As many as a server's threads, usually: one beyond these is opened and closed at each use.
 POOL_SIZE = 15
@@ -140,7 +143,8 @@ class _Remote(_Arguments):
 
     def engine_created(self, engine: sa.Engine) -> None:
         """Have the session settings made on each new connection."""
-        event.listen(engine, "connect", silence.end_when_silent)
+        if silence.is_left_to_us(engine.url.query):
+            event.listen(engine, "connect", silence.end_when_silent)
         backend = engine.dialect.name.replace("mariadb", "mysql")
         for setting in _SESSION.get((type(self).__name__, backend), ()):
             event.listen(engine, "connect", setting)
@@ -197,11 +201,21 @@ def _execute(connection: Any, *statements: str) -> None:
 
 
 def _give_up_locks_mysql(connection: Any, _record: object) -> None:
-    _execute(connection, f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_SECONDS}")
+    """Wait for no lock, and keep none, for ever; what is in the comment MariaDB alone reads."""
+    _execute(
+        connection,
+        f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_SECONDS}"
+        f" /*M!100300 , SESSION idle_transaction_timeout = {IDLE_TIMEOUT_SECONDS} */",
+    )
 
 
 def _give_up_locks_postgresql(connection: Any, _record: object) -> None:
-    _execute(connection, f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
+    """Wait for no lock, and keep none, for ever."""
+    _execute(
+        connection,
+        f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'",
+        f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_SECONDS}s'",
+    )
     connection.commit()
 
 

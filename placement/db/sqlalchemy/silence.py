@@ -7,8 +7,7 @@ sooner. It asks the other kernel, which also answers for a database that is busy
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -29,9 +28,21 @@ def bound_connecting(query: Mapping[str, Any], arguments: dict[str, Any]) -> Non
         arguments.setdefault("connect_timeout", CONNECT_SECONDS)
 
 
+def is_left_to_us(query: Mapping[str, Any]) -> bool:
+    """Whether the operator's URL does not itself say when PostgreSQL is given up."""
+    return "tcp_user_timeout" not in query
+
+
 def end_when_silent(connection: Any, _record: object) -> None:
     """Have the kernel end a new connection when its host falls silent."""
-    with _socket_of(connection) as link:
+    owner = getattr(connection, "_sock", connection)  # where PyMySQL hides it
+    if hasattr(owner, "fileno"):  # there are drivers that keep it to themselves
+        _bound(owner.fileno())
+
+
+def _bound(descriptor: int) -> None:
+    """Set the limits on a socket, if it is one of TCP."""
+    with socket.socket(fileno=os.dup(descriptor)) as link:
         if link.family in _FAMILIES:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for name, value in _limits().items():
@@ -48,11 +59,3 @@ def _limits() -> dict[int, int]:
     }
     known = filter(partial(hasattr, socket), limits)
     return {getattr(socket, name): limits[name] for name in known}
-
-
-@contextmanager
-def _socket_of(connection: Any) -> Iterator[socket.socket]:
-    """The socket of a driver's connection: PyMySQL hides it, others tell its number."""
-    descriptor = getattr(connection, "_sock", connection).fileno()
-    with socket.socket(fileno=os.dup(descriptor)) as link:
-        yield link

@@ -1,5 +1,7 @@
 """A database host that neither answers nor resets a connection is given up; a slow one is not."""
 
+import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -8,8 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.sqlalchemy import silence
+from placement.db.sqlalchemy import engines, silence
 from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.models import projects
 from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional.db.far import PORT, far_host
 
@@ -51,6 +54,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(silence, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(silence, "SILENCE_SECONDS", 2)
     monkeypatch.setattr(silence, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(engines, "IDLE_TIMEOUT_SECONDS", 3)
 
 
 @pytest.fixture
@@ -65,6 +69,17 @@ def store(far_url, impatient):
     found = SqlStore(DatabaseSettings(connection=far_url, max_retries=0))
     yield found
     found.dispose()
+
+
+@pytest.fixture
+def near_store(database_url):
+    found = SqlStore(DatabaseSettings(connection=database_url, max_retries=0))
+    yield found
+    found.dispose()
+
+
+def add(tx, name):
+    tx.connection.execute(projects.insert(), {"external_id": name})
 
 
 def sleep(tx, backend, seconds):
@@ -82,6 +97,22 @@ def test_a_silent_host_is_given_up_and_found_again(store, host):
     store.probe()
 
 
+@pytest.mark.parametrize(
+    ("driver", "parameters", "expected"),
+    [("pymysql", "", 2), ("psycopg", "", 2), ("psycopg", "tcp_user_timeout=7000", 7)],
+    indirect=["driver"],
+)
+def test_the_kernel_knows_when_to_give_up(far_url, impatient, parameters, expected):
+    store = SqlStore(DatabaseSettings(connection=far_url, connection_parameters=parameters))
+    with store.read() as tx:
+        driver = tx.connection.connection.driver_connection
+        link = socket.socket(fileno=os.dup(getattr(driver, "_sock", driver).fileno()))
+    with link:
+        milliseconds = link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert milliseconds == expected * 1000
+    store.dispose()
+
+
 @one_driver_each
 def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, backend):
     threading.Timer(0.5, host.fall_silent).start()
@@ -96,3 +127,19 @@ def test_a_slow_answer_is_waited_for(store, backend):
     begun = time.monotonic()
     store.write(sleep, backend, 4)
     assert time.monotonic() - begun >= 4
+
+
+@one_driver_each
+def test_locks_of_a_client_that_fell_silent_are_given_back(store, host, near_store):
+    """The database hears of no end of its connection, and would keep the locks for hours."""
+
+    def work(tx):
+        add(tx, "one")
+        host.fall_silent()
+        tx.connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.write(work)
+    begun = time.monotonic()
+    near_store.write(add, "one")
+    assert time.monotonic() - begun < BOUND_SECONDS
