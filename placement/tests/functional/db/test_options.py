@@ -1,0 +1,196 @@
+"""Each option of [placement_database] does what it says, where no other test sees it."""
+
+import logging
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import webtest
+
+from placement import db_api, deploy, exception, wsgi
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional.test_service import LATEST
+
+
+@pytest.fixture
+def ask(settings):
+    """Return a function that asks one thing of the database as reads and as writes do."""
+
+    def ask(question, **options):
+        with opened(replace(settings, **options)) as store:
+            with store.read() as tx:
+                reading = tx.connection.exec_driver_sql(question).scalar()
+            writing = store.write(lambda tx: tx.connection.exec_driver_sql(question).scalar())
+        assert reading == writing
+        return writing
+
+    return ask
+
+
+@contextmanager
+def opened(settings):
+    store = SqlStore(settings)
+    yield store
+    store.dispose()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize(("waits", "level"), [(True, 2), (False, 0)])
+def test_sqlite_waits_for_the_disk_if_it_is_to(ask, waits, level):
+    assert ask("PRAGMA synchronous", sqlite_synchronous=waits) == level
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])
+class TestSqlMode:
+    def test_a_session_has_the_mode_that_is_asked_for(self, ask):
+        assert "TRADITIONAL" in ask("SELECT @@SESSION.sql_mode").split(",")
+        assert "ANSI" in ask("SELECT @@SESSION.sql_mode", mysql_sql_mode="ANSI").split(",")
+
+    def test_without_one_the_servers_is_left(self, ask):
+        assert ask("SELECT @@SESSION.sql_mode = @@GLOBAL.sql_mode", mysql_sql_mode="") == 1
+
+
+@pytest.mark.parametrize(
+    ("backend", "parameters", "question", "answer"),
+    [
+        (
+            "mariadb",
+            "init_command=SET%20SESSION%20net_write_timeout%3D77",
+            "SELECT @@SESSION.net_write_timeout",
+            77,
+        ),
+        ("postgresql", "application_name=here", "SHOW application_name", "here"),
+    ],
+)
+def test_parameters_are_added_to_the_url(ask, backend, parameters, question, answer):
+    assert ask(question, connection_parameters=parameters) == answer
+
+
+IDENTITY = {
+    "mariadb": "SELECT CONNECTION_ID()",
+    "postgresql": "SELECT pg_backend_pid()",
+}
+
+
+@pytest.mark.parametrize("backend", sorted(IDENTITY))
+@pytest.mark.parametrize(("seconds", "is_kept"), [(1, False), (3600, True)])
+def test_a_connection_is_replaced_when_it_is_old(settings, backend, seconds, is_kept):
+    def ask(tx):
+        return tx.connection.exec_driver_sql(IDENTITY[backend]).scalar()
+
+    with opened(replace(settings, connection_recycle_time=seconds)) as store:
+        first = store.write(ask)
+        time.sleep(1.1)
+        assert (store.write(ask) == first) is is_kept
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize(
+    ("amount", "shows_statements", "shows_rows"),
+    [(0, False, False), (50, True, False), (100, True, True)],
+)
+def test_statements_and_rows_are_logged_as_asked_for(
+    ask, caplog, amount, shows_statements, shows_rows
+):
+    logger = logging.getLogger("sqlalchemy.engine")
+    level = logger.level
+    try:
+        ask("SELECT 'a needle'", connection_debug=amount)
+    finally:
+        logger.setLevel(level)
+    assert ("SELECT 'a needle'" in caplog.text) is shows_statements
+    assert ("Row ('a needle',)" in caplog.text) is shows_rows
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])
+@pytest.mark.parametrize(("traces", "has_comment"), [(True, True), (False, False)])
+def test_a_statement_may_say_where_it_comes_from(settings, backend, traces, has_comment):
+    itself = "SELECT info FROM information_schema.processlist WHERE id = CONNECTION_ID()"
+    with opened(replace(settings, connection_trace=traces)) as store:
+        sent = store.write(lambda tx: tx.connection.exec_driver_sql(itself).scalar())
+    assert ("test_options.py" in sent) is has_comment
+
+
+@pytest.fixture
+def manager(monkeypatch):
+    """What holds the store of the process, new."""
+    found = db_api.StoreManager()
+    monkeypatch.setattr(db_api, "placement_context_manager", found)
+    return found
+
+
+def test_a_database_that_is_away_is_tried_again_as_often_as_asked(conf, manager, caplog):
+    conf.set_override("connection", "mysql+pymysql://root@127.0.0.1:1/x", "placement_database")
+    conf.set_override("max_retries", 2, "placement_database")
+    conf.set_override("retry_interval", 1, "placement_database")
+    begun = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable):
+        db_api.store(conf)
+    assert 2 <= time.monotonic() - begun < 10
+    assert caplog.text.count("attempts left") == 3
+
+
+def test_a_replica_is_not_asked(conf, manager):
+    nowhere = "mysql+pymysql://root@127.0.0.1:1/x"
+    conf.set_override("slave_connection", nowhere, "placement_database")
+    http = webtest.TestApp(deploy.loadapp(conf))
+    assert http.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
+    db_api.store(conf).dispose()
+
+
+# --- options of other groups ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+class TestOptionsInTheLog:
+    SECRET = "mysql+pymysql://placement:hidden@db/placement"
+
+    @pytest.fixture
+    def loaded(self, conf, manager, caplog, monkeypatch):
+        """Return a function that loads the service as servers do, and returns what was logged."""
+        monkeypatch.setattr(wsgi, "set_up_logging", lambda _conf: None)
+        conf.set_override("slave_connection", self.SECRET, "placement_database")
+
+        def load(**options):
+            for name, value in options.items():
+                conf.set_override(name, value)
+            with caplog.at_level(logging.DEBUG):
+                wsgi.load(conf)
+            db_api.store(conf).dispose()
+            return caplog.text
+
+        return load
+
+    def test_every_option_is_logged_but_what_is_secret(self, loaded):
+        text = loaded()
+        assert re.search(r"placement\.max_allocation_candidates += -1", text)
+        assert re.search(r"placement_database\.connection += \*", text)
+        assert "hidden" not in text
+        assert "sqlite:///" not in text
+
+    def test_unless_they_are_not_to_be(self, loaded):
+        assert "max_allocation_candidates" not in loaded(log_options=False)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_who_was_not_named_is_whom_the_configuration_names(conf, manager):
+    conf.set_override("incomplete_consumer_project_id", "a project", "placement")
+    conf.set_override("incomplete_consumer_user_id", "a user", "placement")
+    http = webtest.TestApp(deploy.loadapp(conf))
+    provider = http.post_json("/resource_providers", {"name": "host1"}, headers=LATEST).json
+    path = f"/resource_providers/{provider['uuid']}/inventories"
+    body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1}}}
+    http.put_json(path, body, headers=LATEST)
+    consumer = f"/allocations/{provider['uuid']}"
+    resources = {
+        "allocations": [
+            {"resource_provider": {"uuid": provider["uuid"]}, "resources": {"VCPU": 1}}
+        ]
+    }
+    oldest = LATEST | {"OpenStack-API-Version": "placement 1.0"}
+    http.put_json(consumer, resources, headers=oldest)
+    held = http.get(consumer, headers=LATEST).json
+    assert (held["project_id"], held["user_id"]) == ("a project", "a user")
+    db_api.store(conf).dispose()
