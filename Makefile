@@ -22,9 +22,11 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready f
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
-storm: $(VENV)/.test  ## Run storms, outages and exact reads for long (STORM=seconds of each)
-	STORM_SECONDS=$(STORM) STORM_ROUNDS=100 STORM_COMPARISONS=3000 \
-		$(BIN)/python -m pytest -s placement/tests/functional/storms
+storm: $(VENV)/.test  ## Run storms, outages, races and exact reads for long (STORM=seconds of each)
+	STORM_SECONDS=$(STORM) STORM_ROUNDS=100 STORM_COMPARISONS=10000 RACE_TIMES=200 \
+		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/storms \
+		placement/tests/functional/db/test_races.py \
+		placement/tests/functional/db/test_races_of_providers.py
 
 test-galera: $(VENV)/.test  ## Run a storm and races on two nodes of a Galera cluster of three
 	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/storms/test_galera.py

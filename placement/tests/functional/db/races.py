@@ -1,5 +1,6 @@
 """How races are run: at one instant, or with one side stopped at its worst moment."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ import sqlalchemy as sa
 from placement import exception
 
 SECONDS_TO_WAIT = 10
+# how often a race is run; `make storm` asks for more
+TIMES = int(os.environ.get("RACE_TIMES", "20"))
 
 
 def at_once(*works) -> list:

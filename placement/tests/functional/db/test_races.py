@@ -28,10 +28,7 @@ from placement.tests.functional.db.cloud import (
     used,
     uuid,
 )
-from placement.tests.functional.db.races import accepted, at_once, is_refused
-
-TIMES = 8
-
+from placement.tests.functional.db.races import TIMES, accepted, at_once, is_refused
 
 # --- capacity ---------------------------------------------------------------------------
 

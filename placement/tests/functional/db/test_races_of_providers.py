@@ -25,10 +25,7 @@ from placement.tests.functional.db.cloud import (
     new_provider,
     uuid,
 )
-from placement.tests.functional.db.races import accepted, at_once, is_refused
-
-TIMES = 8
-
+from placement.tests.functional.db.races import TIMES, accepted, at_once, is_refused
 
 # --- providers and their trees ----------------------------------------------------------
 
