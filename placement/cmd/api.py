@@ -16,6 +16,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from placement import auth, wsgi
 from placement.cmd import supervisor
@@ -27,9 +28,23 @@ LOG = logging.getLogger(__name__)
 DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
 
+_LAST_PORT = 65535
+
 
 class Refusal(Exception):  # noqa: N818  it is no error that the command says no
     """The service does not start; the text says why, and what to do."""
+
+
+# Options, the schema, what is not installed, an address: operators can mend them.
+_REASONS = (
+    Refusal,
+    PlacementException,
+    cfg.Error,
+    ArgumentError,
+    ImportError,
+    RuntimeError,
+    OSError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +64,8 @@ def main() -> int:
     options = parse(sys.argv[1:])
     try:
         run(options)
-    except (Refusal, PlacementException, OSError) as error:
+    except _REASONS as error:
+        LOG.debug("Not started", exc_info=True)
         print(f"placement-api: {error}", file=sys.stderr)
         return 1
     return 0
@@ -61,7 +77,7 @@ def parse(arguments: Sequence[str]) -> Options:
         prog="placement-api", description="Serve Placement over HTTP."
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=8778, help="port to listen on (%(default)s)")
+    parser.add_argument("--port", type=_port, default=8778, help="port to listen on (%(default)s)")
     parser.add_argument("--threads", type=_positive, default=8, help="per worker (%(default)s)")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
     # The two in one list, for what is read later wins.
@@ -111,8 +127,15 @@ def _positive(text: str) -> int:
     return number
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise ValueError(text)
+    return number
+
+
 def run(options: Options) -> None:
-    """Serve until told to stop.  Raises: Refusal, DatabaseUnavailable, OSError."""
+    """Serve until told to stop.  Raises: what _REASONS has, if it cannot start."""
     conf = configured(options)
     refuse_open_doors(options, conf)
     if options.development:

@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import re
 import signal
@@ -219,6 +220,32 @@ def test_a_schema_that_is_not_made_is_told(tmp_path):
     connection = f"sqlite:///{tmp_path}/empty.sqlite"
     said = refused(tmp_path, "--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
     assert "placement-manage db sync" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("[api]\nauth_strategy = none", "auth_strategy"),
+        ("[metrics]\nenabled = true", "folder in group [metrics]"),
+        ("[DEFAULT]\nuse_journal = true", "Systemd bindings do not exist"),
+        ("[placement_database]\nconnection = nonsense", "URL"),
+        ("[placement_database]\nconnection = nonsense://", "nonsense"),
+        ("[placement_database]\nconnection = sqlite://\nsync_on_startup = false", "db sync"),
+    ],
+)
+def test_what_cannot_be_started_from_is_told_in_a_sentence(tmp_path, parts, options, reason):
+    if "journal" in options and importlib.util.find_spec("systemd") is not None:
+        pytest.skip("the bindings are there")
+    file = parts("mine.conf", f"{options}\n")
+    said = refused(tmp_path, "--development", "--port", "0", "--config-file", file)
+    assert reason in said.splitlines()[-1]
+    assert said.splitlines()[-1].startswith("placement-api: ")
+    assert "Traceback" not in said
+
+
+def test_a_port_that_there_is_not_is_refused(tmp_path):
+    with Service(tmp_path, "--development", "--port", "70000") as service:
+        assert service.process.wait(SECONDS_TO_START) == 2
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
