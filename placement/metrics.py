@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from placement import figure_files
 from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot import Snapshot
 from placement.engine.engine import Engine
@@ -148,11 +149,13 @@ class Page:
     def text(self) -> bytes:
         """Return all figures, in the text format of Prometheus."""
         library = self._figures.library
-        registry = library.CollectorRegistry()
-        library.multiprocess.MultiProcessCollector(registry, path=str(self._figures.folder))
-        registry.register(self._cloud)
-        text: bytes = library.generate_latest(registry)
-        return text
+        folder = self._figures.folder
+        with figure_files.gathered(folder, library):
+            counted: bytes = library.generate_latest(
+                library.multiprocess.MultiProcessCollector(None, path=str(folder))
+            )
+        found: bytes = library.generate_latest(self._cloud)
+        return counted + found
 
     def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
         if any(header in environ for header in _PROXIED):

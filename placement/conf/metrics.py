@@ -21,7 +21,8 @@ Related options:
         "folder",
         help="""
 A folder in which the processes of one deployment keep their figures, so that each can tell those
-of all. It is made if it is not there; empty it between restarts if you like.
+of all. It is made if it is not there; empty it between restarts if you like. It is for one machine
+or container: what processes that have ended have left there is gathered into one file.
 
 The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
 """,

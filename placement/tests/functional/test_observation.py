@@ -2,8 +2,10 @@
 
 import re
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 import webtest
@@ -117,6 +119,27 @@ def test_any_process_tells_the_figures_of_all(deployed, options):
         assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
     assert ask(deployed, "GET", "/nowhere/x%0ay").status_code == 404
     assert counted(figures(deployed), "placement_requests_total", route="", status="404") == 1
+
+
+def test_what_ended_processes_counted_stays_and_their_files_do_not(deployed):
+    folder = deployed.folder / "figures"
+    configure(deployed, f"[metrics]\nenabled = true\nfolder = {folder}\n")
+    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT))
+    deployed.wait()
+    master = psutil.Process(deployed.processes[0].pid)
+    for _ in range(3):
+        for _ in range(4):
+            assert ask(deployed, "GET", "/traits").status_code == 200
+        first, *_ = master.children()
+        first.kill()
+        while len(set(master.children()) - {first}) < 2:  # it is replaced a second later
+            time.sleep(0.05)
+    found = figures(deployed)
+    assert counted(found, "placement_requests_total", route="/traits") == 12
+    alive = [master.pid, *(worker.pid for worker in master.children())]
+    owners = {path.stem.partition("_")[2] for path in folder.glob("*.db")}
+    assert "ended" in owners
+    assert owners <= {"ended", *map(str, alive)}
 
 
 def test_figures_are_not_for_everybody(deployed):
