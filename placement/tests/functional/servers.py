@@ -106,6 +106,11 @@ class Server:
         """End all connections to a database."""
         raise NotImplementedError
 
+    @property
+    def socket(self) -> Path:
+        """The Unix socket that it listens on."""
+        raise NotImplementedError
+
     def start(self) -> None:
         """Run the server until it answers; the data of an earlier run is kept."""
         if not (self.folder / "data").exists():
@@ -239,6 +244,10 @@ class PostgreSql(Server):
     name = "postgresql"
     drivers = ("psycopg", "psycopg2")
     _stop_signal = signal.SIGINT  # a fast shutdown, not one that waits for clients
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / f".s.PGSQL.{self.port}"
 
     @staticmethod
     def _program(name: str) -> list[str]:

@@ -4,7 +4,6 @@ import os
 import socket
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -42,9 +41,7 @@ def backend(driver):
 
 @pytest.fixture
 def host(backend, server):
-    running = server(backend)
-    sockets = {"mariadb": "socket", "postgresql": f".s.PGSQL.{running.port}"}
-    with far_host(Path(running.folder) / sockets[backend]) as found:
+    with far_host(server(backend).socket) as found:
         yield found
 
 

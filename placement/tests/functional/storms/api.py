@@ -88,9 +88,13 @@ class Api:
         return [child.pid for child in psutil.Process(self._process.pid).children()]
 
     def kill_a_worker(self) -> None:
-        """End one worker at once; the service replaces it."""
-        with suppress(ProcessLookupError, IndexError):
-            os.kill(random.choice(self.pids()), signal.SIGKILL)
+        """End one worker at once, and wait until the service has replaced it."""
+        killed = random.choice(self.pids())
+        os.kill(killed, signal.SIGKILL)
+        give_up_at = time.monotonic() + SECONDS_TO_START
+        while killed in self.pids() or len(self.pids()) < self.workers:
+            assert time.monotonic() < give_up_at, "a worker is not replaced"
+            time.sleep(0.01)
 
 
 @dataclass(frozen=True)

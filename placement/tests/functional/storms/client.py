@@ -13,6 +13,7 @@ from placement.tests.functional.storms.ledger import Amounts, Ledger
 VCPU = 20  # of each host, always; the other classes grow
 NAMES = [f"CUSTOM_STORM_{count}" for count in range(4)]
 STALE = "placement.concurrent_update"
+LONGEST_OUTAGE_SECONDS = 100
 
 
 class Unanswered(Exception):  # noqa: N818
@@ -90,11 +91,13 @@ class Stormer:
         raise Unanswered
 
     def insist(self, method: str, path: str) -> Answer:
-        """Return the answer of a read, however long it takes."""
+        """Return the answer of a read, however long an outage is."""
+        give_up_at = time.monotonic() + LONGEST_OUTAGE_SECONDS
         while True:
             try:
                 return self.ask(method, path)
             except Unanswered:
+                assert time.monotonic() < give_up_at, f"{method} {path} is never answered"
                 time.sleep(0.1)
 
     def expect(self, answer: Answer, *statuses: int) -> Answer:

@@ -16,10 +16,12 @@ class Ledger:
     violations: list[str] = field(default_factory=list)
     guarded: dict[tuple[str, int], object] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
+    slowest: float = 0.0
 
-    def count(self, what: str) -> None:
+    def count(self, what: str, seconds: float = 0.0) -> None:
         with self.lock:
             self.answers[what] += 1
+            self.slowest = max(self.slowest, seconds)
 
     def violation(self, text: str) -> None:
         with self.lock:
@@ -45,3 +47,13 @@ class Ledger:
     @property
     def operations(self) -> int:
         return sum(self.answers.values())
+
+    @property
+    def unavailable(self) -> int:
+        """How many requests were answered 503."""
+        return sum(count for what, count in self.answers.items() if what.endswith(" 503"))
+
+    @property
+    def served(self) -> int:
+        """How many requests were accepted, or refused for a reason that the database gave."""
+        return self.operations - self.unavailable - self.answers["broken"]

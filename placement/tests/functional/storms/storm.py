@@ -18,7 +18,7 @@ CLIENTS = 8
 HOSTS = 5
 
 
-def new_world(store, *, survives_outages: bool = False) -> World:
+def new_world(store, **faults: bool) -> World:
     """Return hosts, in a database without any."""
     hosts = [
         new_provider(
@@ -26,7 +26,7 @@ def new_world(store, *, survives_outages: bool = False) -> World:
         )
         for _ in range(HOSTS)
     ]
-    return World(hosts, [uuid() for _ in range(3)], Ledger(), survives_outages)
+    return World(hosts, [uuid() for _ in range(3)], Ledger(), **faults)
 
 
 @contextmanager
@@ -97,5 +97,5 @@ def report(name: str, world: World, processes: int, seconds: float) -> None:
     print(
         f"\n{name}: {ledger.operations} operations, {processes} processes, {seconds:.0f} s, "
         f"{', '.join(f'{count} {kind}' for kind, count in sums.items())}, "
-        f"{len(ledger.violations)} violations"
+        f"slowest {ledger.slowest:.2f} s, {len(ledger.violations)} violations"
     )
