@@ -1,5 +1,6 @@
 """What the pages on installing say is what works: databases, pools, samples and fragments."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ from oslo_config import cfg
 from placement import conf as placement_conf
 from placement import db_api
 from placement.cmd import manage
-from placement.db.sqlalchemy import engines
+from placement.db.sqlalchemy import engines, migration
+from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional import docs, test_wsgi_servers
 from placement.tests.functional.test_wsgi_servers import ask, program, sample, uwsgi_behind_a_proxy
 
@@ -61,20 +63,27 @@ def name(worker):
     return f"told_{worker}"
 
 
-def test_mariadb_is_made_as_told(server, name, tmp_path, capsys):
+@pytest.fixture
+def mariadb(server, name):
+    """The run's server, with what was made as told; it is removed at the end."""
     found = server("mariadb")
-    statements, configuration = told("mariadb", name)
+    statements, _ = told("mariadb", name)
     assert len(statements) == 3
     try:
         for statement in statements:
             found.execute(statement)
-        reached = configuration.replace("db.example.org", f"127.0.0.1:{found.port}")
-        assert is_served_by(reached, tmp_path, capsys)
-        assert restored(found, name) == ["c0de5a1d7e02"]
+        yield found
     finally:
         found.drop(name)
         found.drop(f"{name}_copy")
         found.execute(f"DROP USER IF EXISTS '{name}'@'%'")
+
+
+def test_mariadb_is_made_as_told(mariadb, name, tmp_path, capsys):
+    _, configuration = told("mariadb", name)
+    reached = configuration.replace("db.example.org", f"127.0.0.1:{mariadb.port}")
+    assert is_served_by(reached, tmp_path, capsys)
+    assert restored(mariadb, name) == ["c0de5a1d7e02"]
 
 
 def restored(server, name):
@@ -89,6 +98,36 @@ def restored(server, name):
     return [
         revision for (revision,) in server.execute("SELECT version_num FROM alembic_version", copy)
     ]
+
+
+def test_moving_over_is_tried_on_a_copy_and_goes_on_with_the_database(mariadb, name, tmp_path):
+    store = SqlStore(engines.DatabaseSettings(mariadb.url(name)))
+    migration.upgrade(store, migration.COMMON_HEAD)
+    script = f"{steps_of_moving(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"
+    (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
+    path = f"{test_wsgi_servers.BIN}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        env=os.environ | {"HOME": str(tmp_path), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "unset"
+    revision = "SELECT version_num FROM alembic_version"
+    assert mariadb.execute(revision, f"{name}_copy") == [("c0de5a1d7e02",)]
+    assert migration.version(store) == migration.COMMON_HEAD
+    store.dispose()
+
+
+def steps_of_moving(server, name):
+    """Return the commands of the first step, for another server and another name."""
+    page = (docs.SOURCE / "admin" / "moving.rst").read_text()
+    block = re.search(r"code-block:: console\n\n(.*?)\n\n#\.", page, re.DOTALL)[1]
+    commands = "\n".join(re.findall(r"^ +\$ (.*)$", block, re.MULTILINE))
+    renamed = re.sub(r"\bplacement(?=_copy|\.|'| \||:SECRET)", name, commands)
+    return renamed.replace("@db/", f"@127.0.0.1:{server.port}/")
 
 
 def test_postgresql_is_made_as_told(server, name, tmp_path, capsys):
