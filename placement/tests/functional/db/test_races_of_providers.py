@@ -160,6 +160,19 @@ def test_a_move_at_the_worst_moment_of_another(store, stopped_at, statement):
     assert_sound(store)
 
 
+def test_a_tree_is_moved_at_the_worst_moment_of_a_birth(store, stopped_at):
+    """What is born while the move waits for the tree goes with it."""
+    tree, other = new_provider(store), new_provider(store)
+    born, moved = stopped_at(
+        "UPDATE clocks",
+        lambda: provider.create(store, uuid(), "child", tree),
+        lambda: move(store, tree, other),
+    )
+    assert not is_refused(born)
+    assert not is_refused(moved)
+    assert_sound(store)
+
+
 def test_one_name_and_one_uuid_are_taken_once(store):
     for turn in range(TIMES):
         own = uuid()
