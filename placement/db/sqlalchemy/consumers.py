@@ -65,6 +65,7 @@ _LOCK = (
 _HELD = sa.select(
     allocations.c.consumer_id.label("uuid"), _provider_uuid, _class_name, allocations.c.used
 ).order_by(allocations.c.id)
+_LOCK_HELD = _HELD.with_for_update()
 _INSERT = prepared.inserted(
     consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
 )
@@ -131,22 +132,27 @@ class Consumers:
         ]
 
     def _held_by_nobody(self, uuids: Sequence[str]) -> list[Any]:
-        """Return the allocations of consumers that do not exist.
+        """Return the allocations of consumers that do not exist, locked.
 
-        What is found may also belong to one that was made since it was looked for, whose
-        row is not locked then.
+        What is found may also belong to a consumer that was made since it was looked for, and
+        may be gone again. It is locked first, and then there is no such consumer.
         """
-        held = [
+        if not self._held(_HELD, uuids):
+            return []
+        held = self._held(_LOCK_HELD, uuids)
+        if any(row.uuid in uuids for row in self._locked(uuids)):
+            raise RaceLost
+        return held
+
+    def _held(self, statement: sa.Select[Any], uuids: Sequence[str]) -> list[Any]:
+        return [
             row
             for chunk in chunks(uuids)
             for row in prepared.execute_for(
-                self._connection, _HELD, allocations.c.consumer_id, chunk
+                self._connection, statement, allocations.c.consumer_id, chunk
             )
             if row.uuid in uuids
         ]
-        if held and any(row.uuid in uuids for row in self._locked(uuids)):
-            raise RaceLost
-        return held
 
     def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
         """Make or change the consumers, with the owners that the claims name, and count the write.

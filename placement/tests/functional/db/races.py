@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from placement import exception
 
 SECONDS_TO_WAIT = 10
+SECONDS_TO_BE_STUCK = 1
 # how often a race is run; `make storm` asks for more
 TIMES = int(os.environ.get("RACE_TIMES", "20"))
 
@@ -87,3 +88,29 @@ def held_at(store, text) -> Iterator:
         yield run
     finally:
         sa.event.remove(engine, "before_cursor_execute", before)
+
+
+@contextmanager
+def in_passing(store, *steps) -> Iterator[list]:
+    """Before each statement that has one text after the other in it, run a work to its end.
+
+    Or until it is stuck. Yields a list that has what came of the works at the end.
+    """
+    engine, waiting, outcomes = store.engines().writer, list(steps), []
+    own, started = threading.current_thread(), []
+
+    def before(_connection, _cursor, statement, _parameters, _context, _many):
+        is_own = threading.current_thread() is own
+        if is_own and waiting and waiting[0][0] in statement:
+            _text, work = waiting.pop(0)
+            started.append(pool.submit(outcome_of, work))
+            wait(started, SECONDS_TO_BE_STUCK)
+
+    sa.event.listen(engine, "before_cursor_execute", before)
+    try:
+        with ThreadPoolExecutor(len(steps)) as pool:
+            yield outcomes
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", before)
+    assert not waiting, "a statement was never sent"
+    outcomes += [each.result() for each in started]
