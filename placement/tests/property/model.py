@@ -102,6 +102,36 @@ class Model:
         self.hosts[uuid].generation += 1
         return None
 
+    def take_all(self, uuid: str) -> str | None:
+        if uuid not in self.hosts:
+            return "ProviderNotFound"
+        return self.give(uuid, self.hosts[uuid].generation, {})
+
+    def add(self, uuid: str, resource_class: str, inventory: Inventory) -> str | None:
+        if uuid not in self.hosts:
+            return "ProviderNotFound"
+        if resource_class in self.hosts[uuid].inventories:
+            return "InventoryExists"
+        self.hosts[uuid].inventories[resource_class] = inventory
+        self.hosts[uuid].generation += 1
+        return None
+
+    def change(
+        self, uuid: str, generation: int, resource_class: str, inventory: Inventory
+    ) -> str | None:
+        refusal = self._stale(uuid, generation, "StaleProviderGeneration")
+        if refusal is None and resource_class not in self.hosts[uuid].inventories:
+            refusal = "NoInventoryRecord"
+        if refusal is None:
+            self.hosts[uuid].inventories[resource_class] = inventory
+            self.hosts[uuid].generation += 1
+        return refusal
+
+    def clear(self, uuid: str) -> str | None:
+        if uuid not in self.hosts:
+            return "ProviderNotFound"
+        return self.mark(uuid, self.hosts[uuid].generation, frozenset())
+
     def mark(self, uuid: str, generation: int, traits: frozenset[str]) -> str | None:
         refusal = self._stale(uuid, generation, "StaleGenerationPleaseUpdate")
         if refusal is None and self.hosts[uuid].traits != traits:

@@ -43,21 +43,20 @@ CLASSES = ["VCPU", "DISK_GB", "VGPU"]
 hosts = st.sampled_from(HOSTS)
 consumers = st.sampled_from(CONSUMERS)
 late = st.sampled_from([0] * 8 + [-1, 1])  # how far the generation named is from the right one
-inventories = st.dictionaries(
-    st.sampled_from(CLASSES),
-    st.builds(
-        Inventory,
-        total=st.integers(1, 12),
-        reserved=st.integers(0, 1),
-        min_unit=st.sampled_from([1, 1, 2]),
-        max_unit=st.sampled_from([12, 3]),
-        step_size=st.sampled_from([1, 1, 2]),
-        allocation_ratio=st.sampled_from([1.0, 2.0, 0.5]),
-    ),
+classes = st.sampled_from(CLASSES)
+an_inventory = st.builds(
+    Inventory,
+    total=st.integers(1, 12),
+    reserved=st.integers(0, 1),
+    min_unit=st.sampled_from([1, 1, 2]),
+    max_unit=st.sampled_from([12, 3]),
+    step_size=st.sampled_from([1, 1, 2]),
+    allocation_ratio=st.sampled_from([1.0, 2.0, 0.5]),
 )
+inventories = st.dictionaries(classes, an_inventory)
 resources = st.dictionaries(
     hosts,
-    st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), min_size=1, max_size=2),
+    st.dictionaries(classes, st.integers(1, 6), min_size=1, max_size=2),
     max_size=2,
 )
 
@@ -139,10 +138,29 @@ class Comparison(RuleBasedStateMachine):
         command = ReplaceInventories(uuid, at, wanted)
         self.both(self.model.give(uuid, at, wanted), inventory.replace, command)
 
-    @rule(uuid=hosts, resource_class=st.sampled_from(CLASSES))
+    @rule(uuid=hosts, resource_class=classes)
     def take(self, uuid, resource_class):
         expected = self.model.take(uuid, resource_class)
         self.both(expected, inventory.delete, uuid, resource_class)
+
+    @rule(uuid=hosts)
+    def take_all(self, uuid):
+        self.both(self.model.take_all(uuid), inventory.delete_all, uuid)
+
+    @rule(uuid=hosts, resource_class=classes, wanted=an_inventory)
+    def add(self, uuid, resource_class, wanted):
+        expected = self.model.add(uuid, resource_class, wanted)
+        self.both(expected, inventory.create, uuid, resource_class, wanted)
+
+    @rule(uuid=hosts, off_by=late, resource_class=classes, wanted=an_inventory)
+    def change(self, uuid, off_by, resource_class, wanted):
+        at = self.at(uuid, off_by)
+        expected = self.model.change(uuid, at, resource_class, wanted)
+        self.both(expected, inventory.update, uuid, at, resource_class, wanted)
+
+    @rule(uuid=hosts)
+    def clear(self, uuid):
+        self.both(self.model.clear(uuid), trait.clear, uuid)
 
     @rule(uuid=hosts, off_by=late, wanted=st.frozensets(st.sampled_from(TRAITS)))
     def mark(self, uuid, off_by, wanted):
