@@ -312,6 +312,8 @@ class PostgreSql(Server):
 
 
 KINDS: dict[str, type[Server]] = {"mariadb": MariaDb, "postgresql": PostgreSql}
+# the kind of server that each driver speaks to
+DRIVERS = {driver: kind for kind, found in KINDS.items() for driver in found.drivers}
 
 
 def _folder(*, durable: bool) -> str | None:

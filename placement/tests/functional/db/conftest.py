@@ -5,6 +5,9 @@ import pytest
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional.db.races import held_at
+from placement.tests.functional.servers import DRIVERS
+
+MODULES = {"mysqldb": "MySQLdb"}
 
 
 @pytest.fixture
@@ -13,6 +16,16 @@ def bare(empty_database_url):
     found = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
     yield found
     found.dispose()
+
+
+@pytest.fixture(params=sorted(DRIVERS))
+def driver(request):
+    """A driver that is installed."""
+    pytest.importorskip(
+        MODULES.get(request.param, request.param),
+        reason=f"{request.param} is not installed; mysqlclient needs gcc and libmariadb-dev",
+    )
+    return request.param
 
 
 @pytest.fixture

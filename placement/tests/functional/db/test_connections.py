@@ -13,12 +13,6 @@ from placement.objects import provider
 from placement.tests.functional import servers
 from placement.tests.functional.db.cloud import claim, new_provider, used, uuid
 
-DRIVERS = {"pymysql": "mariadb", "mysqldb": "mariadb"} | {
-    "psycopg": "postgresql",
-    "psycopg2": "postgresql",
-}
-MODULES = {"mysqldb": "MySQLdb"}
-
 
 class CountingProxy:
     """Passes a TCP connection on, and counts what the client sends: its round trips."""
@@ -57,19 +51,9 @@ class CountingProxy:
             each.close()
 
 
-@pytest.fixture(params=sorted(DRIVERS))
-def driver(request):
-    """A driver that is installed."""
-    pytest.importorskip(
-        MODULES.get(request.param, request.param),
-        reason=f"{request.param} is not installed; mysqlclient needs gcc and libmariadb-dev",
-    )
-    return request.param
-
-
 @pytest.fixture
 def backend(driver):
-    return DRIVERS[driver]
+    return servers.DRIVERS[driver]
 
 
 @pytest.fixture

@@ -13,30 +13,18 @@ from placement.db.sqlalchemy import engines, silence
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.sqlalchemy.store import SqlStore
+from placement.tests.functional import servers
 from placement.tests.functional.db.far import PORT, far_host
 
-DRIVERS = {
-    "pymysql": "mariadb",
-    "mysqldb": "mariadb",
-    "psycopg": "postgresql",
-    "psycopg2": "postgresql",
-}
-MODULES = {"mysqldb": "MySQLdb"}
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
 # what is waited at most: for an answer, and for two new connections
 BOUND_SECONDS = 3 + 2 * 3
 
 
-@pytest.fixture(params=DRIVERS)
-def driver(request):
-    pytest.importorskip(MODULES.get(request.param, request.param))
-    return request.param
-
-
 @pytest.fixture
 def backend(driver):
-    return DRIVERS[driver]
+    return servers.DRIVERS[driver]
 
 
 @pytest.fixture
