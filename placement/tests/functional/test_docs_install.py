@@ -224,12 +224,23 @@ def test_what_is_shown_of_the_sample_for_uwsgi_is_in_it():
     assert set(shown.splitlines()) <= set(sample("uwsgi/placement-api.ini").splitlines())
 
 
+def behind_a_proxy_with_figures(deployed):
+    """Start uWSGI with /metrics; return the path of its socket."""
+    with (deployed.folder / "placement.conf").open("a") as file:
+        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
+    return uwsgi_behind_a_proxy(deployed)
+
+
+def keeps_figures_from_others(deployed):
+    deployed.wait("/placement/")
+    assert ask(deployed, "GET", "/placement/metrics").status_code == 403
+    assert ask(deployed, "GET", "/placement/traits").status_code == 200
+
+
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_nginx_keeps_figures_from_others_as_told(deployed):
     nginx = program("nginx", "apt-get install nginx-light")
-    with (deployed.folder / "placement.conf").open("a") as file:
-        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
-    path = uwsgi_behind_a_proxy(deployed)
+    path = behind_a_proxy_with_figures(deployed)
     (fragment,) = blocks(section(SERVERS.read_text(), "Behind a proxy"), "nginx")
     site = sample(
         "nginx/placement-api.conf",
@@ -237,26 +248,15 @@ def test_nginx_keeps_figures_from_others_as_told(deployed):
         fragment=("    location /placement {", f"{fragment}\n    location /placement {{"),
     ).replace("/run/placement/uwsgi.sock", str(path))
     test_wsgi_servers.start_nginx(deployed, nginx, site)
-    deployed.wait("/placement/")
-    assert ask(deployed, "GET", "/placement/metrics").status_code == 403
-    assert ask(deployed, "GET", "/placement/traits").status_code == 200
+    keeps_figures_from_others(deployed)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_apache_keeps_figures_from_others_as_told(deployed):
-    with (deployed.folder / "placement.conf").open("a") as file:
-        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
-    path = uwsgi_behind_a_proxy(deployed)
+    path = behind_a_proxy_with_figures(deployed)
     (fragment,) = blocks(section(SERVERS.read_text(), "Behind a proxy"), "apache")
-    site = sample(
-        "apache2/placement-api-uwsgi.conf",
-        listen=("Listen 8778", f"Listen {deployed.address}"),
-        host=("*:8778", deployed.address),
-        socket=("/run/placement/uwsgi.sock", f"{path}"),
-        log=("/var/log/apache2/placement-api.log", f"{deployed.folder}/error.log"),
-        fragment=("</VirtualHost>", f"{fragment}\n</VirtualHost>"),
+    end = "</VirtualHost>"
+    test_wsgi_servers.apache_before(
+        deployed, path, "authz_host", fragment=(end, f"{fragment}\n{end}")
     )
-    test_wsgi_servers.apache(deployed, site, "authz_host", "proxy", "proxy_uwsgi")
-    deployed.wait("/placement/")
-    assert ask(deployed, "GET", "/placement/metrics").status_code == 403
-    assert ask(deployed, "GET", "/placement/traits").status_code == 200
+    keeps_figures_from_others(deployed)

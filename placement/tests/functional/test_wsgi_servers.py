@@ -354,16 +354,21 @@ def children(deployed):
     ]
 
 
-def test_uwsgi_behind_apache(deployed):
-    path = uwsgi_behind_a_proxy(deployed)
+def apache_before(deployed, path, *modules, **changes):
+    """Start Apache as the sample has it, with more changes, before a uWSGI at a path."""
     site = sample(
         "apache2/placement-api-uwsgi.conf",
         listen=("Listen 8778", f"Listen {deployed.address}"),
         host=("*:8778", deployed.address),
         socket=("/run/placement/uwsgi.sock", f"{path}"),
         log=("/var/log/apache2/placement-api.log", f"{deployed.folder}/error.log"),
+        **changes,
     )
-    apache(deployed, site, "proxy", "proxy_uwsgi")
+    apache(deployed, site, "proxy", "proxy_uwsgi", *modules)
+
+
+def test_uwsgi_behind_apache(deployed):
+    apache_before(deployed, uwsgi_behind_a_proxy(deployed))
     serves_claims(deployed, "/placement")
 
 
