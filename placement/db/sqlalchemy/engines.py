@@ -11,6 +11,8 @@ use, as oslo.db and SQLAlchemy have it by default, two more.
 SQLite has one pool: its transactions say themselves what they are.
 """
 
+import sqlite3
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +28,7 @@ from placement.db.sqlalchemy import silence
 # A lock that is held longer than this is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
+SQLITE_RETRY_SECONDS = 0.005
 # A transaction in which nothing is said for longer has lost its client: a host that fell
 # silent does not say so, and would keep its locks for hours.
 IDLE_TIMEOUT_SECONDS = 15
@@ -185,8 +188,21 @@ class Sqlite(_Arguments):
 
 
 def _keep_write_ahead_log(connection: Any, _record: object) -> None:
-    """Let readers go on while one connection writes; the file remembers it."""
-    connection.execute("PRAGMA journal_mode=WAL").close()
+    """Let readers go on while one connection writes; the file remembers it.
+
+    The first to open a new file changes it. SQLite refuses others that try to at the same
+    instant, without the wait for a lock that it does elsewhere: they wait here.
+    """
+    given_up = time.monotonic() + SQLITE_LOCK_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > given_up:
+                raise
+            time.sleep(SQLITE_RETRY_SECONDS)
+        else:
+            return
 
 
 def _begin_nothing(connection: sa.Connection) -> None:

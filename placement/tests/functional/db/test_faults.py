@@ -1,9 +1,12 @@
 """What becomes of a transaction when the database is in the way, or away."""
 
 import os
+import sqlite3
 import stat
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
@@ -238,6 +241,21 @@ def test_a_file_is_written_ahead(sqlite_file):
     store, _path = sqlite_file
     with store.read() as tx:
         assert tx.connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
+    """SQLite itself refuses to turn the write-ahead log on while another is about to."""
+    path = tmp_path / "new.sqlite"
+    store = SqlStore(DatabaseSettings(connection=f"sqlite:///{path}"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as pool:
+            version = pool.submit(migration.version, store)
+            with pytest.raises(TimeoutError):
+                version.result(0.2)
+            other.execute("ROLLBACK")
+            assert version.result() is None
+    store.dispose()
 
 
 def test_readers_go_on_while_a_writer_works(sqlite_file):
