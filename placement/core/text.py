@@ -1,6 +1,10 @@
 """Which text a database can hold."""
 
+import re
+
 from placement import exception
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def storable(text: str) -> bool:
@@ -11,7 +15,7 @@ def storable(text: str) -> bool:
     >>> storable("ship\u00e9"), storable("nul\0"), storable("half a pair \ud83d")
     (True, False, False)
     """
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return _UNSTORABLE.search(text) is None
 
 
 def check_storable(what: str, text: str) -> None:

@@ -51,7 +51,7 @@ def check_owners(claims: Iterable[ConsumerClaim]) -> None:
 
 
 def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
-    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims])
+    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)
     standing = stand(tx, consumers, claims)
     changes = plan(standing, claims)

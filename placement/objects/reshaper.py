@@ -38,7 +38,9 @@ def reshape(store: Store, command: Reshape) -> None:
 
 def _reshape(tx: Any, command: Reshape) -> None:
     named = {change.provider_uuid: change.inventories for change in command.inventories}
-    consumers = tx.consumers.lock([claim.consumer_uuid for claim in command.claims])
+    consumers = tx.consumers.lock(
+        [claim.consumer_uuid for claim in command.claims], command.claims
+    )
     standing = allocation.stand(tx, consumers, command.claims, also=named)
     providers = [_at_generation(tx, change) for change in command.inventories]
     check_generations(standing.generations, command.claims)

@@ -11,7 +11,7 @@ from placement.core.model import ConsumerClaim
 from placement.core.text import storable
 from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.lookups import chunks, ids_by_name, ids_made
+from placement.db.sqlalchemy.lookups import Sought, chunks, ids_at_once, ids_made
 from placement.db.sqlalchemy.models import (
     allocations,
     consumer_types,
@@ -62,10 +62,12 @@ _LOCK = (
     .order_by(_own.uuid, allocations.c.id)
     .with_for_update(of=consumers)
 )
-_HELD = sa.select(
-    allocations.c.consumer_id.label("uuid"), _provider_uuid, _class_name, allocations.c.used
-).order_by(allocations.c.id)
-_LOCK_HELD = _HELD.with_for_update()
+_holder = allocations.c.consumer_id
+_LOCK_HELD = (
+    sa.select(_holder.label("uuid"), _provider_uuid, _class_name, allocations.c.used)
+    .order_by(allocations.c.id)
+    .with_for_update()
+)
 _INSERT = prepared.inserted(
     consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
 )
@@ -102,26 +104,44 @@ class Consumers:
     def __init__(self, connection: sa.Connection, names: Names) -> None:
         self._connection = connection
         self._names = names
+        self._owners_are_sought = False
 
-    def lock(self, uuids: Collection[str]) -> Locked:
+    def lock(self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()) -> Locked:
         """Return the consumers with what they hold; until the end nobody else changes either.
 
         A consumer that does not exist cannot be locked, but its row can be made only once.
         Allocations without a consumer, from an older database, count as held by it.
-        Cost: one statement if all exist; one more for those that do not, and one more if
-        another transaction held one of them.
+        Cost: one statement if all exist, or if the ``claims``, which are to be saved later,
+        say of all that they do not exist and are right. Otherwise one more for those that do
+        not, and one more if another transaction held one of them.
         """
-        asked = sorted(filter(storable, uuids))
+        asked = sorted(set(filter(storable, uuids)) - self._absent(claims))
         rows = self._locked(asked)
         if not all(row.is_fresh for row in rows):
             rows = self._locked(asked)
         ids = {row.uuid: row.id for row in rows if row.uuid in uuids}
-        rest = self._held_by_nobody(sorted(set(asked) - ids.keys()))
+        rest = self._held_by_nobody(sorted(set(asked) - ids.keys()), claims)
         return Locked(
             ids,
             {row.uuid: row.generation for row in rows if row.uuid in ids},
             _held([row for row in (*rows, *rest) if row.uuid in uuids]),
         )
+
+    def _absent(self, claims: Sequence[ConsumerClaim]) -> set[str]:
+        """Return those that claims say do not exist, and of which there is nothing.
+
+        One statement sees one state, in which they hold nothing. Who makes one of them later
+        is met when it is inserted.
+        """
+        new = [
+            claim.consumer_uuid
+            for claim in claims
+            if claim.check_generation and claim.generation is None
+        ]
+        if not new:
+            return set()
+        there, holding = self._seek_owners(claims, (_own.uuid, new), (_holder, new))
+        return set(new) - there.keys() - holding.keys()
 
     def _locked(self, uuids: Sequence[str]) -> list[Any]:
         """Lock in the order of UUIDs; ``is_fresh`` as in ``Inventories``."""
@@ -131,28 +151,24 @@ class Consumers:
             for row in prepared.execute_for(self._connection, _LOCK, _own.uuid, chunk)
         ]
 
-    def _held_by_nobody(self, uuids: Sequence[str]) -> list[Any]:
+    def _held_by_nobody(self, uuids: Sequence[str], claims: Sequence[ConsumerClaim]) -> list[Any]:
         """Return the allocations of consumers that do not exist, locked.
 
         What is found may also belong to a consumer that was made since it was looked for, and
         may be gone again. It is locked first, and then there is no such consumer.
         """
-        if not self._held(_HELD, uuids):
+        if not uuids:
             return []
-        held = self._held(_LOCK_HELD, uuids)
-        if any(row.uuid in uuids for row in self._locked(uuids)):
-            raise RaceLost
-        return held
-
-    def _held(self, statement: sa.Select[Any], uuids: Sequence[str]) -> list[Any]:
-        return [
+        (holding,) = self._seek_owners(claims, (_holder, uuids))
+        held = [
             row
-            for chunk in chunks(uuids)
-            for row in prepared.execute_for(
-                self._connection, statement, allocations.c.consumer_id, chunk
-            )
+            for chunk in chunks(sorted(holding))
+            for row in prepared.execute_for(self._connection, _LOCK_HELD, _holder, chunk)
             if row.uuid in uuids
         ]
+        if held and any(row.uuid in uuids for row in self._locked(uuids)):
+            raise RaceLost
+        return held
 
     def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
         """Make or change the consumers, with the owners that the claims name, and count the write.
@@ -199,27 +215,52 @@ class Consumers:
 
     def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
         """Return the owner of each consumer; what is new among them is made."""
-        project_ids = self._ids(projects, self._names.projects, {c.project_id for c in claims})
-        user_ids = self._ids(users, self._names.users, {c.user_id for c in claims})
-        types = {claim.type for claim in claims if claim.type is not None}
-        type_ids = self._ids(consumer_types, self._names.consumer_types, types)
+        if not self._owners_are_sought:
+            self._seek_owners(claims)
+        for column, known, new in self._unknown_owners(claims):
+            known.learn(ids_made(self._connection, column.table, column, new))
+        names = self._names
         return {
             claim.consumer_uuid: Owner(
-                project_ids[claim.project_id],
-                user_ids[claim.user_id],
-                None if claim.type is None else type_ids[claim.type],
+                names.projects[claim.project_id],
+                names.users[claim.user_id],
+                None if claim.type is None else names.consumer_types[claim.type],
             )
             for claim in claims
         }
 
-    def _ids(self, table: sa.Table, known: Known, names: Collection[str]) -> dict[str, int]:
-        """Return the ids of all the names, which are never removed once they are there."""
-        missing = known.missing(names)
-        if missing:
-            column = table.c.name if "name" in table.c else table.c.external_id
-            known.learn(ids_by_name(self._connection, table, column, missing))
-            known.learn(ids_made(self._connection, table, column, known.missing(missing)))
-        return {name: id_ for name in names if (id_ := known.id_of(name)) is not None}
+    def _seek_owners(
+        self, claims: Sequence[ConsumerClaim], *also: Sought
+    ) -> Sequence[Mapping[str, int]]:
+        """Learn the ids that the process does not know; return those of what is sought ``also``.
+
+        Cost: one statement for all, or none.
+        """
+        self._owners_are_sought = True
+        unknown = self._unknown_owners(claims)
+        found = ids_at_once(
+            self._connection, [*also, *((column, missing) for column, _, missing in unknown)]
+        )
+        for (_, known, _), ids in zip(unknown, found[len(also) :], strict=True):
+            known.learn(ids)
+        return found[: len(also)]
+
+    def _unknown_owners(
+        self, claims: Sequence[ConsumerClaim]
+    ) -> list[tuple[sa.Column[str], Known, list[str]]]:
+        """Return the names whose ids are not known, and the columns that have them."""
+        names = self._names
+        types = {claim.type for claim in claims if claim.type is not None}
+        named = (
+            (projects.c.external_id, names.projects, {claim.project_id for claim in claims}),
+            (users.c.external_id, names.users, {claim.user_id for claim in claims}),
+            (consumer_types.c.name, names.consumer_types, types),
+        )
+        return [
+            (column, known, missing)
+            for column, known, asked in named
+            if (missing := known.missing(asked))
+        ]
 
 
 def _held(rows: Iterable[Any]) -> Held:

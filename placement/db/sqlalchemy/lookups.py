@@ -6,17 +6,23 @@ found is compared again, exactly.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from placement.core.text import storable
+from placement.db.sqlalchemy import prepared
 from placement.db.sqlalchemy.clocks import utcnow
 
 T = TypeVar("T")
 
 # Fewer than the parameters of a statement in any database (SQLite: 32766)
 CHUNK = 1000
+
+Sought = tuple[sa.Column[str], Sequence[str]]
+"""Names, and the column of their table that has them."""
 
 
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
@@ -61,6 +67,46 @@ def ids_by_name(
             same = connection.execute(sa.select(table.c.id).where(column == name)).scalar()
             ids |= {} if same is None else {name: same}
     return {name: ids[name] for name in names if name in ids}
+
+
+def ids_at_once(connection: sa.Connection, sought: Sequence[Sought]) -> list[dict[str, int]]:
+    """Return for each of several columns what ``ids_by_name`` returns for its names.
+
+    Cost: one statement, or as many as the longest list of names has thousands.
+    """
+    columns = tuple(column for column, _ in sought)
+    found: list[dict[str, int]] = [{} for _ in columns]
+    parts = (chunks(filter(storable, names)) for _, names in sought)
+    for texts in zip_longest(*parts, fillvalue=()):
+        given = [prepared.filled(own) for own in texts]
+        values = {_bind(i, j): text for i, own in enumerate(given) for j, text in enumerate(own)}
+        statement = _at_once(columns, tuple(map(len, given)))
+        for row in prepared.execute(connection, statement, values):
+            found[row.place][row[2 + row.place]] = row.id
+    return [
+        own if own.keys() <= set(names) else ids_by_name(connection, column.table, column, names)
+        for own, (column, names) in zip(found, sought, strict=True)
+    ]
+
+
+@lru_cache(maxsize=200)
+def _at_once(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.ClauseElement:
+    """Each column keeps a place of its own: the collations of different tables may differ."""
+    return sa.union_all(
+        *(
+            sa.select(
+                sa.literal_column(str(place)).label("place"),
+                column.table.c.id,
+                *(column if other is column else sa.null() for other in columns),
+            ).where(column.in_([sa.bindparam(_bind(place, j)) for j in range(count)]))
+            for place, (column, count) in enumerate(zip(columns, counts, strict=True))
+            if count
+        )
+    )
+
+
+def _bind(place: int, number: int) -> str:
+    return f"text_{place}_{number}"
 
 
 def ids_made(

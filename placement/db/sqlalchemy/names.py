@@ -25,6 +25,13 @@ class Known:
         found = self._ids.get(name)
         return self._base.id_of(name) if found is None and self._base else found
 
+    def __getitem__(self, name: str) -> int:
+        """Return the id of a name that is known.  Raises: KeyError."""
+        found = self.id_of(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
     def name_of(self, id_: int) -> str | None:
         """Return the name with the id, None if it is not known here."""
         found = self._names.get(id_)

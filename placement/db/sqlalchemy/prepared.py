@@ -56,12 +56,18 @@ def execute_for(
 ) -> sa.CursorResult[Any]:
     """Execute a kept statement for the rows in which a column has one of the values.
 
-    The list is filled up with its last value to a power of two, so that there are few texts.
+    The list is filled up, so that there are few texts.
     """
+    listed = {f"one_of_{place}": value for place, value in enumerate(filled(values))}
+    return execute(connection, _narrowed(statement, column, len(listed)), {**given, **listed})
+
+
+def filled(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values, the last of them repeated until their number is a power of two."""
+    if not values:
+        return values
     count = 1 << (len(values) - 1).bit_length()
-    filled = [*values, *[values[-1]] * (count - len(values))]
-    listed = {f"one_of_{place}": value for place, value in enumerate(filled)}
-    return execute(connection, _narrowed(statement, column, count), {**given, **listed})
+    return [*values, *[values[-1]] * (count - len(values))]
 
 
 @lru_cache(maxsize=200)

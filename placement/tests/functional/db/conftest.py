@@ -18,6 +18,14 @@ def bare(empty_database_url):
     found.dispose()
 
 
+@pytest.fixture
+def elsewhere(settings):
+    """Another store on the same database, as another process has one."""
+    found = SqlStore(settings)
+    yield found
+    found.dispose()
+
+
 @pytest.fixture(params=sorted(DRIVERS))
 def driver(request):
     """A driver that is installed."""

@@ -316,6 +316,19 @@ def test_a_write_on_one_provider_takes_ten_statements_at_most(store, host):
         assert (seen[0].partition(" ")[0], seen[-1]) == ("BEGIN", "COMMIT")
 
 
+@pytest.mark.parametrize("checked", [{}, {"generation": None}])
+def test_so_do_first_claims(store, elsewhere, host, checked):
+    """Of owners that nobody has seen, or only another process; a type is named from 1.38."""
+    type_ = {"type": "INSTANCE"} if checked else {}
+    for others in ([], [elsewhere]):
+        owners = {"project_id": uuid(), "user_id": uuid(), **type_, **checked}
+        for other in others:
+            claim(other, uuid(), {host: {"VCPU": 1}}, **owners)
+        with statements(store) as seen:
+            claim(store, uuid(), {host: THREE}, **owners)
+        assert len(seen) <= len(["BEGIN"]) + 10 + len(["COMMIT"]), seen
+
+
 def test_the_number_of_statements_does_not_grow(store):
     """Neither with classes, nor with consumers on the host, nor with those of one write."""
     host = new_provider(store, VCPU=500, MEMORY_MB=500, DISK_GB=500, PCPU=500, VGPU=500)

@@ -25,14 +25,6 @@ COMPARISONS = int(os.environ.get("PLACEMENT_TEST_COMPARISONS", "40"))
 
 
 @pytest.fixture
-def elsewhere(settings):
-    """Another store on the same database, as another process has one."""
-    found = SqlStore(settings)
-    yield found
-    found.dispose()
-
-
-@pytest.fixture
 def events():
     return []
 

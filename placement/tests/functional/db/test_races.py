@@ -175,6 +175,24 @@ def test_a_refused_first_claim_does_not_take_an_accepted_one_along(store, stoppe
     assert_sound(store)
 
 
+@pytest.mark.parametrize("statement", ["FROM resource_providers", "INSERT INTO consumers"])
+def test_a_consumer_is_made_while_another_first_claim_has_found_none(store, stopped_at, statement):
+    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # owners are known
+    hosts, consumer = [new_provider(store, VCPU=1) for _ in range(2)], uuid()
+    outcomes = stopped_at(
+        statement,
+        lambda: claim(store, consumer, {hosts[0]: {"VCPU": 1}}, generation=None),
+        lambda: claim(store, consumer, {hosts[1]: {"VCPU": 1}}, generation=None),
+    )
+    assert sorted(map(is_refused, outcomes)) == [False, True]
+    assert held(store, consumer) == {hosts[outcomes.index(None)]: {"VCPU": 1}}
+    assert {type(outcome) for outcome in outcomes} == {
+        type(None),
+        exception.StaleConsumerGeneration,
+    }
+    assert_sound(store)
+
+
 def test_several_writes_with_one_generation_of_a_consumer(store):
     host, consumer = new_provider(store, VCPU=100), uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
