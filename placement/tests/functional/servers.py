@@ -70,6 +70,7 @@ class Server:
 
     def __init__(self, folder: Path, port: int | None = None, *, durable: bool = False) -> None:
         self.folder = folder
+        self.log = folder / "log"
         self.port = port or free_port()
         self.durable = durable
         self.process: subprocess.Popen[bytes] | None = None
@@ -115,7 +116,7 @@ class Server:
         """Run the server until it answers; the data of an earlier run is kept."""
         if not (self.folder / "data").exists():
             self.initialise()
-        with (self.folder / "log").open("ab") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         self._wait_until_it_answers()
 
@@ -126,7 +127,7 @@ class Server:
                 self.execute("SELECT 1")
             except (pymysql.Error, psycopg.Error):
                 if time.monotonic() > give_up_at or self.process.poll() is not None:
-                    raise RuntimeError((self.folder / "log").read_text()[-2000:]) from None
+                    raise RuntimeError(self.log.read_text()[-2000:]) from None
                 time.sleep(0.05)
             else:
                 return

@@ -242,8 +242,12 @@ def test_sqlite_has_no_room(tmp_path):
 
 @pytest.mark.parametrize(("kind", "megabytes"), [("mariadb", 256), ("postgresql", 160)])
 def test_a_server_has_no_room(kind, megabytes, tmp_path):
-    """It may end when its log cannot be written; it is started again as its operator would."""
-    with small_disk(megabytes) as disk, private_in(kind, disk / "server") as running:
+    """It may end; it is started again as its operator would.
+
+    Its log is on another disk, so that it can tell why.
+    """
+    log = tmp_path / "server.log"
+    with small_disk(megabytes) as disk, private_in(kind, disk / "server", log) as running:
         url = running.tcp_url("placement")
         with in_a_storm(f"{kind} full", tmp_path, url) as (api, world, stormers):
             with filled(disk):
@@ -252,18 +256,19 @@ def test_a_server_has_no_room(kind, megabytes, tmp_path):
             if running.process.poll() is not None:
                 running.start()
             recovered = wait_until_served(stormers)
-        assert_full(api.log, disk / "server" / "log")
+        assert_full(api.log, log)
         print(f"{kind} full: served again after {recovered:.2f} s")
 
 
 @contextmanager
-def private_in(kind, folder):
+def private_in(kind, folder, log):
     try:
         servers.KINDS[kind](folder, 1).command()
     except servers.Missing as missing:
         pytest.skip(str(missing))
     folder.mkdir()
     running = servers.KINDS[kind](folder, durable=True)
+    running.log = log
     try:
         running.start()
         running.create("placement")
