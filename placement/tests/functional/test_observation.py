@@ -13,7 +13,7 @@ import webtest
 from placement import deploy
 from placement.tests.functional import test_wsgi_servers
 from placement.tests.functional.test_service import LATEST
-from placement.tests.functional.test_wsgi_servers import SCRIPT, ask, serves_claims, uwsgi
+from placement.tests.functional.test_wsgi_servers import SCRIPT, ask, serves_claims, start_uwsgi
 
 deployed = test_wsgi_servers.deployed
 backend = test_wsgi_servers.backend
@@ -98,7 +98,7 @@ def counted(found, name, **labels):
 @pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["forked", "lazy-apps"])
 def test_any_process_tells_the_figures_of_all(deployed, options):
     configure(deployed, f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
-    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT, *options))
+    start_uwsgi(deployed, "--wsgi-file", SCRIPT, *options)
     serves_claims(deployed)
     seen = [figures(deployed) for _ in range(6)]
     route = "/allocations/{consumer_uuid}"
@@ -124,7 +124,7 @@ def test_any_process_tells_the_figures_of_all(deployed, options):
 def test_what_ended_processes_counted_stays_and_their_files_do_not(deployed):
     folder = deployed.folder / "figures"
     configure(deployed, f"[metrics]\nenabled = true\nfolder = {folder}\n")
-    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT))
+    start_uwsgi(deployed, "--wsgi-file", SCRIPT)
     deployed.wait()
     master = psutil.Process(deployed.processes[0].pid)
     for _ in range(3):
@@ -148,7 +148,7 @@ def test_figures_are_not_for_everybody(deployed):
         f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n"
         "allowed_source_ranges = 192.0.2.0/24\n",
     )
-    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT))
+    start_uwsgi(deployed, "--wsgi-file", SCRIPT)
     deployed.wait()
     assert requests.get(f"{deployed.url}/metrics", timeout=30).status_code == 401
 

@@ -195,10 +195,23 @@ def serves_claims(server, prefix=""):
 def uwsgi(*options):
     return [
         program("uwsgi", "pip install uWSGI"),
-        *("--master", "--die-on-term", "--need-app", "--disable-logging"),
+        *("--master", "--die-on-term", "--skip-atexit-teardown", "--need-app"),
         *("--processes=2", "--threads=4", f"--virtualenv={Path(sys.prefix)}"),
-        *options,
+        *("--disable-logging", *options),
     ]
+
+
+def start_uwsgi(deployed, *options):
+    """Start it on the port, with its application in every worker.
+
+    A worker forgets a signal to end that comes while it loads the application.
+    """
+    deployed.start(*uwsgi(f"--http-socket={deployed.address}", *options))
+    loaded = 2 if "--lazy-apps" in options else 1
+    give_up_at = time.monotonic() + SECONDS_TO_START
+    while (deployed.folder / "output").read_text().count("WSGI app 0 ") < loaded:
+        assert time.monotonic() < give_up_at, deployed.written()
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -210,13 +223,21 @@ def uwsgi(*options):
     ],
 )
 def test_uwsgi(deployed, options):
-    deployed.start(*uwsgi(f"--http-socket={deployed.address}", *options))
+    start_uwsgi(deployed, *options)
     serves_claims(deployed)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_worker_has_the_threads_that_it_was_given(deployed):
+    """A signal to end may come to any thread, and uWSGI ends only from its own."""
+    start_uwsgi(deployed, "--wsgi-file", SCRIPT, "--lazy-apps")
+    (master,) = deployed.processes
+    assert [worker.num_threads() for worker in psutil.Process(master.pid).children()] == [4, 4]
 
 
 @pytest.mark.parametrize("backend", ["postgresql", "sqlite"])
 def test_uwsgi_loaded_before_the_fork_on_other_databases(deployed, backend):
-    deployed.start(*uwsgi(f"--http-socket={deployed.address}", "--wsgi-file", SCRIPT))
+    start_uwsgi(deployed, "--wsgi-file", SCRIPT)
     serves_claims(deployed)
 
 
