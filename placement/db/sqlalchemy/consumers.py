@@ -104,7 +104,7 @@ class Consumers:
     def __init__(self, connection: sa.Connection, names: Names) -> None:
         self._connection = connection
         self._names = names
-        self._owners_are_sought = False
+        self._owners_sought: set[str] = set()  # of these consumers
 
     def lock(self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()) -> Locked:
         """Return the consumers with what they hold; until the end nobody else changes either.
@@ -215,8 +215,8 @@ class Consumers:
 
     def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
         """Return the owner of each consumer; what is new among them is made."""
-        if not self._owners_are_sought:
-            self._seek_owners(claims)
+        if unsought := [c for c in claims if c.consumer_uuid not in self._owners_sought]:
+            self._seek_owners(unsought)
         for column, known, new in self._unknown_owners(claims):
             known.learn(ids_made(self._connection, column.table, column, new))
         names = self._names
@@ -236,7 +236,7 @@ class Consumers:
 
         Cost: one statement for all, or none.
         """
-        self._owners_are_sought = True
+        self._owners_sought.update(claim.consumer_uuid for claim in claims)
         unknown = self._unknown_owners(claims)
         found = ids_at_once(
             self._connection, [*also, *((column, missing) for column, _, missing in unknown)]
