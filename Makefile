@@ -24,12 +24,12 @@ test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 
 storm: $(VENV)/.test  ## Run storms, outages, races and exact reads for long (STORM=seconds of each)
 	STORM_SECONDS=$(STORM) STORM_ROUNDS=100 STORM_COMPARISONS=10000 RACE_TIMES=200 \
-		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/storms \
+		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/stress \
 		placement/tests/functional/db/test_races.py \
 		placement/tests/functional/db/test_races_of_providers.py
 
 test-galera: $(VENV)/.test  ## Run a storm and races on two nodes of a Galera cluster of three
-	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/storms/test_galera.py
+	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/stress/test_galera.py
 
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check

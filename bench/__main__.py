@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.answers import WrongAnswer
 from bench.databases import SERVERS, Database
+from bench.harness import OURS, REFERENCE, Budget, Services, Stage
 from bench.limits import limits, version
 from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
 from bench.rows import Row, by_world, rows
 from bench.services import Service, install_reference
-from bench.stage import OURS, REFERENCE, Budget, Services, Stage
 from bench.worlds import World, load
 
 PROJECT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bench import bare
+from bench import baseline_app
 from bench.client import Get
 from bench.databases import Database
 from bench.services import Service
@@ -81,7 +81,7 @@ def _database_limits(database: Database) -> Mapping[str, float]:
 
 
 def _server_limits(folder: Path) -> Mapping[str, float]:
-    application = f"--wsgi-file={bare.__file__}"
+    application = f"--wsgi-file={baseline_app.__file__}"
     service = Service("bare", Path(sys.prefix), folder, url="", application=application)
     service.start()
     try:

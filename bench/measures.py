@@ -17,9 +17,9 @@ import psutil
 
 from bench import answers
 from bench.client import Answer, Connection
+from bench.harness import MORE, OURS, REFERENCE, Budget, Figure, Figures, Stage
 from bench.services import PROCESSES
-from bench.stage import MORE, OURS, REFERENCE, Budget, Figure, Figures, Stage
-from bench.work import Step, Work
+from bench.workloads import Step, Work
 from bench.worlds import Place
 
 # several clients at once wait for each other, however short the cut-off of one is

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.harness import OURS, REFERENCE, Figure, Figures
 from bench.plot import plot
 from bench.report import cells, describe, notes
 from bench.services import REFERENCE as REFERENCE_PACKAGES
-from bench.stage import OURS, REFERENCE, Figure, Figures
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "doc/source/contributor"

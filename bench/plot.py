@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure as Picture
 
-from bench.stage import OURS, REFERENCE, Figures
+from bench.harness import OURS, REFERENCE, Figures
 
 _FLAT = re.compile(r"candidates, ([\d,]+) flat hosts, (limit=\d+|unlimited)$")
 _COLOURS = {OURS: "#1b7837", REFERENCE: "#762a83"}

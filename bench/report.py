@@ -9,10 +9,10 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from bench.harness import OURS, REFERENCE, Figure, Figures
 from bench.limits import machine
 from bench.rows import Row
-from bench.stage import OURS, REFERENCE, Figure, Figures
-from bench.wanted import ratio
+from bench.targets import ratio
 
 _VERDICTS = {True: "yes", False: "NO", None: ""}
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from bench.books import PLAIN_USAGES
+from bench.audit import PLAIN_USAGES
 from bench.measures import (
     Crowd,
     FirstRequest,
@@ -14,8 +14,8 @@ from bench.measures import (
     StartUp,
     Timed,
 )
-from bench.wanted import AtLeast, AtMost, Below, Faster, Wanted
-from bench.work import claim, get, schedule, swap
+from bench.targets import AtLeast, AtMost, Below, Faster, Wanted
+from bench.workloads import claim, get, schedule, swap
 from bench.worlds import PROJECT, Place, World, flat, nested, sharing, used, wide
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bench import work
+from bench import workloads
 from bench.client import Answer, Connection, Request
 from bench.rows import FLAT, NESTED
 from bench.services import CONFIGURATION
@@ -38,23 +38,23 @@ _TESTS = _PACKAGE + "tests" + os.sep
 Counts = Mapping[str, int]
 
 
-def requests() -> Mapping[str, work.Work]:
+def requests() -> Mapping[str, workloads.Work]:
     """The main requests, by the names of their figures."""
     provider = "/resource_providers/{host}"
     return {
-        "candidates, flat, limit=10": work.get(f"/allocation_candidates?{FLAT}&limit=10"),
-        "candidates, flat, unlimited": work.get(f"/allocation_candidates?{FLAT}"),
-        "candidates, nested": work.get(f"/allocation_candidates?{NESTED}"),
-        "providers by resources": work.get("/resource_providers?resources=VCPU:1"),
-        "provider": work.get(provider),
-        "inventories": work.get(f"{provider}/inventories"),
-        "usages": work.get(f"{provider}/usages"),
-        "traits": work.get(f"{provider}/traits"),
-        "claim": work.claim("host"),
-        "claim of one class": work.claim("host", {"VCPU": 1}),
-        "claim beside 1,000 consumers": work.claim("crowded", {"VCPU": 1}),
-        "swap": work.swap("host"),
-        "candidates after a claim, and a claim": work.schedule(
+        "candidates, flat, limit=10": workloads.get(f"/allocation_candidates?{FLAT}&limit=10"),
+        "candidates, flat, unlimited": workloads.get(f"/allocation_candidates?{FLAT}"),
+        "candidates, nested": workloads.get(f"/allocation_candidates?{NESTED}"),
+        "providers by resources": workloads.get("/resource_providers?resources=VCPU:1"),
+        "provider": workloads.get(provider),
+        "inventories": workloads.get(f"{provider}/inventories"),
+        "usages": workloads.get(f"{provider}/usages"),
+        "traits": workloads.get(f"{provider}/traits"),
+        "claim": workloads.claim("host"),
+        "claim of one class": workloads.claim("host", {"VCPU": 1}),
+        "claim beside 1,000 consumers": workloads.claim("crowded", {"VCPU": 1}),
+        "swap": workloads.swap("host"),
+        "candidates after a claim, and a claim": workloads.schedule(
             f"/allocation_candidates?{FLAT}&limit=10"
         ),
     }
@@ -144,7 +144,7 @@ def counting() -> Iterator[_Counter]:
         sa.event.remove(sa.Engine, "before_cursor_execute", counter.statement)
 
 
-def count(connection: Connection, step: work.Step) -> Counts:
+def count(connection: Connection, step: workloads.Step) -> Counts:
     """What a request takes the second time; the first fills what is kept between requests."""
     for _ in range(2):
         with counting() as counter:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
-from placement.core.budget import Budget
-from placement.core.explain import explain
+from placement.core.insight.explanation import explain
 from placement.core.request import CandidateRequest, SearchSettings
-from placement.core.search import search
-from placement.core.snapshot import Snapshot
-from placement.exception import SearchBudgetExceeded
-from placement.handlers.no_candidates import BUDGET_SECONDS as EXPLAINING_SECONDS
+from placement.core.search.deadline import Budget
+from placement.core.search.search import search
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
+from placement.observability.empty_results import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
-from placement.tests.asking import LATEST, pairs, snapshot_of
+from placement.tests.queries import LATEST, pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
 BEFORE_TREES = Version(1, 10)
@@ -242,7 +242,7 @@ def ask(case: Case) -> Outcome:
         if not found.candidates:
             explained(case.cloud(), request)
         allocation_candidates(found, request, case.version, budget.look)
-    except SearchBudgetExceeded:
+    except SearchDeadlineExceeded:
         return Outcome(time.monotonic() - began, 0, None)
     return Outcome(searched - began, time.monotonic() - searched, len(found.candidates))
 
@@ -251,7 +251,7 @@ def explained(snapshot: Snapshot, request: CandidateRequest) -> None:
     """Explain a request without candidates, or give up, as the log does."""
     try:
         explain(snapshot, request, now=time.monotonic, budget_seconds=EXPLAINING_SECONDS)
-    except SearchBudgetExceeded:
+    except SearchDeadlineExceeded:
         return
 
 

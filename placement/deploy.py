@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from placement import db_api, health, metrics, pipeline
+from placement import db_api
 from placement.core.request import SearchSettings
 from placement.engine.engine import Engine
-from placement.engine.events import Observer, WriteRepeated, ignore
 from placement.handler import PlacementHandler
-from placement.parts import IncompleteConsumer, Parts
+from placement.http import middleware
+from placement.http.services import IncompleteConsumer, Services
+from placement.observability import health, metrics
+from placement.observability.events import Observer, WriteRetried, ignore
 from placement.policy import Policy
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     older callers pass it.
     """
     figures = metrics.Figures(metrics.folder_of(config)) if config.metrics.enabled else None
-    found = parts(config, figures)
-    application = pipeline.assembled(PlacementHandler(found), config, found.policy)
+    found = services(config, figures)
+    application = middleware.assembled(PlacementHandler(found), config, found.policy)
     if figures is not None:
         allowed = config.metrics.allowed_source_ranges
         application = metrics.Page(application, figures, found.engine, allowed)
@@ -36,13 +38,13 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     return application
 
 
-def parts(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Parts:
+def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:
     """Return the parts of the service, which tell the observer, if any, what they do."""
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
-        store = store.telling(partial(observer, WriteRepeated()))
-    return Parts(
+        store = store.telling(partial(observer, WriteRetried()))
+    return Services(
         store=store,
         store_for_allocations=store.trying(conf.placement.allocation_conflict_retry_count),
         engine=Engine(store, observer),

@@ -16,7 +16,8 @@ from keystoneauth1 import adapter, session
 from oslo_config import cfg
 from wsgi_intercept import interceptor
 
-from placement import auth, deploy
+from placement import deploy
+from placement.http import auth
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -95,7 +95,7 @@ TABLE: Mapping[type[exception.PlacementException], Wire] = MappingProxyType(
         exception.ReshapedProviderNotFound: Wire(400, PROVIDER_NOT_FOUND),
         exception.Conflict: _CONCURRENT,
         exception.DatabaseUnavailable: Wire(503, headers=RETRY_SOON),
-        exception.SearchBudgetExceeded: Wire(503),
+        exception.SearchDeadlineExceeded: Wire(503),
     }
 )
 

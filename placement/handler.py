@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import webob
 
-from placement import body, exception, microversion
+from placement import exception, microversion
 from placement.handlers import (
     aggregate,
     allocation,
@@ -19,11 +19,12 @@ from placement.handlers import (
     trait,
     usage,
 )
-from placement.parts import Parts
-from placement.routes import Route, Routes
+from placement.http import request_body
+from placement.http.routing import Route, Routes
+from placement.http.services import Services
 from placement.wsgi_wrapper import (
-    PARTS,
     ROUTE,
+    SERVICES,
     TEMPLATE,
     VERSION,
     HandlerFunction,
@@ -101,8 +102,8 @@ ROUTE_DECLARATIONS: Declarations = {
 class PlacementHandler:
     """The service behind authentication: version, headers, route, handler, in this order."""
 
-    def __init__(self, parts: Parts, declarations: Declarations = ROUTE_DECLARATIONS) -> None:
-        self.parts = parts
+    def __init__(self, services: Services, declarations: Declarations = ROUTE_DECLARATIONS) -> None:
+        self.services = services
         self._routes = Routes(declarations)
         self._application = PlacementWsgify(self._dispatch)
 
@@ -114,9 +115,9 @@ class PlacementHandler:
 
     def _dispatch(self, request: Request) -> webob.Response:
         environ = request.environ
-        environ[PARTS] = self.parts
+        environ[SERVICES] = self.services
         environ[VERSION] = microversion.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
-        body.check_headers(environ)
+        request_body.check_headers(environ)
         route = self._routes.find(_path(environ))
         environ[ROUTE] = route.parameters
         environ[TEMPLATE] = route.template

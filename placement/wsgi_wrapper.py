@@ -11,14 +11,15 @@ import webob
 import webob.exc
 from webob.acceptparse import create_accept_header
 
-from placement import body, errors, exception, microversion
-from placement.context import RequestContext
+from placement import errors, exception, microversion
+from placement.http import request_body
+from placement.http.context import RequestContext
 from placement.microversion import Version
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-    from placement.parts import Parts
+    from placement.http.services import Services
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ JSON = "application/json"
 REQUEST_ID = "openstack.request_id"
 CONTEXT = "placement.context"
 VERSION = "placement.version"
-PARTS = "placement.parts"
+SERVICES = "placement.services"
 ROUTE = "placement.route"
 TEMPLATE = "placement.route.template"
 
@@ -54,9 +55,9 @@ class Request(webob.Request):  # type: ignore[misc]
         return cast("RequestContext", self.environ[CONTEXT])
 
     @property
-    def parts(self) -> "Parts":
-        """The parts of the service."""
-        return cast("Parts", self.environ[PARTS])
+    def services(self) -> "Services":
+        """The services of the service."""
+        return cast("Services", self.environ[SERVICES])
 
     @property
     def route(self) -> dict[str, str]:
@@ -88,7 +89,7 @@ class Request(webob.Request):  # type: ignore[misc]
         Raises: MalformedJson, also for what JSON cannot say (NaN) and no database stores (NUL,
         halves of surrogate pairs).
         """
-        return body.decoded(self.environ)
+        return request_body.decoded(self.environ)
 
 
 # --- what a handler demands of a request -------------------------------------------

@@ -18,10 +18,11 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from placement import auth, wsgi
+from placement import wsgi
 from placement.cmd import supervisor
 from placement.cmd.server import Address, Listening, serve
 from placement.exception import PlacementException
+from placement.http import auth
 
 LOG = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf as options
 from placement import db_api
-from placement.db.sqlalchemy import data_migrations, kept_usage
+from placement.db.sqlalchemy import data_migrations, usage_counters
 
 MIGRATE = "Run `placement-manage db online_data_migrations`."
 
@@ -54,7 +54,7 @@ class Checks(upgradecheck.UpgradeCommands):
             columns = sa.inspect(tx.connection).get_columns("inventories")
             if not any(column["name"] == "used" for column in columns):
                 return Result(Code.SUCCESS)  # there is none yet; `db sync` makes it
-            wrong = len(kept_usage.differences(tx.connection))
+            wrong = len(usage_counters.differences(tx.connection))
         if not wrong:
             return Result(Code.SUCCESS)
         return Result(

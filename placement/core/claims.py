@@ -70,7 +70,7 @@ class Changes:
 
     allocations: Sequence[Allocation]
     used: Mapping[tuple[str, str], int]
-    grown: frozenset[str]
+    generation_bumped: frozenset[str]
     changed: frozenset[str]
     kept: Sequence[ConsumerClaim]
     emptied: Sequence[str]
@@ -205,7 +205,7 @@ def _changes(
     return Changes(
         allocations=wanted,
         used={key: amount for key, amount in used.items() if amount},
-        grown=grown,
+        generation_bumped=grown,
         changed=frozenset(held_on - grown),
         kept=tuple(claim for claim in claims if claim.resources),
         emptied=tuple(

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class RaceLost(Exception):  # noqa: N818
+class WriteConflict(Exception):  # noqa: N818
     """Raised in a write to have it run again from its start: what it had read has changed."""
 
 
@@ -33,7 +33,7 @@ class Transaction(Protocol):
         self,
         changed: Iterable[int] = (),
         *,
-        grown: Iterable[int] = (),
+        generation_bumped: Iterable[int] = (),
         removed: Iterable[int] = (),
         names: bool = False,
     ) -> None:
@@ -61,7 +61,7 @@ class Store(Protocol):
         """Return ``work(tx, ...)`` after its transaction is committed.
 
         The work is run again on deadlocks, serialization failures, entries that another
-        transaction made first, and RaceLost.
+        transaction made first, and WriteConflict.
         Raises: Conflict when that does not end, DatabaseUnavailable when the database cannot be
         reached.
         """

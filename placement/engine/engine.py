@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from placement.core.snapshot import Snapshot
-from placement.db.process import PerProcess
+from placement.core.snapshot.snapshot import Snapshot
+from placement.db.per_process import PerProcess
 from placement.db.store import Store, Transaction
-from placement.engine.events import Event, SnapshotLoaded, SnapshotRefreshed
 from placement.engine.single_flight import SingleFlight
+from placement.observability.events import Event, SnapshotLoaded, SnapshotRefreshed
 
 # How many providers loaded make it worth to never look for garbage again in all that the process
 # has at that moment: a look that a later request pays for takes 16 ms with 7,000. With few it is
@@ -85,14 +85,14 @@ class _Keeper:
                 return _applied(view, changes, view.names, begun)
             now = changes.clocks
         with self._store.read() as tx:
-            return bring_on(view, tx, begun)
+            return advance(view, tx, begun)
 
     def _only_providers_changed(self, seen: Mapping[int, int], now: Mapping[int, int]) -> bool:
         names = self._store.NAMES
         return _follows(now, seen, self._store.EPOCH) and now[names] == seen[names]
 
 
-def bring_on(view: View | None, tx: Transaction, begun: float) -> tuple[View, Event]:
+def advance(view: View | None, tx: Transaction, begun: float) -> tuple[View, Event]:
     """Return the view of the state that the transaction sees, and what it took."""
     clocks = tx.picture.clocks()
     if view is None or not _follows(clocks, view.clocks, tx.picture.EPOCH):

@@ -35,7 +35,7 @@ class CommitLost(DatabaseUnavailable):
 
 
 @mistake
-class SearchBudgetExceeded(PlacementException):
+class SearchDeadlineExceeded(PlacementException):
     """A search for candidates was given up."""
 
     seconds: float

@@ -19,7 +19,7 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response, require
 def list_aggregates(request: Request) -> webob.Response:
     """Return the aggregates of the provider."""
     request.context.can(policies.LIST)
-    found = aggregate.of_provider(request.parts.store, request.route["uuid"])
+    found = aggregate.of_provider(request.services.store, request.route["uuid"])
     return json_response(request, render.of_provider(found, request.version), modified_at=None)
 
 
@@ -28,7 +28,7 @@ def list_aggregates(request: Request) -> webob.Response:
 def replace_aggregates(request: Request) -> webob.Response:
     """Associate the provider with exactly these aggregates; return them."""
     request.context.can(policies.UPDATE)
-    store, uuid = request.parts.store, request.route["uuid"]
+    store, uuid = request.services.store, request.route["uuid"]
     provider.show(store, uuid)  # that there is none is told before what is wrong with the body
     wanted = parse.of_provider(request.json_body, request.version)
     found = aggregate.replace(store, uuid, wanted.aggregates, wanted.generation)

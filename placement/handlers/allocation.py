@@ -22,7 +22,7 @@ from placement.wsgi_wrapper import (
 def list_allocations(request: Request) -> webob.Response:
     """Return what the consumer holds; nothing, if there is no such consumer."""
     request.context.can(policies.LIST)
-    found = allocation.of_consumer(request.parts.store, request.route["consumer_uuid"])
+    found = allocation.of_consumer(request.services.store, request.route["consumer_uuid"])
     body = render.of_consumer(found, request.version)
     return json_response(request, body, modified_at=found.modified_at)
 
@@ -32,16 +32,16 @@ def replace_allocations(request: Request) -> webob.Response:
     """Make the consumer hold exactly this."""
     request.context.can(policies.UPDATE)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
-    unnamed = asdict(request.parts.incomplete_consumer)
+    unnamed = asdict(request.services.incomplete_consumer)
     command = parse.replacement(consumer_uuid, request.json_body, request.version, unnamed)
-    allocation.replace(request.parts.store_for_allocations, command)
+    allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
 
 def delete_allocations(request: Request) -> webob.Response:
     """Give back everything that the consumer holds."""
     request.context.can(policies.DELETE)
-    allocation.delete(request.parts.store, request.route["consumer_uuid"])
+    allocation.delete(request.services.store, request.route["consumer_uuid"])
     return no_content(request)
 
 
@@ -51,7 +51,7 @@ def manage_allocations(request: Request) -> webob.Response:
     """Make each of several consumers hold exactly what is said of it, all or none."""
     request.context.can(policies.MANAGE)
     command = parse.several(request.json_body, request.version)
-    allocation.replace(request.parts.store_for_allocations, command)
+    allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
 
@@ -59,6 +59,6 @@ def manage_allocations(request: Request) -> webob.Response:
 def list_allocations_on_provider(request: Request) -> webob.Response:
     """Return what is held on the provider."""
     request.context.can(policies.LIST_OF_PROVIDER)
-    found = allocation.of_provider(request.parts.store, request.route["uuid"])
+    found = allocation.of_provider(request.services.store, request.route["uuid"])
     body = render.on_provider(found, request.version)
     return json_response(request, body, modified_at=found.modified_at)

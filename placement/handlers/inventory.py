@@ -20,7 +20,7 @@ from placement.wsgi_wrapper import (
 def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
     request.context.can(policies.LIST)
-    found = inventory.list_of(request.parts.store, request.route["uuid"])
+    found = inventory.list_of(request.services.store, request.route["uuid"])
     fields = {name: render.fields(each) for name, each in found.inventories.items()}
     body = render.all_of_provider(fields, found.provider.generation)
     return json_response(request, body, modified_at=found.modified_at)
@@ -30,7 +30,7 @@ def list_inventories(request: Request) -> webob.Response:
 def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
     request.context.can(policies.CREATE)
-    store, uuid = request.parts.store, request.route["uuid"]
+    store, uuid = request.services.store, request.route["uuid"]
     provider.show(store, uuid)  # that there is none is told before what is wrong with the body
     new = parse.creation(uuid, request.json_body, request.version)
     changed = inventory.create(store, uuid, new.resource_class, new.inventory)
@@ -47,7 +47,7 @@ def create_inventory(request: Request) -> webob.Response:
 def replace_inventories(request: Request) -> webob.Response:
     """Make the provider have exactly these inventories; return them."""
     request.context.can(policies.UPDATE)
-    store = request.parts.store
+    store = request.services.store
     found = provider.show(store, request.route["uuid"])
     wanted = parse.replacement(found, request.json_body, request.version)
     changed = inventory.replace(store, wanted.command)
@@ -59,7 +59,7 @@ def replace_inventories(request: Request) -> webob.Response:
 def delete_inventories(request: Request) -> webob.Response:
     """Remove all inventories of the provider."""
     request.context.can(policies.DELETE)
-    inventory.delete_all(request.parts.store, request.route["uuid"])
+    inventory.delete_all(request.services.store, request.route["uuid"])
     return no_content(request)
 
 
@@ -68,7 +68,7 @@ def show_inventory(request: Request) -> webob.Response:
     """Return one inventory of the provider."""
     request.context.can(policies.SHOW)
     resource_class = request.route["resource_class"]
-    found = inventory.show(request.parts.store, request.route["uuid"], resource_class)
+    found = inventory.show(request.services.store, request.route["uuid"], resource_class)
     fields = render.fields(found.inventories[resource_class])
     body = render.one(fields, found.provider.generation)
     return json_response(request, body, modified_at=found.modified_at)
@@ -78,7 +78,7 @@ def show_inventory(request: Request) -> webob.Response:
 def update_inventory(request: Request) -> webob.Response:
     """Change an inventory that the provider has; return it."""
     request.context.can(policies.UPDATE)
-    store, resource_class = request.parts.store, request.route["resource_class"]
+    store, resource_class = request.services.store, request.route["resource_class"]
     found = provider.show(store, request.route["uuid"])
     generation, new = parse.update(found, resource_class, request.json_body, request.version)
     changed = inventory.update(store, found.uuid, generation, resource_class, new.inventory)
@@ -89,5 +89,7 @@ def update_inventory(request: Request) -> webob.Response:
 def delete_inventory(request: Request) -> webob.Response:
     """Remove one inventory of the provider."""
     request.context.can(policies.DELETE)
-    inventory.delete(request.parts.store, request.route["uuid"], request.route["resource_class"])
+    inventory.delete(
+        request.services.store, request.route["uuid"], request.route["resource_class"]
+    )
     return no_content(request)

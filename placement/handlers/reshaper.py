@@ -14,5 +14,5 @@ from placement.wsgi_wrapper import Request, no_content, requires_json
 def reshape(request: Request) -> webob.Response:
     """Move inventories and the allocations on them between providers, all or none."""
     request.context.can(policies.RESHAPE)
-    reshaper.reshape(request.parts.store, parse.reshape(request.json_body, request.version))
+    reshaper.reshape(request.services.store, parse.reshape(request.json_body, request.version))
     return no_content(request)

@@ -22,7 +22,7 @@ from placement.wsgi_wrapper import (
 def list_resource_classes(request: Request) -> webob.Response:
     """Return all classes."""
     request.context.can(policies.LIST)
-    found = resource_class.list_all(request.parts.store)
+    found = resource_class.list_all(request.services.store)
     body = render.resource_classes(found.names, request.script_name)
     return json_response(request, body, modified_at=found.modified_at)
 
@@ -33,7 +33,7 @@ def create_resource_class(request: Request) -> webob.Response:
     """Add a custom class."""
     request.context.can(policies.CREATE)
     name = parse.name(request.json_body, request.version)
-    resource_class.create(request.parts.store, name)
+    resource_class.create(request.services.store, name)
     return created(request, _path(name))
 
 
@@ -42,7 +42,7 @@ def create_resource_class(request: Request) -> webob.Response:
 def show_resource_class(request: Request) -> webob.Response:
     """Return the class."""
     request.context.can(policies.SHOW)
-    found = resource_class.show(request.parts.store, request.route["name"])
+    found = resource_class.show(request.services.store, request.route["name"])
     body = render.resource_class(found.names[0], request.script_name)
     return json_response(request, body, modified_at=found.modified_at)
 
@@ -51,14 +51,14 @@ def show_resource_class(request: Request) -> webob.Response:
 def _rename(request: Request) -> webob.Response:
     request.context.can(policies.UPDATE)
     new_name = parse.name(request.json_body, request.version)
-    resource_class.rename(request.parts.store, request.route["name"], new_name)
+    resource_class.rename(request.services.store, request.route["name"], new_name)
     return json_response(request, render.resource_class(new_name, request.script_name))
 
 
 def _ensure(request: Request) -> webob.Response:
     request.context.can(policies.UPDATE)
     name = parse.name({"name": request.route["name"]}, request.version)
-    if resource_class.ensure(request.parts.store, name):
+    if resource_class.ensure(request.services.store, name):
         return created(request, _path(name))
     return no_content(request, location=_path(name))
 
@@ -70,7 +70,7 @@ update_resource_class = microversion.by_version({("1.2", "1.6"): _rename, ("1.7"
 def delete_resource_class(request: Request) -> webob.Response:
     """Remove a custom class."""
     request.context.can(policies.DELETE)
-    resource_class.delete(request.parts.store, request.route["name"])
+    resource_class.delete(request.services.store, request.route["name"])
     return no_content(request)
 
 

@@ -24,7 +24,7 @@ def _create(request: Request) -> Provider:
     request.context.can(policies.CREATE)
     wanted = parse.creation(request.json_body, request.version)
     uuid = wanted.uuid or str(uuid4())
-    return provider.create(request.parts.store, uuid, wanted.name, wanted.parent_uuid)
+    return provider.create(request.services.store, uuid, wanted.name, wanted.parent_uuid)
 
 
 def _create_silently(request: Request) -> webob.Response:
@@ -45,7 +45,7 @@ create_resource_provider = requires_json(
 def show_resource_provider(request: Request) -> webob.Response:
     """Return the provider."""
     request.context.can(policies.SHOW)
-    found = provider.show(request.parts.store, request.route["uuid"])
+    found = provider.show(request.services.store, request.route["uuid"])
     return json_response(request, _body(request, found), modified_at=found.modified_at)
 
 
@@ -53,7 +53,7 @@ def show_resource_provider(request: Request) -> webob.Response:
 def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
     request.context.can(policies.UPDATE)
-    store, uuid = request.parts.store, request.route["uuid"]
+    store, uuid = request.services.store, request.route["uuid"]
     provider.show(store, uuid)  # that there is none is told before what is wrong with the body
     wanted = parse.update(request.json_body, request.version)
     parent = wanted.parent_uuid if wanted.names_parent else provider.UNCHANGED
@@ -65,7 +65,7 @@ def update_resource_provider(request: Request) -> webob.Response:
 def delete_resource_provider(request: Request) -> webob.Response:
     """Remove the provider."""
     request.context.can(policies.DELETE)
-    provider.delete(request.parts.store, request.route["uuid"])
+    provider.delete(request.services.store, request.route["uuid"])
     return no_content(request)
 
 

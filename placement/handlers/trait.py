@@ -22,7 +22,7 @@ def list_traits(request: Request) -> webob.Response:
     """Return the traits that the query describes: all, if it is empty."""
     request.context.can(policies.LIST)
     wanted = parse.trait_filter(request.query_pairs, request.version)
-    found = trait.list_all(request.parts.store, **wanted)
+    found = trait.list_all(request.services.store, **wanted)
     return json_response(request, render.traits(found.names), modified_at=found.modified_at)
 
 
@@ -30,7 +30,7 @@ def list_traits(request: Request) -> webob.Response:
 def show_trait(request: Request) -> webob.Response:
     """Tell that the trait exists."""
     request.context.can(policies.SHOW)
-    found = trait.show(request.parts.store, request.route["name"])
+    found = trait.show(request.services.store, request.route["name"])
     return no_content(request, modified_at=found.modified_at)
 
 
@@ -39,7 +39,7 @@ def ensure_trait(request: Request) -> webob.Response:
     """Make sure that a custom trait exists: 201 if it is made, 204 if it was there."""
     request.context.can(policies.UPDATE)
     name = parse.custom_name(request.route["name"], request.version)
-    is_new, found = trait.ensure(request.parts.store, name)
+    is_new, found = trait.ensure(request.services.store, name)
     return no_content(
         request,
         status=201 if is_new else 204,
@@ -52,7 +52,7 @@ def ensure_trait(request: Request) -> webob.Response:
 def delete_trait(request: Request) -> webob.Response:
     """Remove a custom trait."""
     request.context.can(policies.DELETE)
-    trait.delete(request.parts.store, request.route["name"])
+    trait.delete(request.services.store, request.route["name"])
     return no_content(request)
 
 
@@ -61,7 +61,7 @@ def delete_trait(request: Request) -> webob.Response:
 def list_traits_of_provider(request: Request) -> webob.Response:
     """Return the traits of the provider."""
     request.context.can(policies.LIST_OF_PROVIDER)
-    found = trait.of_provider(request.parts.store, request.route["uuid"])
+    found = trait.of_provider(request.services.store, request.route["uuid"])
     return json_response(request, render.of_provider(found), modified_at=found.modified_at)
 
 
@@ -72,7 +72,7 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
     request.context.can(policies.UPDATE_OF_PROVIDER)
     wanted = parse.of_provider(request.json_body, request.version)
     found = trait.replace(
-        request.parts.store, request.route["uuid"], wanted.generation, wanted.traits
+        request.services.store, request.route["uuid"], wanted.generation, wanted.traits
     )
     return json_response(request, render.of_provider(found), modified_at=found.modified_at)
 
@@ -81,5 +81,5 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
 def delete_traits_of_provider(request: Request) -> webob.Response:
     """Take all traits from the provider."""
     request.context.can(policies.DELETE_OF_PROVIDER)
-    trait.clear(request.parts.store, request.route["uuid"])
+    trait.clear(request.services.store, request.route["uuid"])
     return no_content(request)

@@ -14,7 +14,7 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def show_usages_of_provider(request: Request) -> webob.Response:
     """Return what is used on the provider."""
     request.context.can(policies.OF_PROVIDER)
-    found = usage.of_provider(request.parts.store, request.route["uuid"])
+    found = usage.of_provider(request.services.store, request.route["uuid"])
     return json_response(request, render.of_provider(found), modified_at=None)
 
 
@@ -22,7 +22,7 @@ def show_usages_of_provider(request: Request) -> webob.Response:
 @accepts_json
 def show_usages(request: Request) -> webob.Response:
     """Return what a project uses: by class, since 1.38 by consumer type and class."""
-    pairs, store = request.query_pairs, request.parts.store
+    pairs, store = request.query_pairs, request.services.store
     # A reader may see a project of his own. That he named none is told after he is refused.
     request.context.can(policies.OF_PROJECT, {"project_id": dict(pairs).get("project_id")})
     asked = parse.of_project(pairs, request.version)

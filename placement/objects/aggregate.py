@@ -6,7 +6,7 @@ from typing import Any
 
 from placement import exception
 from placement.core.model import Provider, ProviderAggregates
-from placement.core.text import check_storable
+from placement.core.storable_text import check_storable
 from placement.db.store import Store
 from placement.objects.provider import found, locked
 
@@ -46,7 +46,7 @@ def _replace(tx: Any, uuid: str, aggregates: Sequence[str], generation: int | No
     if generation is None:
         tx.publish([provider.id], names=bool(missing))
         return provider
-    tx.publish(grown=[provider.id], names=bool(missing))
+    tx.publish(generation_bumped=[provider.id], names=bool(missing))
     return with_values(provider, generation=provider.generation + 1)
 
 

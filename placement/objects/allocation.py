@@ -15,7 +15,7 @@ from placement.core.model import (
     ProviderAllocations,
     ReplaceAllocations,
 )
-from placement.core.text import check_storable
+from placement.core.storable_text import check_storable
 from placement.db.store import Store
 from placement.objects.provider import found
 
@@ -57,7 +57,8 @@ def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
     changes = plan(standing, claims)
     write(tx, consumers, standing, changes)
     tx.publish(
-        provider_ids(standing, changes.changed), grown=provider_ids(standing, changes.grown)
+        provider_ids(standing, changes.changed),
+        generation_bumped=provider_ids(standing, changes.generation_bumped),
     )
 
 
@@ -127,4 +128,4 @@ def _delete(tx: Any, consumer_uuid: str) -> None:
     standing = stand(tx, consumers, [everything])
     changes = plan(standing, [everything])
     write(tx, consumers, standing, changes)
-    tx.publish(provider_ids(standing, changes.grown | changes.changed))
+    tx.publish(provider_ids(standing, changes.generation_bumped | changes.changed))

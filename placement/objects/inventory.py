@@ -167,5 +167,5 @@ def _delete_all(tx: Any, uuid: str) -> None:
 
 def _published(tx: Any, provider: Provider) -> Provider:
     """Return the provider as it is after this write."""
-    tx.publish(grown=[provider.id])
+    tx.publish(generation_bumped=[provider.id])
     return with_values(provider, generation=provider.generation + 1)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from placement import exception
 from placement.core.model import Provider
-from placement.core.text import check_storable
+from placement.core.storable_text import check_storable
 from placement.db.store import Store
 
 

@@ -84,11 +84,11 @@ def _publish(
     tx: Any, standing: Standing, named: Mapping[str, Inventories], changes: Changes
 ) -> None:
     """Count one generation for each step that changed a provider; the last is that of publish."""
-    steps = Counter(changes.grown)
+    steps = Counter(changes.generation_bumped)
     for uuid, inventories in named.items():
         steps[uuid] += 2 if inventories else 1
     tx.providers.grow({standing.providers[uuid].id: count - 1 for uuid, count in steps.items()})
     tx.publish(
         allocation.provider_ids(standing, changes.changed),
-        grown=allocation.provider_ids(standing, steps),
+        generation_bumped=allocation.provider_ids(standing, steps),
     )

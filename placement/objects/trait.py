@@ -98,7 +98,7 @@ def _replace(tx: Any, uuid: str, generation: int, traits: frozenset[str]) -> Pro
         raise exception.TraitsNotFound(tuple(sorted(missing)))
     names = _names(wanted)
     if _give(tx, provider.id, {trait.id for trait in wanted}):
-        tx.publish(grown=[provider.id])
+        tx.publish(generation_bumped=[provider.id])
         provider = with_values(provider, generation=provider.generation + 1)
     return ProviderTraits(provider, names.names, names.modified_at)
 
@@ -122,4 +122,4 @@ def clear(store: Store, uuid: str) -> None:
 def _clear(tx: Any, uuid: str) -> None:
     provider = locked(tx, uuid)
     if _give(tx, provider.id, set()):
-        tx.publish(grown=[provider.id])
+        tx.publish(generation_bumped=[provider.id])

@@ -16,11 +16,11 @@ from json.encoder import encode_basestring_ascii as quoted
 from operator import itemgetter
 from typing import Any
 
-from placement.core.candidates import Candidate, CandidateForm, Candidates
 from placement.core.capacity import integer_capacity
 from placement.core.model import CUSTOM_PREFIX, ProviderState
-from placement.core.order import batches
 from placement.core.request import CandidateRequest
+from placement.core.search.candidates import Candidate, CandidateForm, Candidates
+from placement.core.search.ordering import batches
 from placement.microversion import Version
 
 _PROVIDER = "\0"  # where a UUID goes; text that was quoted cannot hold it

@@ -21,7 +21,7 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy import migration, models, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
-from placement.tests.functional import servers
+from placement.tests import servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 

@@ -5,9 +5,9 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks, ids_by_name, ids_made
 from placement.db.sqlalchemy.models import placement_aggregates, resource_provider_aggregates
-from placement.db.sqlalchemy.names import Names
 
 _of = resource_provider_aggregates.c
 _OF_PROVIDER = (

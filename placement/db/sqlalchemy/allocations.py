@@ -8,9 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import Consumer, Holding, TypeUsage
-from placement.core.text import storable
-from placement.db.sqlalchemy import prepared
+from placement.core.storable_text import storable
+from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -21,7 +22,6 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
-from placement.db.sqlalchemy.names import Names
 
 _own = allocations.c
 _modified_at = sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at")
@@ -67,7 +67,7 @@ _OF_CONSUMER = (
     .order_by(_own.id)
 )
 _DELETE = allocations.delete()
-_INSERT = prepared.inserted(
+_INSERT = compiled_statements.inserted(
     allocations,
     "consumer_id",
     "resource_provider_id",
@@ -109,14 +109,14 @@ class Allocations:
     def delete(self, consumer_uuids: Iterable[str]) -> None:
         """Remove what consumers hold."""
         for chunk in chunks(consumer_uuids):
-            prepared.execute_for(self._connection, _DELETE, _own.consumer_id, chunk)
+            compiled_statements.execute_for(self._connection, _DELETE, _own.consumer_id, chunk)
 
     def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
         """Add allocations, in one statement: consumer UUID, ids of provider and class, amount."""
         if not rows:
             return
         written = dict.fromkeys(("created_at", "updated_at"), utcnow())
-        prepared.execute(
+        compiled_statements.execute(
             self._connection,
             _INSERT,
             [

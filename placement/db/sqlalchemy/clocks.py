@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import prepared
+from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
@@ -51,7 +51,7 @@ _ALL = sa.select(ALL)
 
 def values(connection: sa.Connection) -> dict[int, int]:
     """Return the value of each clock."""
-    return by_id(prepared.execute(connection, _ALL, {}).scalar_one())
+    return by_id(compiled_statements.execute(connection, _ALL, {}).scalar_one())
 
 
 def by_id(listed: str | None) -> dict[int, int]:
@@ -64,7 +64,7 @@ def publish(
     connection: sa.Connection,
     changed: AbstractSet[int] = frozenset(),
     *,
-    grown: AbstractSet[int] = frozenset(),
+    generation_bumped: AbstractSet[int] = frozenset(),
     removed: AbstractSet[int] = frozenset(),
     names: bool = False,
 ) -> None:
@@ -73,18 +73,20 @@ def publish(
     The rows of the providers that remain must be locked already.
     Cost: one statement for the clocks (two for several on PostgreSQL) and one for the stamps.
     """
-    touched = {of_provider(provider_id) for provider_id in changed | grown | removed}
+    touched = {of_provider(provider_id) for provider_id in changed | generation_bumped | removed}
     if names:
         touched.add(NAMES_CLOCK)
     if not touched:
         return
     advance(connection, touched)
-    if grown - removed:
-        prepared.execute_for(
-            connection, _GROW, _own.id, sorted(grown - removed), {"now": utcnow()}
+    if generation_bumped - removed:
+        compiled_statements.execute_for(
+            connection, _GROW, _own.id, sorted(generation_bumped - removed), {"now": utcnow()}
         )
-    if changed - grown - removed:
-        prepared.execute_for(connection, _STAMP, _own.id, sorted(changed - grown - removed))
+    if changed - generation_bumped - removed:
+        compiled_statements.execute_for(
+            connection, _STAMP, _own.id, sorted(changed - generation_bumped - removed)
+        )
     if removed:
         connection.execute(
             _NOTE_REMOVAL,
@@ -97,8 +99,8 @@ def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
     ids = sorted(touched)
     if connection.dialect.name == "postgresql" and len(ids) > 1:
         # an UPDATE locks rows as it meets them in the table; MySQL meets them by primary key
-        prepared.execute_for(connection, _LOCK, clocks.c.id, ids)
-    prepared.execute_for(connection, _ADVANCE, clocks.c.id, ids)
+        compiled_statements.execute_for(connection, _LOCK, clocks.c.id, ids)
+    compiled_statements.execute_for(connection, _ADVANCE, clocks.c.id, ids)
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:

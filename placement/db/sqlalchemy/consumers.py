@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
-from placement.core.text import storable
-from placement.db.sqlalchemy import prepared
+from placement.core.storable_text import storable
+from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.id_cache import Known, Names
 from placement.db.sqlalchemy.lookups import Sought, chunks, ids_at_once, ids_made
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -21,8 +22,7 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
-from placement.db.sqlalchemy.names import Known, Names
-from placement.db.store import RaceLost
+from placement.db.store import WriteConflict
 
 Held = dict[str, dict[str, dict[str, int]]]
 """Amounts by consumer UUID, provider UUID and resource class."""
@@ -68,7 +68,7 @@ _LOCK_HELD = (
     .order_by(allocations.c.id)
     .with_for_update()
 )
-_INSERT = prepared.inserted(
+_INSERT = compiled_statements.inserted(
     consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
 )
 _UPDATE = consumers.update().values(
@@ -148,7 +148,7 @@ class Consumers:
         return [
             row
             for chunk in chunks(uuids)
-            for row in prepared.execute_for(self._connection, _LOCK, _own.uuid, chunk)
+            for row in compiled_statements.execute_for(self._connection, _LOCK, _own.uuid, chunk)
         ]
 
     def _held_by_nobody(self, uuids: Sequence[str], claims: Sequence[ConsumerClaim]) -> list[Any]:
@@ -163,11 +163,13 @@ class Consumers:
         held = [
             row
             for chunk in chunks(sorted(holding))
-            for row in prepared.execute_for(self._connection, _LOCK_HELD, _holder, chunk)
+            for row in compiled_statements.execute_for(
+                self._connection, _LOCK_HELD, _holder, chunk
+            )
             if row.uuid in uuids
         ]
         if held and any(row.uuid in uuids for row in self._locked(uuids)):
-            raise RaceLost
+            raise WriteConflict
         return held
 
     def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
@@ -198,7 +200,7 @@ class Consumers:
             for uuid, owner in sorted(owners.items())
         ]
         if rows:
-            prepared.execute(self._connection, _INSERT, rows)
+            compiled_statements.execute(self._connection, _INSERT, rows)
 
     def _update(self, ids: Iterable[int], owner: Owner) -> None:
         values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
@@ -206,12 +208,12 @@ class Consumers:
             values["type"] = owner.type_id
         statement = _UPDATE if owner.type_id is None else _UPDATE_WITH_TYPE
         for chunk in chunks(ids):
-            prepared.execute_for(self._connection, statement, _own.id, chunk, values)
+            compiled_statements.execute_for(self._connection, statement, _own.id, chunk, values)
 
     def delete(self, ids: Iterable[int]) -> None:
         """Remove locked consumers."""
         for chunk in chunks(ids):
-            prepared.execute_for(self._connection, _DELETE, _own.id, chunk)
+            compiled_statements.execute_for(self._connection, _DELETE, _own.id, chunk)
 
     def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
         """Return the owner of each consumer; what is new among them is made."""

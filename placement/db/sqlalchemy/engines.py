@@ -23,7 +23,7 @@ from sqlalchemy import event, pool
 from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import URL, CreateEnginePlugin, make_url
 
-from placement.db.sqlalchemy import silence
+from placement.db.sqlalchemy import tcp_timeouts
 
 # A lock that is held longer than this is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
@@ -142,12 +142,12 @@ class _Remote(_Arguments):
     def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
         super().__init__(url, kwargs)
         kwargs["isolation_level"] = self.isolation_level
-        silence.bound_connecting(url.query, kwargs["connect_args"])
+        tcp_timeouts.bound_connecting(url.query, kwargs["connect_args"])
 
     def engine_created(self, engine: sa.Engine) -> None:
         """Have the session settings made on each new connection."""
-        if silence.is_left_to_us(engine.url.query):
-            event.listen(engine, "connect", silence.end_when_silent)
+        if tcp_timeouts.is_left_to_us(engine.url.query):
+            event.listen(engine, "connect", tcp_timeouts.end_when_silent)
         backend = engine.dialect.name.replace("mariadb", "mysql")
         for setting in _SESSION.get((type(self).__name__, backend), ()):
             event.listen(engine, "connect", setting)

@@ -14,9 +14,10 @@ import sqlalchemy as sa
 
 from placement.core.claims import Stock
 from placement.core.model import Inventory
-from placement.core.text import storable
-from placement.db.sqlalchemy import prepared
+from placement.core.storable_text import storable
+from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -24,7 +25,6 @@ from placement.db.sqlalchemy.models import (
     resource_classes,
     resource_providers,
 )
-from placement.db.sqlalchemy.names import Names
 
 # The largest number of single precision, which MySQL's FLOAT is
 _MAX_RATIO = 3.40282e38
@@ -156,16 +156,20 @@ class Inventories:
         """
         wanted = [uuid for uuid in uuids if storable(uuid)]
         if len(wanted) == 1:
-            return list(prepared.execute(self._connection, _STOCK_OF_ONE, {"uuid": wanted[0]}))
+            return list(
+                compiled_statements.execute(self._connection, _STOCK_OF_ONE, {"uuid": wanted[0]})
+            )
         found: list[Any] = []
         for chunk in chunks(sorted(self._provider_ids(wanted))):
-            found += prepared.execute_for(self._connection, _STOCK, _provider.id, chunk)
+            found += compiled_statements.execute_for(self._connection, _STOCK, _provider.id, chunk)
         return found
 
     def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
         found: list[int] = []
         for chunk in chunks(uuids):
-            rows = prepared.execute_for(self._connection, _PROVIDER_IDS, _provider.uuid, chunk)
+            rows = compiled_statements.execute_for(
+                self._connection, _PROVIDER_IDS, _provider.uuid, chunk
+            )
             found += rows.scalars()
         return found
 
@@ -245,7 +249,7 @@ class Inventories:
             for turn, ((provider_id, class_id), amount) in enumerate(chunk):
                 parameters |= {f"provider_{turn}": provider_id, f"class_{turn}": class_id}
                 parameters[f"amount_{turn}"] = amount
-            prepared.execute(self._connection, _addition(len(chunk)), parameters)
+            compiled_statements.execute(self._connection, _addition(len(chunk)), parameters)
 
 
 @lru_cache(maxsize=_CHUNK_OF_AMOUNTS)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from placement.core.text import storable
-from placement.db.sqlalchemy import prepared
+from placement.core.storable_text import storable
+from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
 
 T = TypeVar("T")
@@ -78,10 +78,10 @@ def ids_at_once(connection: sa.Connection, sought: Sequence[Sought]) -> list[dic
     found: list[dict[str, int]] = [{} for _ in columns]
     parts = (chunks(filter(storable, names)) for _, names in sought)
     for texts in zip_longest(*parts, fillvalue=()):
-        given = [prepared.filled(own) for own in texts]
+        given = [compiled_statements.filled(own) for own in texts]
         values = {_bind(i, j): text for i, own in enumerate(given) for j, text in enumerate(own)}
         statement = _at_once(columns, tuple(map(len, given)))
-        for row in prepared.execute(connection, statement, values):
+        for row in compiled_statements.execute(connection, statement, values):
             found[row.place][row[2 + row.place]] = row.id
     return [
         own if own.keys() <= set(names) else ids_by_name(connection, column.table, column, names)

@@ -13,9 +13,9 @@ from alembic import command, script
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from placement.db.sqlalchemy import clocks, kept_usage
-from placement.db.sqlalchemy.kept_usage import Tell, ignore
+from placement.db.sqlalchemy import clocks, usage_counters
 from placement.db.sqlalchemy.store import SqlStore
+from placement.db.sqlalchemy.usage_counters import Tell, ignore
 
 
 class SchemaTooOld(RuntimeError):  # noqa: N818
@@ -42,7 +42,7 @@ def sync(store: SqlStore, tell: Tell = ignore) -> None:
 def prepare(store: SqlStore, tell: Tell = ignore) -> None:
     """Do the same for a process that starts; those that run need not notice."""
     upgrade(store)
-    kept_usage.mend(store, tell)
+    usage_counters.mend(store, tell)
 
 
 def upgrade(store: SqlStore, revision: str = "head") -> None:

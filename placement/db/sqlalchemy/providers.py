@@ -9,8 +9,9 @@ from oslo_db import exception as oslo
 
 from placement import exception
 from placement.core.model import Provider
-from placement.core.text import storable
+from placement.core.storable_text import storable
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks, inserted_id
 from placement.db.sqlalchemy.models import (
     inventories,
@@ -18,8 +19,7 @@ from placement.db.sqlalchemy.models import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.db.sqlalchemy.names import Names
-from placement.db.store import RaceLost
+from placement.db.store import WriteConflict
 
 _own = resource_providers.c
 _root = resource_providers.alias("root")
@@ -92,7 +92,7 @@ class Providers:
         place = self._place(uuid)
         self._lock_ids(set(place))
         if self._place(uuid) != place:
-            raise RaceLost
+            raise WriteConflict
         return self.find(uuid)
 
     def _place(self, uuid: str) -> tuple[int, ...]:
@@ -112,7 +112,7 @@ class Providers:
         self._lock_ids(seen)
         nodes = self._nodes(wanted)
         if not seen.issuperset(node.id for node in nodes.values()):
-            raise RaceLost
+            raise WriteConflict
         return nodes
 
     def _nodes(self, uuids: list[str]) -> dict[str, Node]:

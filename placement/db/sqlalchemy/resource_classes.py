@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import rows_named
 from placement.db.sqlalchemy.models import inventories, resource_classes
-from placement.db.sqlalchemy.names import Names
 
 _own = resource_classes.c
 _modified_at = sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at")

@@ -11,19 +11,19 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.process import PerProcess
-from placement.db.sqlalchemy import clocks, engines, faults
+from placement.db.per_process import PerProcess
+from placement.db.sqlalchemy import clocks, db_errors, engines
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.inventories import Inventories
-from placement.db.sqlalchemy.names import Names
-from placement.db.sqlalchemy.picture import Changes, Picture
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
+from placement.db.sqlalchemy.snapshot_reader import Changes, Picture
 from placement.db.sqlalchemy.traits import Traits
-from placement.db.store import RaceLost
+from placement.db.store import WriteConflict
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,13 +51,17 @@ class SqlTransaction:
         self,
         changed: Iterable[int] = (),
         *,
-        grown: Iterable[int] = (),
+        generation_bumped: Iterable[int] = (),
         removed: Iterable[int] = (),
         names: bool = False,
     ) -> None:
         """Make the change known to every process: the last call of each write."""
         clocks.publish(
-            self.connection, set(changed), grown=set(grown), removed=set(removed), names=names
+            self.connection,
+            set(changed),
+            generation_bumped=set(generation_bumped),
+            removed=set(removed),
+            names=names,
         )
 
 
@@ -119,14 +123,14 @@ class SqlStore:
     def _writing(self) -> Iterator[sa.Connection]:
         """A connection in a transaction that is committed at the end, or undone."""
         found = self.engines()
-        with faults.connecting():
+        with db_errors.connecting():
             connection = found.writer.connect()
         try:
-            with faults.translated():
+            with db_errors.translated():
                 if found.begin_write is not None:
                     connection.exec_driver_sql(found.begin_write)
                 yield connection
-            with faults.committing():
+            with db_errors.committing():
                 connection.commit()
         except BaseException:
             _undo(connection)
@@ -151,7 +155,7 @@ class SqlStore:
 
     def _begin_read(self) -> sa.Connection:
         found = self.engines()
-        with faults.connecting():
+        with db_errors.connecting():
             connection = found.reader.connect()
             try:
                 connection.exec_driver_sql(found.begin_read)
@@ -172,7 +176,7 @@ class SqlStore:
         """Return the answer to one statement, which needs no transaction to see one state."""
 
         def attempt() -> T:
-            with self.turn, faults.connecting(), self.engines().reader.connect() as connection:
+            with self.turn, db_errors.connecting(), self.engines().reader.connect() as connection:
                 return ask(connection)
 
         return _again(attempt)
@@ -209,10 +213,10 @@ def _again(
     while races < most and time.monotonic() < give_up_at:
         try:
             return attempt()
-        except RaceLost:
+        except WriteConflict:
             races += 1
             on_race_lost()
-        except faults.ConnectionLost as error:
+        except db_errors.ConnectionLost as error:
             connections += 1
             if connections > 1:
                 raise exception.DatabaseUnavailable(str(error)) from error
@@ -223,9 +227,9 @@ def _again(
 @contextmanager
 def _unavailable_if_lost() -> Iterator[None]:
     try:
-        with faults.translated():
+        with db_errors.translated():
             yield
-    except (faults.ConnectionLost, RaceLost) as error:
+    except (db_errors.ConnectionLost, WriteConflict) as error:
         raise exception.DatabaseUnavailable(str(error)) from error
 
 

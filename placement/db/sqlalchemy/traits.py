@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX
-from placement.core.text import storable
+from placement.core.storable_text import storable
 from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
+from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks, rows_named
 from placement.db.sqlalchemy.models import resource_provider_traits, traits
-from placement.db.sqlalchemy.names import Names
 
 _own = traits.c
 _of = resource_provider_traits.c

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.answers import WrongAnswer, check, compare, count
-from placement.tests.bench.pretended import answer
+from placement.tests.bench.fakes import answer
 
 
 def candidates(*amounts, **more):

@@ -9,8 +9,8 @@ import pytest
 import bench.__main__ as command
 from bench.measures import Timed
 from bench.rows import Row
-from bench.work import claim
-from placement.tests.bench.pretended import loses_claims, place, stage
+from bench.workloads import claim
+from placement.tests.bench.fakes import loses_claims, place, stage
 
 
 class Run:

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from bench.answers import WrongAnswer
+from bench.harness import OURS, REFERENCE
 from bench.measures import Crowd, Timed
 from bench.report import cells, describe, notes
-from bench.stage import OURS, REFERENCE
-from bench.work import claim, get, schedule, swap
-from placement.tests.bench.pretended import (
+from bench.workloads import claim, get, schedule, swap
+from placement.tests.bench.fakes import (
     HOSTS,
     answer,
     hangs,

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from bench.harness import OURS, REFERENCE, Figure
 from bench.pages import write
 from bench.report import Report
 from bench.rows import rows
-from bench.stage import OURS, REFERENCE, Figure
 
 FLAT = [row for row in rows(quick=False) if "flat hosts, limit=10" in row.name]
 WIDE = next(row for row in rows(quick=False) if "16 devices" in row.name)

@@ -2,10 +2,10 @@
 
 import pytest
 
+from bench.harness import MORE, OURS, REFERENCE, Figure
 from bench.report import describe
 from bench.rows import by_world, rows
-from bench.stage import MORE, OURS, REFERENCE, Figure
-from bench.wanted import AtLeast, AtMost, Below, Faster, ratio
+from bench.targets import AtLeast, AtMost, Below, Faster, ratio
 
 FAST, SLOW = Figure(2.0), Figure(80.0)
 

@@ -11,8 +11,8 @@ import os_traits
 import pytest
 
 from placement.core.request import SearchSettings
-from placement.core.search import search
-from placement.core.snapshot import Snapshot
+from placement.core.search.search import search
+from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import Version
 from placement.parse.candidates import candidate_request
 from placement.tests.worlds import aggregate_uuid, provider_uuid, world

@@ -7,7 +7,7 @@ import pytest
 import webtest
 
 from placement.handler import ROUTE_DECLARATIONS
-from placement.routes import Routes
+from placement.http.routing import Routes
 from placement.tests.functional import docs
 
 HEADERS = {

@@ -22,7 +22,7 @@ import requests
 import sqlalchemy as sa
 
 import placement
-from placement.tests.functional.servers import free_port
+from placement.tests.servers import free_port
 
 ROOT = Path(placement.__file__).parent.parent
 SCRIPT = ROOT / "placement" / "wsgi" / "api.py"

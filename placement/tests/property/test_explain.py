@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from placement.core.explain import explain
+from placement.core.insight.explanation import explain
+from placement.core.insight.requirements import without_one
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.requirements import without_one
 from placement.tests.oracle import Oracle
 from placement.tests.property.strategies import requests, worlds
 from placement.tests.property.test_search import snapshot_of

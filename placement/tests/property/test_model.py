@@ -26,8 +26,8 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait
-from placement.tests.functional.db.cloud import assert_sound
-from placement.tests.functional.db.pictures import by_id
+from placement.tests.functional.db.factories import assert_sound
+from placement.tests.functional.db.snapshots import by_id
 from placement.tests.property.model import Claim, Model
 
 # a long run: PROPERTY_EXAMPLES=2000

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from placement.core.capacity import room
 from placement.core.model import ProviderState
-from placement.core.providers import matching
 from placement.core.request import (
     CandidateRequest,
     ProviderFilter,
     RequestGroup,
     SearchSettings,
 )
-from placement.core.search import search
-from placement.core.snapshot import Snapshot
+from placement.core.search.provider_filter import matching
+from placement.core.search.search import search
+from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.oracle import Found, Oracle
 from placement.tests.property.strategies import (
     AGGREGATES,

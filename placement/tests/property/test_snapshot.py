@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.model import ProviderState
-from placement.core.snapshot import Snapshot
+from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.property.strategies import CLASSES, TRAITS, requests, worlds
 from placement.tests.property.test_search import found_in, once, snapshot_of
 
@@ -32,7 +32,7 @@ def described(snapshot: Snapshot) -> dict[str, object]:
                 for name, column in snapshot.columns.items()
                 for at in np.flatnonzero(column.rows == row)
             },
-            snapshot.neighbourhoods.aggregates[snapshot.neighbourhoods.number[forest.root[row]]],
+            snapshot.tree_aggregates.aggregates[snapshot.tree_aggregates.number[forest.root[row]]],
         )
         for uuid, row in forest.row_of.items()
     }

@@ -9,7 +9,7 @@ from placement import conf as options
 from placement import deploy, wsgi
 from placement.conf import opts
 from placement.core.request import SearchSettings
-from placement.parts import IncompleteConsumer
+from placement.http.services import IncompleteConsumer
 
 CONNECTION = ("placement_database", "connection")
 NOBODY = "00000000-0000-0000-0000-000000000000"

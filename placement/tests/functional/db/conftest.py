@@ -5,7 +5,7 @@ import pytest
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional.db.races import held_at
-from placement.tests.functional.servers import DRIVERS
+from placement.tests.servers import DRIVERS
 
 MODULES = {"mysqldb": "MySQLdb"}
 

@@ -5,7 +5,7 @@ import pytest
 from placement import exception
 from placement.db.sqlalchemy import models
 from placement.objects import aggregate
-from placement.tests.functional.db.cloud import generation, new_provider, rows, uuid
+from placement.tests.functional.db.factories import generation, new_provider, rows, uuid
 
 
 def of(store, provider) -> set:

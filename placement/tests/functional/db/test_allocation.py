@@ -6,7 +6,7 @@ from placement import exception
 from placement.core.model import Inventory, ReplaceAllocations
 from placement.db.sqlalchemy import models
 from placement.objects import allocation
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     a_claim,
     assert_sound,
     claim,

@@ -64,13 +64,13 @@ def test_a_change_advances_the_clocks_of_its_providers_alone(store, providers):
 
 
 def test_a_changed_provider_has_the_value_of_its_clock(store, providers):
-    publish(store, [5], grown=[37])
+    publish(store, [5], generation_bumped=[37])
     now = readings(store)[5]
     assert row(store, 5).stamp == row(store, 37).stamp == now
 
 
 def test_only_a_grown_provider_has_another_generation(store, providers):
-    publish(store, [5, 6], grown=[6])
+    publish(store, [5, 6], generation_bumped=[6])
     assert (row(store, 5).generation, row(store, 5).updated_at) == (0, None)
     assert row(store, 6).generation == 1
     assert row(store, 6).updated_at is not None

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.objects import provider
-from placement.tests.functional import servers
-from placement.tests.functional.db.cloud import claim, new_provider, used, uuid
+from placement.tests import servers
+from placement.tests.functional.db.factories import claim, new_provider, used, uuid
 
 
 class CountingProxy:

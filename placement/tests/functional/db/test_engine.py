@@ -15,10 +15,10 @@ from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
-from placement.engine.events import SnapshotLoaded, SnapshotRefreshed
 from placement.objects import aggregate, allocation, provider, resource_class, trait
-from placement.tests.functional.db.cloud import claim, generation, give, new_provider, uuid
-from placement.tests.functional.db.pictures import assert_exact, by_id, by_name
+from placement.observability.events import SnapshotLoaded, SnapshotRefreshed
+from placement.tests.functional.db.factories import claim, generation, give, new_provider, uuid
+from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000
 COMPARISONS = int(os.environ.get("PLACEMENT_TEST_COMPARISONS", "40"))

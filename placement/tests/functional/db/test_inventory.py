@@ -6,7 +6,7 @@ from placement import exception
 from placement.core.model import Inventory, ReplaceInventories
 from placement.db.sqlalchemy import models
 from placement.objects import allocation, inventory, resource_class, usage
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,

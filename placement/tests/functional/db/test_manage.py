@@ -11,7 +11,7 @@ import pytest
 from placement.cmd import manage, status
 from placement.db.sqlalchemy import migration, seed
 from placement.engine.engine import Engine
-from placement.tests.functional.db.cloud import claim, new_provider, uuid
+from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import (
     ADD_ALLOCATION,
     ADD_INVENTORY,

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import kept_usage, migration, models, seed
+from placement.db.sqlalchemy import migration, models, seed, usage_counters
 from placement.db.sqlalchemy.migration import COMMON_HEAD
 from placement.db.sqlalchemy.store import SqlStore
 from placement.engine.engine import Engine
@@ -277,7 +277,7 @@ def test_a_database_comes_back_from_another_implementation(inherited):
     migration.sync(inherited)
     assert migration.version(inherited) == migration.head()
     with inherited.read() as tx:
-        assert kept_usage.differences(tx.connection) == []
+        assert usage_counters.differences(tx.connection) == []
 
 
 # --- a database of another implementation ----------------------------------------------
@@ -381,11 +381,11 @@ def test_another_implementation_still_works_on_a_migrated_database(inherited):
     )
     execute(inherited, GROW, {"now": NOW, "id": 3, "generation": 0})
     with inherited.read() as tx:
-        assert len(kept_usage.differences(tx.connection)) == 1
+        assert len(usage_counters.differences(tx.connection)) == 1
 
     migration.sync(inherited)
     with inherited.read() as tx:
-        assert kept_usage.differences(tx.connection) == []
+        assert usage_counters.differences(tx.connection) == []
     # the process that was running all the time has it as well
     cn3 = by_name(engine.current())["cn3"]
     assert cn3.used == {"MEMORY_MB": 16}

@@ -6,7 +6,7 @@ from placement import exception
 from placement.db.sqlalchemy import models
 from placement.objects import aggregate, provider, trait
 from placement.objects.provider import UNCHANGED
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,

@@ -16,7 +16,7 @@ from placement.objects import (
     reshaper,
     usage,
 )
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     a_claim,
     assert_sound,
     claim,

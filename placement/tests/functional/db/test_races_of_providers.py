@@ -17,7 +17,7 @@ from placement.objects import (
     resource_class,
     trait,
 )
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,

@@ -7,7 +7,7 @@ from placement.core.model import Inventory, ReplaceInventories, Reshape
 from placement.db.sqlalchemy import models
 from placement.objects import inventory, resource_class
 from placement.objects.reshaper import reshape
-from placement.tests.functional.db.cloud import (
+from placement.tests.functional.db.factories import (
     a_claim,
     assert_sound,
     claim,

@@ -6,7 +6,7 @@ import pytest
 from placement import exception
 from placement.db.sqlalchemy import models
 from placement.objects import inventory, resource_class
-from placement.tests.functional.db.cloud import give, new_provider, rows
+from placement.tests.functional.db.factories import give, new_provider, rows
 
 
 def ids(store) -> dict:

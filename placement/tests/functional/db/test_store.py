@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement import db_api, exception
 from placement.db.sqlalchemy import migration, models, seed
 from placement.db.sqlalchemy.models import projects
-from placement.db.store import RaceLost
+from placement.db.store import WriteConflict
 
 
 def add(tx, name):
@@ -42,7 +42,7 @@ def test_a_lost_race_is_run_again_from_its_start(store):
         runs.append(1)
         add(tx, f"run {len(runs)}")
         if len(runs) < 3:
-            raise RaceLost
+            raise WriteConflict
 
     store.write(work)
     assert names(store) == {"run 3"}

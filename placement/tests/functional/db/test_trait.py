@@ -5,7 +5,7 @@ import pytest
 
 from placement import exception
 from placement.objects import trait
-from placement.tests.functional.db.cloud import generation, new_provider, uuid
+from placement.tests.functional.db.factories import generation, new_provider, uuid
 
 VMX, AVX = "HW_CPU_X86_VMX", "HW_CPU_X86_AVX"
 

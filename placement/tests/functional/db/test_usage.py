@@ -4,7 +4,7 @@ import pytest
 
 from placement.core.model import TypeUsage
 from placement.objects import allocation, usage
-from placement.tests.functional.db.cloud import claim, new_provider, uuid
+from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from placement.core.request import SearchSettings
-from placement.core.search import search
-from placement.exception import SearchBudgetExceeded, UnknownResourceClass, UnknownTrait
-from placement.tests.asking import LATEST, ask, name_of, request_of, snapshot_of
+from placement.core.search.search import search
+from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
+from placement.tests.queries import LATEST, ask, name_of, request_of, snapshot_of
 
 PICTURE = "\n".join(
     f"cn{host}  VCPU=8\n" + "\n".join(f"  dev{host}{n}  VGPU=1" for n in range(3))
@@ -92,7 +92,7 @@ def test_a_random_sample_comes_from_the_bounded_set():
 
 
 def test_where_there_are_too_many_a_sample_is_fair_over_the_roots(monkeypatch):
-    monkeypatch.setattr("placement.core.search.SAMPLED", 5)
+    monkeypatch.setattr("placement.core.search.search.SAMPLED", 5)
     for seed in range(20):
         assert len(set(hosts(sample(seed)))) == 3
     seen = {c.providers for seed in range(100) for c in sample(seed).candidates}
@@ -105,7 +105,7 @@ def test_a_search_that_takes_too_long_is_ended():
     snapshot = snapshot_of("cn\n" + "\n".join(f"  dev{n} VGPU=9" for n in range(9)))
     request = replace(request_of(groups + "&group_policy=none", LATEST), limit=None)
     settings = SearchSettings(budget_seconds=5)
-    with pytest.raises(SearchBudgetExceeded):
+    with pytest.raises(SearchDeadlineExceeded):
         search(snapshot, request, settings, rng=None, now=lambda: float(next(ticks)))
 
 

@@ -59,7 +59,7 @@ def test_a_first_claim_adds_what_it_names():
         Allocation("new", "a", "DISK_GB", 3),
     ]
     assert changes.used == {("a", "VCPU"): 2, ("a", "DISK_GB"): 3}
-    assert (changes.grown, changes.changed) == ({"a"}, frozenset())
+    assert (changes.generation_bumped, changes.changed) == ({"a"}, frozenset())
     assert [claim.consumer_uuid for claim in changes.kept] == ["new"]
     assert not changes.emptied
 
@@ -71,20 +71,20 @@ def test_a_move_changes_both_sides_and_grows_the_new_one():
     )
     changes = plan(state, [wants("one", resources={"b": {"VCPU": 3}})])
     assert changes.used == {("a", "VCPU"): -2, ("b", "VCPU"): 3}
-    assert (changes.grown, changes.changed) == ({"b"}, {"a"})
+    assert (changes.generation_bumped, changes.changed) == ({"b"}, {"a"})
 
 
 def test_giving_everything_back_grows_where_it_was():
     state = standing({"a": stock(VCPU=8, used={"VCPU": 2})}, held={"one": {"a": {"VCPU": 2}}})
     changes = plan(state, [wants("one", resources={})])
     assert changes.used == {("a", "VCPU"): -2}
-    assert (changes.grown, changes.changed) == ({"a"}, frozenset())
+    assert (changes.generation_bumped, changes.changed) == ({"a"}, frozenset())
     assert (list(changes.kept), list(changes.emptied)) == ([], ["one"])
 
 
 def test_nothing_for_a_consumer_that_is_not_there_changes_nothing():
     changes = plan(standing({}), [wants(resources={}, check_generation=True)])
-    assert not any((changes.allocations, changes.used, changes.grown, changes.changed))
+    assert not any((changes.allocations, changes.used, changes.generation_bumped, changes.changed))
     assert not any((changes.kept, changes.emptied))
 
 
@@ -92,7 +92,7 @@ def test_the_same_again_leaves_what_is_used():
     state = standing({"a": stock(VCPU=2, used={"VCPU": 2})}, held={"one": {"a": {"VCPU": 2}}})
     changes = plan(state, [wants("one", resources={"a": {"VCPU": 2}})])
     assert changes.used == {}
-    assert changes.grown == {"a"}
+    assert changes.generation_bumped == {"a"}
 
 
 # --- generations of consumers ------------------------------------------------------------

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from placement.core.explain import Explanation, explain, summary
-from placement.exception import SearchBudgetExceeded
-from placement.tests.asking import ask, request_of, snapshot_of
+from placement.core.insight.explanation import Explanation, explain, summary
+from placement.exception import SearchDeadlineExceeded
+from placement.tests.queries import ask, request_of, snapshot_of
 
 CLOUD = snapshot_of(
     """
@@ -121,5 +121,5 @@ def test_the_limit_is_of_no_matter():
 
 def test_an_explanation_that_takes_too_long_is_ended():
     ticks = itertools.count()
-    with pytest.raises(SearchBudgetExceeded):
+    with pytest.raises(SearchDeadlineExceeded):
         explain(CLOUD, request_of("resources=VCPU:9"), now=ticks.__next__, budget_seconds=0)

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.exception import UnknownResourceClass, UnknownTrait
-from placement.tests.asking import listed, snapshot_of
+from placement.tests.queries import listed, snapshot_of
 
 CLOUD = snapshot_of("""
     cn1      VCPU=4(used=2) MEMORY_MB=1024 @rack1 +CUSTOM_FAST

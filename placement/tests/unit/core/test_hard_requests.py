@@ -5,12 +5,12 @@ from itertools import count as count_up
 
 import pytest
 
-from placement.core.budget import Budget
 from placement.core.request import SearchSettings
-from placement.exception import SearchBudgetExceeded
+from placement.core.search.deadline import Budget
+from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
 from placement.render.candidates import allocation_candidates
-from placement.tests.asking import LATEST, ask, request_of, snapshot_of
+from placement.tests.queries import LATEST, ask, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -110,5 +110,5 @@ def test_writing_a_large_answer_is_given_up_too(version):
     query = "resources=VGPU:1,VCPU:1"
     found = ask(devices(3), query)
     budget = Budget(0, count_up().__next__)
-    with pytest.raises(SearchBudgetExceeded):
+    with pytest.raises(SearchDeadlineExceeded):
         allocation_candidates(found, request_of(query, version), version, budget.look)

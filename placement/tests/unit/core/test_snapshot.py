@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from placement.core.model import MAX_INT, Inventory
-from placement.core.snapshot import Snapshot
-from placement.tests.asking import offered, snapshot_of
+from placement.core.snapshot.snapshot import Snapshot
+from placement.tests.queries import offered, snapshot_of
 from placement.tests.worlds import provider_uuid, world
 
 CLOUD = snapshot_of("""

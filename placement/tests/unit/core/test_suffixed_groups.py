@@ -1,6 +1,6 @@
 """Suffixed groups: one provider for each, and the conditions between groups."""
 
-from placement.tests.asking import offered, served, snapshot_of
+from placement.tests.queries import offered, served, snapshot_of
 
 SOCKETS = snapshot_of("""
     host     MEMORY_MB=1024        +COMPUTE_NODE

@@ -1,6 +1,6 @@
 """The unsuffixed group: each class from some provider, of the tree or shared with it."""
 
-from placement.tests.asking import listed, offered, served, snapshot_of
+from placement.tests.queries import listed, offered, served, snapshot_of
 
 SHARED = snapshot_of("""
     cn1      MEMORY_MB=16384  @rack1  +CUSTOM_HOST

@@ -8,10 +8,10 @@ import pytest
 import webob
 
 from placement.core.request import SearchSettings
-from placement.core.snapshot import Snapshot
-from placement.engine.events import ignore
+from placement.core.snapshot.snapshot import Snapshot
 from placement.handler import PlacementHandler
-from placement.handlers import no_candidates
+from placement.observability import empty_results
+from placement.observability.events import ignore
 from placement.tests.worlds import world
 from placement.wsgi_wrapper import CONTEXT, REQUEST_ID
 
@@ -36,7 +36,7 @@ class Still:
 @pytest.fixture
 def ask(caplog):
     """Return a function from a query to the answer; the log is at INFO."""
-    caplog.set_level(logging.INFO, logger=no_candidates.LOG.name)
+    caplog.set_level(logging.INFO, logger=empty_results.LOG.name)
     handler = PlacementHandler(
         SimpleNamespace(engine=Still(SNAPSHOT), search=SearchSettings(), observe=ignore)
     )
@@ -64,13 +64,13 @@ def test_candidates_are_not_explained(ask, caplog):
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog):
-    caplog.set_level(logging.WARNING, logger=no_candidates.LOG.name)
+    caplog.set_level(logging.WARNING, logger=empty_results.LOG.name)
     assert ask("resources=VCPU:60").json["allocation_requests"] == []
     assert caplog.records == []
 
 
 def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(ask, caplog, monkeypatch):
-    monkeypatch.setattr(no_candidates, "BUDGET_SECONDS", 0)
+    monkeypatch.setattr(empty_results, "BUDGET_SECONDS", 0)
     answer = ask("resources=VCPU:60")
     assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
     (line,) = [record.getMessage() for record in caplog.records]

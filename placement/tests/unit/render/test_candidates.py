@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from placement.core.candidates import Candidate, CandidateForm, Candidates
-from placement.core.entries import ProviderEntry
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.candidates import Candidate, CandidateForm, Candidates
+from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import VERSIONS, Version
 from placement.render.candidates import allocation_candidates
 

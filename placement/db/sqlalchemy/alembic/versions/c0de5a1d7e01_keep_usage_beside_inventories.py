@@ -3,7 +3,7 @@
 Revision ID: c0de5a1d7e01
 Revises: a082b8bb98d0
 
-`placement-manage db sync` fills it in, see ``placement.db.sqlalchemy.kept_usage``. A database
+`placement-manage db sync` fills it in, see ``placement.db.sqlalchemy.usage_counters``. A database
 that went back to another implementation for a while has it already.
 """
 

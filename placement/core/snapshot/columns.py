@@ -1,0 +1,142 @@
+"""The inventories of one resource class, as arrays."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core import capacity
+from placement.core.model import MAX_INT, Inventory
+from placement.core.snapshot.rows import Mask, Numbers, mask_of, numbers, without
+
+Portion = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What the search must know of one inventory: room is -1 where nothing fits."""
+
+    room: int
+    portion: Portion
+
+    @classmethod
+    def of(cls, inventory: Inventory, used: int) -> "Stock":
+        """Return the stock of an inventory, by the arithmetic that claims are decided with."""
+        return cls(
+            max(capacity.room(inventory, used), -1), (inventory.min_unit, inventory.step_size)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """All inventories of one class.
+
+    ``rows`` is sorted; ``room`` and ``portion`` run parallel to it, all int32.
+    ``room`` is the largest amount that capacity and ``max_unit`` leave. A cloud
+    has few different (min_unit, step_size) pairs: they are kept once, in
+    ``portions``, and by number in ``portion``, which spares a division per row.
+    """
+
+    rows: Numbers
+    room: Numbers
+    portion: Numbers
+    portions: tuple[Portion, ...]
+
+    @classmethod
+    def of(cls, stocks: Mapping[int, Stock]) -> "Column":
+        """Return the column of the stocks by row; the rows must come in order."""
+        portions: dict[Portion, int] = {}
+        portion = [portions.setdefault(s.portion, len(portions)) for s in stocks.values()]
+        return cls(
+            rows=numbers(stocks),
+            room=numbers(stock.room for stock in stocks.values()),
+            portion=numbers(portion),
+            portions=tuple(portions),
+        )
+
+    def fitting(self, amount: int, size: int) -> Mask:
+        """Return where the amount fits, as a mask of ``size`` rows."""
+        if amount > MAX_INT:
+            return np.zeros(size, dtype=np.bool_)
+        given = [low <= amount and amount % step == 0 for low, step in self.portions]
+        enough = self.room >= amount
+        if not all(given):
+            enough &= np.array(given, dtype=np.bool_)[self.portion]
+        return mask_of(self.rows[enough], size)
+
+    def holding(self, amount: int, size: int) -> Mask:
+        """Return where the amount is left, in whatever portions, as a mask of ``size`` rows."""
+        if amount > MAX_INT:
+            return np.zeros(size, dtype=np.bool_)
+        return mask_of(self.rows[self.room >= amount], size)
+
+    def room_by_row(self, size: int) -> Numbers:
+        """Return the room of every row, -1 without inventory."""
+        dense = np.full(size, -1, dtype=np.int32)
+        dense[self.rows] = self.room
+        return dense
+
+    def largest(self, rows: Mask) -> int:
+        """Return the largest amount that fits some of the rows, 0 if none does."""
+        here = rows[self.rows]
+        best = 0
+        for number, (low, step) in enumerate(self.portions):
+            room = self.room[here & (self.portion == number)]
+            amount = int(room.max(initial=0)) // step * step
+            best = max(best, amount if amount >= low else 0)
+        return best
+
+    def changed(self, stocks: Mapping[int, Stock], removed: Iterable[int]) -> "Column":
+        """Return the column with some stocks set and some rows gone.
+
+        Costs a copy of ``room`` if neither rows nor portions change, as after a
+        claim; otherwise a copy of all three arrays.
+        """
+        gone = np.sort(numbers(removed))
+        rows = without(self.rows, gone)
+        kept = self if rows is self.rows else self._only(~np.isin(self.rows, gone))
+        fresh = {row: stock for row, stock in sorted(stocks.items()) if not kept._has(row)}
+        return kept._with_rows(fresh)._with_stocks(stocks)
+
+    def _has(self, row: int) -> bool:
+        index = int(np.searchsorted(self.rows, row))
+        return index < len(self.rows) and int(self.rows[index]) == row
+
+    def _only(self, kept: Mask) -> "Column":
+        return Column(self.rows[kept], self.room[kept], self.portion[kept], self.portions)
+
+    def _with_rows(self, fresh: Mapping[int, Stock]) -> "Column":
+        if not fresh:
+            return self
+        rows = numbers(fresh)
+        where = np.searchsorted(self.rows, rows)
+        return replace(
+            self,
+            rows=np.insert(self.rows, where, rows),
+            room=np.insert(self.room, where, -1),
+            portion=np.insert(self.portion, where, 0),
+        )
+
+    def _with_stocks(self, stocks: Mapping[int, Stock]) -> "Column":
+        portions = {portion: number for number, portion in enumerate(self.portions)}
+        where = np.searchsorted(self.rows, numbers(stocks))
+        portion = numbers(
+            portions.setdefault(stock.portion, len(portions)) for stock in stocks.values()
+        )
+        room = self.room.copy()
+        room[where] = numbers(stock.room for stock in stocks.values())
+        same = np.array_equal(self.portion[where], portion)
+        return Column(
+            self.rows,
+            room,
+            self.portion if same else _put(self.portion, where, portion),
+            tuple(portions),
+        )
+
+
+def _put(
+    array: Numbers, where: np.ndarray[tuple[int], np.dtype[np.intp]], values: Numbers
+) -> Numbers:
+    copy = array.copy()
+    copy[where] = values
+    return copy

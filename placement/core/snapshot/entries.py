@@ -1,0 +1,71 @@
+"""The providers of a snapshot by row, and what is kept beside each."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from placement.core.model import ProviderState
+from placement.core.snapshot.rows import CHUNK
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProviderEntry:
+    """A provider as the snapshot keeps it, with room for what was made of it.
+
+    An entry lives exactly as long as its state is current: whatever changes the
+    provider makes a new entry, so text kept in ``fragments`` never goes stale.
+    """
+
+    state: ProviderState
+    fragments: dict[str, str] = field(default_factory=dict)
+
+    def fragment(self, form: str, render: Callable[[ProviderState], str]) -> str:
+        """Return what ``render`` makes of the state, made once for each form.
+
+        Two threads may both make it; they make the same.
+        """
+        text = self.fragments.get(form)
+        if text is None:
+            text = self.fragments[form] = render(self.state)
+        return text
+
+
+class Entries:
+    """The entry of each row, in chunks, so that a changed copy shares all but a few of them."""
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, chunks: Sequence[list[ProviderEntry | None]] = ()) -> None:
+        self._chunks = chunks
+
+    @property
+    def size(self) -> int:
+        """How many rows there are: a whole number of chunks."""
+        return len(self._chunks) * CHUNK
+
+    def get(self, row: int) -> ProviderEntry | None:
+        """Return the entry of a row, None if the row is free."""
+        return self._chunks[row // CHUNK][row % CHUNK] if row < self.size else None
+
+    def state(self, row: int) -> ProviderState:
+        """Return the state of the provider of a row, which must not be free."""
+        entry = self._chunks[row // CHUNK][row % CHUNK]
+        if entry is None:
+            raise LookupError(row)
+        return entry.state
+
+    def take(self, rows: Iterable[int]) -> list[ProviderEntry]:
+        """Return the entries of the rows, in their order, passing over free rows."""
+        chunks = self._chunks
+        found = [chunks[row // CHUNK][row % CHUNK] for row in rows]
+        return list(filter(None, found))
+
+    def changed(self, changes: Mapping[int, ProviderEntry | None]) -> "Entries":
+        """Return the entries with other ones in some rows, which may lie beyond the end."""
+        chunks = list(self._chunks)
+        for number in sorted({row // CHUNK for row in changes}):
+            while number >= len(chunks):
+                chunks.append([None] * CHUNK)
+            chunks[number] = list(chunks[number])
+        for row, entry in changes.items():
+            chunks[row // CHUNK][row % CHUNK] = entry
+        return Entries(chunks)

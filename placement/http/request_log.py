@@ -1,0 +1,97 @@
+"""The outermost layer of each request: its id, its two log lines, and a sensible ``accept``."""
+
+import logging
+import re
+import uuid
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from oslo_context.context import RequestContext
+
+from placement.wsgi_wrapper import JSON, REQUEST_ID, VERSION, Request, unexpected
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = logging.getLogger("placement.requestlog")  # the name operators configure
+
+GLOBAL_REQUEST_ID = "openstack.global_request_id"
+_HEADER = "x-openstack-request-id"
+_HEX = "[a-f0-9]"
+_GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
+
+
+class RequestLog:
+    """Gives each request an id, tells it in the answer, and logs what came and what went.
+
+    An id that the caller sends joins its log lines and ours, and changes nothing else.
+    """
+
+    def __init__(self, application: "WSGIApplication") -> None:
+        self._application = application
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Answer the request."""
+        request_id = _identify(environ)
+        if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
+            environ["HTTP_ACCEPT"] = JSON
+        asked = (
+            f'{environ.get("REMOTE_ADDR") or "-"} "{environ["REQUEST_METHOD"]} {_uri(environ)}"'
+        )
+        LOG.debug("Starting request: %s", asked)
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: Any = None, /
+        ) -> Callable[[bytes], object]:
+            _log_answer(asked, status, headers, environ.get(VERSION))
+            return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
+
+        try:
+            return self._application(environ, start)
+        except Exception as error:
+            # From a layer in between: the dispatch answers for whatever is behind it.
+            answer: WSGIApplication = unexpected(Request(environ), error)
+            return answer(environ, start)
+
+
+def _identify(environ: MutableMapping[str, Any]) -> str:
+    """Return a new id of the request; log lines of this thread carry it from here on."""
+    request_id = f"req-{uuid.uuid4()}"
+    sent = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+    global_id = sent if _GLOBAL_ID.fullmatch(sent) else None
+    environ[REQUEST_ID] = request_id
+    environ[GLOBAL_REQUEST_ID] = global_id
+    RequestContext(request_id=request_id, global_request_id=global_id)
+    return request_id
+
+
+def _uri(environ: MutableMapping[str, Any]) -> str:
+    """Return what was asked for, printable."""
+    path = _quoted(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), safe="/")
+    query = environ.get("QUERY_STRING", "")
+    return f"{path}?{_quoted(query, safe=_QUERY_SAFE)}" if query else path
+
+
+# A query string comes quoted; what a careless client left in it must not break the log line.
+_QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
+
+
+def _quoted(text: str, *, safe: str) -> str:
+    return quote(text, safe=safe, encoding="latin-1", errors="replace")
+
+
+def _log_answer(
+    asked: str, status: str, headers: Iterable[tuple[str, str]], version: object
+) -> None:
+    if LOG.isEnabledFor(logging.INFO):
+        length = next((value for name, value in headers if name.lower() == "content-length"), "-")
+        LOG.info(
+            "%s status: %s len: %s microversion: %s",
+            asked,
+            status.partition(" ")[0],
+            length,
+            version or "-",
+        )

@@ -1,0 +1,29 @@
+"""Snapshots made comparable."""
+
+from placement.engine.engine import advance
+
+
+def by_id(snapshot) -> dict:
+    """Return the state of each provider by its id."""
+    entries = snapshot.entries.take(range(snapshot.entries.size))
+    return {entry.state.provider.id: entry.state for entry in entries}
+
+
+def by_name(snapshot) -> dict:
+    """Return the state of each provider by its name."""
+    return {state.provider.name: state for state in by_id(snapshot).values()}
+
+
+def loaded(tx) -> dict:
+    """Return the state of each provider by its id, as the transaction sees it."""
+    return {state.provider.id: state for state in tx.picture.states(tx.picture.names())}
+
+
+def assert_exact(view, tx):
+    """Bring a view on to what the transaction sees, compare with a fresh load, and return it."""
+    view, _event = advance(view, tx, 0.0)
+    names = tx.picture.names()
+    assert by_id(view.snapshot) == loaded(tx)
+    assert view.snapshot.class_names == set(names.classes.values())
+    assert view.snapshot.trait_names == set(names.traits.values())
+    return view

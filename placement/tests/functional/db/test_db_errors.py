@@ -1,0 +1,293 @@
+"""What becomes of a transaction when the database is in the way, or away."""
+
+import os
+import sqlite3
+import stat
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from placement import db_api, exception
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy import store as store_module
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.models import projects, users
+from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import WriteConflict
+from placement.tests import servers
+
+
+def add(tx, name):
+    tx.connection.execute(projects.insert(), {"external_id": name})
+
+
+def names(store):
+    with store.read() as tx:
+        return sorted(tx.connection.execute(sa.select(projects.c.external_id)).scalars())
+
+
+@pytest.fixture
+def cut(backend, server, database_url):
+    """Return a function that ends all connections to the test's database."""
+    if backend == "sqlite":
+        pytest.skip("there is no connection to lose")
+    return lambda: server(backend).disconnect(sa.make_url(database_url).database)
+
+
+# --- connections that break ---------------------------------------------------------------
+
+
+def test_connections_that_broke_in_the_pool_are_not_noticed(store, cut):
+    store.write(add, "one")
+    assert names(store) == ["one"]
+    cut()
+    store.write(add, "two")
+    cut()
+    assert names(store) == ["one", "two"]
+    cut()
+    assert store.probe()
+
+
+def test_a_connection_that_breaks_before_the_commit_has_the_work_run_again(store, cut):
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        add(tx, "one")
+        if len(runs) == 1:
+            cut()
+            add(tx, "two")
+
+    store.write(work)
+    assert len(runs) == 2
+    assert names(store) == ["one"]
+
+
+def test_a_connection_that_breaks_at_the_commit_is_told(store, cut):
+    """Whether it was committed is not known, so the work must not be run again."""
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        add(tx, "one")
+        cut()
+
+    with pytest.raises(exception.CommitLost, match="may have been made or not"):
+        store.write(work)
+    assert len(runs) == 1
+    assert names(store) == []
+
+
+def test_a_connection_that_breaks_while_reading_is_told(store, cut):
+    def read():
+        with store.read() as tx:
+            cut()
+            tx.connection.execute(sa.select(projects)).all()
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        read()
+    assert names(store) == []
+
+
+@pytest.mark.parametrize("kind", sorted(servers.KINDS))
+def test_a_server_that_was_away_is_used_when_it_is_back(kind):
+    try:
+        context = servers.private(kind)
+        running = context.__enter__()
+    except servers.Missing as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    try:
+        running.create("placement")
+        settings = DatabaseSettings(connection=running.tcp_url("placement"), max_retries=0)
+        store = SqlStore(settings)
+        migration.upgrade(store)
+        seed.sync(store)
+        store.write(add, "before")
+        running.kill()
+        begun = time.monotonic()
+        for use in (lambda: store.write(add, "away"), store.probe, lambda: names(store)):
+            with pytest.raises(exception.DatabaseUnavailable):
+                use()
+        assert time.monotonic() - begun < 5
+        running.start()
+        store.write(add, "after")
+        assert names(store) == ["after", "before"]
+        store.dispose()
+    finally:
+        context.__exit__(None, None, None)
+
+
+def test_a_database_that_is_not_there_is_waited_for_at_the_start_only(backend, server, conf):
+    if backend == "sqlite":
+        pytest.skip("a file is made")
+    conf.set_override("connection", server(backend).url("unheard_of"), "placement_database")
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
+        db_api.store(conf)
+    assert "unheard_of" in caught.value.reason
+    assert "unheard_of" not in str(caught.value)
+
+
+# --- conflicts ----------------------------------------------------------------------------
+
+
+def test_a_race_that_is_always_lost_is_given_up(store, monkeypatch):
+    monkeypatch.setattr(store_module, "ATTEMPTS", 5)
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        raise WriteConflict
+
+    with pytest.raises(exception.Conflict):
+        store.write(work)
+    assert len(runs) == 5
+
+
+def test_an_entry_that_another_made_first_has_the_work_run_again(store):
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        if len(runs) == 1:  # what a check that came too early decides
+            add(tx, "one")
+        return len(runs)
+
+    store.write(add, "one")
+    assert store.write(work) == 2
+
+
+def test_transactions_that_wait_for_each_other_all_succeed(store, backend):
+    """A deadlock is made on purpose; SQLite lets one writer in at a time."""
+    for table in (projects, users):
+        store.write(
+            lambda tx, table=table: tx.connection.execute(
+                table.insert(), {"id": 1, "external_id": "0"}
+            )
+        )
+    meet = threading.Barrier(2)
+    runs = []
+
+    def count_up(tx, table):
+        found = sa.select(table.c.external_id).where(table.c.id == 1).with_for_update()
+        number = int(tx.connection.scalar(found)) + 1
+        tx.connection.execute(table.update().values(external_id=str(number)))
+
+    def work(tx, first, second):
+        runs.append(1)
+        count_up(tx, first)
+        if backend != "sqlite" and len(runs) <= 2:
+            meet.wait(10)
+        count_up(tx, second)
+
+    threads = [
+        threading.Thread(target=store.write, args=(work, *order))
+        for order in ((projects, users), (users, projects))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with store.read() as tx:
+        for table in (projects, users):
+            assert tx.connection.scalar(sa.select(table.c.external_id)) == "2"
+    assert backend == "sqlite" or len(runs) >= 3
+
+
+def test_many_writers_wait_for_each_other(store):
+    """They queue, also on SQLite: nobody gets an error for it."""
+    threads = [
+        threading.Thread(target=lambda n=n: [store.write(add, f"{n} {i}") for i in range(20)])
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(names(store)) == 160
+
+
+def test_a_pool_without_a_free_connection_is_told(settings, backend, monkeypatch):
+    if backend == "sqlite":
+        pytest.skip("its pool is never asked twice by one request")
+    store = SqlStore(
+        DatabaseSettings(
+            connection=settings.connection, max_pool_size=1, max_overflow=0, pool_timeout=1
+        )
+    )
+    with store.read(), pytest.raises(exception.DatabaseUnavailable):
+        store.probe()
+    store.dispose()
+
+
+# --- SQLite -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sqlite_file(tmp_path):
+    path = tmp_path / "placement.sqlite"
+    store = SqlStore(DatabaseSettings(connection=f"sqlite:///{path}"))
+    migration.upgrade(store)
+    yield store, path
+    store.dispose()
+
+
+def test_a_file_is_written_ahead(sqlite_file):
+    store, _path = sqlite_file
+    with store.read() as tx:
+        assert tx.connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
+    """SQLite itself refuses to turn the write-ahead log on while another is about to."""
+    path = tmp_path / "new.sqlite"
+    store = SqlStore(DatabaseSettings(connection=f"sqlite:///{path}"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as pool:
+            version = pool.submit(migration.version, store)
+            with pytest.raises(TimeoutError):
+                version.result(0.2)
+            other.execute("ROLLBACK")
+            assert version.result() is None
+    store.dispose()
+
+
+def test_readers_go_on_while_a_writer_works(sqlite_file):
+    store, _path = sqlite_file
+
+    def work(tx):
+        add(tx, "one")
+        assert names(store) == []
+
+    store.write(work)
+    assert names(store) == ["one"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self"), reason="needs Linux")
+def test_a_file_that_cannot_be_written_is_told(sqlite_file, monkeypatch):
+    store, path = sqlite_file
+    store.write(add, "one")
+    store.dispose()
+    other = SqlStore(DatabaseSettings(connection=f"sqlite:///file:{path}?mode=ro&uri=true"))
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
+        other.write(add, "two")
+    assert "readonly" in caught.value.reason
+    assert names(other) == ["one"]
+    other.dispose()
+    assert stat.S_ISREG(path.stat().st_mode)
+
+
+def test_a_database_in_memory_is_shared_by_threads():
+    store = SqlStore(DatabaseSettings(connection="sqlite://"))
+    migration.upgrade(store)
+    seed.sync(store)
+    test_many_writers_wait_for_each_other(store)
+    store.dispose()  # which keeps it: it would be gone
+    assert len(names(store)) == 160
+    store.engines().dispose()

@@ -1,0 +1,130 @@
+"""A database host that neither answers nor resets a connection is given up; a slow one is not."""
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.sqlalchemy import engines, tcp_timeouts
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.models import projects
+from placement.db.sqlalchemy.store import SqlStore
+from placement.tests import servers
+from placement.tests.functional.db.unreachable_host import PORT, far_host
+
+one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
+SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
+# what is waited at most: for an answer, and for two new connections
+BOUND_SECONDS = 3 + 2 * 3
+
+
+@pytest.fixture
+def backend(driver):
+    return servers.DRIVERS[driver]
+
+
+@pytest.fixture
+def host(backend, server):
+    with far_host(server(backend).socket) as found:
+        yield found
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Seconds short enough for a test."""
+    monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(tcp_timeouts, "SILENCE_SECONDS", 2)
+    monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(engines, "IDLE_TIMEOUT_SECONDS", 3)
+
+
+@pytest.fixture
+def far_url(host, backend, driver, database_url, server):
+    near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
+    url = sa.make_url(near).set(host=host.address, port=PORT)
+    return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def store(far_url, impatient):
+    found = SqlStore(DatabaseSettings(connection=far_url, max_retries=0))
+    yield found
+    found.dispose()
+
+
+@pytest.fixture
+def near_store(database_url):
+    found = SqlStore(DatabaseSettings(connection=database_url, max_retries=0))
+    yield found
+    found.dispose()
+
+
+def add(tx, name):
+    tx.connection.execute(projects.insert(), {"external_id": name})
+
+
+def sleep(tx, backend, seconds):
+    tx.connection.exec_driver_sql(SLEEP[backend].format(seconds))
+
+
+def test_a_silent_host_is_given_up_and_found_again(store, host):
+    store.probe()
+    host.fall_silent()
+    begun = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.probe()
+    assert time.monotonic() - begun < BOUND_SECONDS
+    host.speak()
+    store.probe()
+
+
+@pytest.mark.parametrize(
+    ("driver", "parameters", "expected"),
+    [("pymysql", "", 2), ("psycopg", "", 2), ("psycopg", "tcp_user_timeout=7000", 7)],
+    indirect=["driver"],
+)
+def test_the_kernel_knows_when_to_give_up(far_url, impatient, parameters, expected):
+    store = SqlStore(DatabaseSettings(connection=far_url, connection_parameters=parameters))
+    with store.read() as tx:
+        driver = tx.connection.connection.driver_connection
+        link = socket.socket(fileno=os.dup(getattr(driver, "_sock", driver).fileno()))
+    with link:
+        milliseconds = link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert milliseconds == expected * 1000
+    store.dispose()
+
+
+@one_driver_each
+def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, backend):
+    threading.Timer(0.5, host.fall_silent).start()
+    begun = time.monotonic()
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.write(sleep, backend, 60)
+    assert time.monotonic() - begun < BOUND_SECONDS
+
+
+@one_driver_each
+def test_a_slow_answer_is_waited_for(store, backend):
+    begun = time.monotonic()
+    store.write(sleep, backend, 4)
+    assert time.monotonic() - begun >= 4
+
+
+@one_driver_each
+def test_locks_of_a_client_that_fell_silent_are_given_back(store, host, near_store):
+    """The database hears of no end of its connection, and would keep the locks for hours."""
+
+    def work(tx):
+        add(tx, "one")
+        host.fall_silent()
+        tx.connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.write(work)
+    begun = time.monotonic()
+    near_store.write(add, "one")
+    assert time.monotonic() - begun < BOUND_SECONDS

@@ -1,0 +1,101 @@
+"""A MariaDB Galera cluster on loopback: every node takes writes, conflicts show at commit."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pymysql
+
+from placement.tests.servers import MariaDb, Missing, find, free_port
+
+PROVIDER = Path("/usr/lib/galera/libgalera_smm.so")
+SECONDS_TO_JOIN = 90
+
+
+class Node(MariaDb):
+    """One node of a cluster; ``group`` has the ports by which the nodes talk to each other."""
+
+    def __init__(self, folder: Path, group_port: int, group: list[int]) -> None:
+        super().__init__(folder, durable=False)
+        self.group_port = group_port
+        self.group = group
+        self.is_first = False
+        self.transfer_ports = (free_port(), free_port())
+
+    def _as_root(self) -> list[str]:
+        """Not as root: rsync would receive the data as nobody."""
+        return ["--user=mysql"] if os.getuid() == 0 else []
+
+    def initialise(self) -> None:
+        if os.getuid() == 0:
+            self.folder.parent.chmod(0o755)
+            shutil.chown(self.folder, "mysql", "mysql")
+        if self.is_first:
+            super().initialise()
+            return
+        data = self.folder / "data"  # filled by another node
+        data.mkdir()
+        if os.getuid() == 0:
+            shutil.chown(data, "mysql", "mysql")
+
+    def command(self) -> list[str]:
+        if not PROVIDER.exists():
+            raise Missing(f"{PROVIDER} is not installed: apt-get install galera-4")
+        find("rsync")
+        incremental, whole = self.transfer_ports
+        listen = f"gmcast.listen_addr=tcp://127.0.0.1:{self.group_port}"
+        members = ",".join(f"127.0.0.1:{port}" for port in self.group)
+        return [
+            *super().command(),
+            "--wsrep-on=ON",
+            "--binlog-format=ROW",
+            "--innodb-autoinc-lock-mode=2",
+            f"--wsrep-provider={PROVIDER}",
+            f"--wsrep-provider-options={listen};ist.recv_addr=127.0.0.1:{incremental};"
+            "gcache.size=64M;evs.suspect_timeout=PT1S;evs.inactive_timeout=PT3S;"
+            "evs.inactive_check_period=PT0.3S;evs.keepalive_period=PT0.3S",
+            f"--wsrep-node-address=127.0.0.1:{self.group_port}",
+            f"--wsrep-sst-receive-address=127.0.0.1:{whole}",
+            "--wsrep-sst-method=rsync",
+            f"--wsrep-cluster-address=gcomm://{members}",
+            *(["--wsrep-new-cluster"] if self.is_first else []),
+        ]
+
+    def start(self) -> None:
+        """Run the node until it has all that the others have."""
+        super().start()
+        give_up_at = time.monotonic() + SECONDS_TO_JOIN
+        while self.status("wsrep_local_state_comment") != "Synced":
+            if time.monotonic() > give_up_at:
+                raise RuntimeError((self.folder / "log").read_text()[-2000:])
+            time.sleep(0.1)
+        self.is_first = False
+
+    def status(self, name: str) -> str:
+        """Return one of the server's status values, empty while the node cannot tell."""
+        try:
+            return str(self.execute(f"SHOW STATUS LIKE '{name}'")[0][1])
+        except pymysql.Error:
+            return ""
+
+
+@contextmanager
+def cluster(count: int = 3) -> Iterator[list[Node]]:
+    """Nodes that run and know each other.  Raises: Missing."""
+    folder = Path(tempfile.mkdtemp(prefix="placement-galera-"))
+    group = [free_port() for _ in range(count)]
+    nodes = [Node(folder / f"node{at}", port, group) for at, port in enumerate(group)]
+    try:
+        nodes[0].is_first = True
+        for node in nodes:
+            node.folder.mkdir()
+            node.start()
+        yield nodes
+    finally:
+        for node in reversed(nodes):
+            node.stop()
+        shutil.rmtree(folder, ignore_errors=True)

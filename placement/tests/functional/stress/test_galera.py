@@ -1,0 +1,216 @@
+"""A cluster of three nodes, and the service on two of them: ``make test-galera``."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from placement import exception
+from placement.core.model import Inventory
+from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.store import SqlStore
+from placement.objects import inventory, provider, resource_class, trait
+from placement.tests.functional.db.factories import (
+    assert_sound,
+    claim,
+    generation,
+    new_provider,
+    used,
+    uuid,
+)
+from placement.tests.functional.db.races import accepted, at_once, held_at
+from placement.tests.functional.stress.api import Api
+from placement.tests.functional.stress.galera import cluster
+from placement.tests.functional.stress.workload import (
+    SECONDS,
+    assert_kept,
+    new_world,
+    report,
+    storm,
+)
+from placement.tests.servers import Missing
+
+TIMES = 8
+
+pytestmark = [
+    pytest.mark.skipif("GALERA" not in os.environ, reason="make test-galera"),
+    pytest.mark.timeout(SECONDS * 3 + 300),
+]
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    try:
+        context = cluster()
+        found = context.__enter__()
+    except Missing as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    yield found
+    context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def stores(nodes):
+    """A store on each of two nodes, on one new database."""
+    nodes[0].execute("DROP DATABASE IF EXISTS placement")
+    nodes[0].create("placement")
+    found = [
+        SqlStore(DatabaseSettings(connection=node.tcp_url("placement"), max_retries=0))
+        for node in nodes[:2]
+    ]
+    migration.upgrade(found[0])
+    seed.sync(found[0])
+    yield found
+    for store in found:
+        store.dispose()
+
+
+def test_storms_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, stores, tmp_path):
+    """No claim lost or doubled, none over capacity, nothing that a retry could have prevented."""
+    world = new_world(stores[0])
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        apis = [
+            stack.enter_context(Api(tmp_path / f"api{at}", node.tcp_url("placement"), workers=2))
+            for at, node in enumerate(nodes[:2])
+        ]
+        with storm(world, [api.port for api in apis]) as stormers:
+            time.sleep(SECONDS)
+            nodes[2].kill()
+            time.sleep(SECONDS)
+            nodes[2].start()
+            time.sleep(SECONDS)
+        report("storm on galera", world, 2 * len(apis), time.monotonic() - begun)
+        assert_kept(stores[1], world, stormers)
+        for api in apis:
+            assert "Traceback" not in api.log.read_text()
+    assert nodes[2].status("wsrep_cluster_size") == "3"
+    third = SqlStore(DatabaseSettings(connection=nodes[2].tcp_url("placement")))
+    assert_sound(third)
+    third.dispose()
+
+
+def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
+    host, seconds = new_provider(stores[0], VCPU=1000), []
+    for count in range(100):
+        claim(stores[count % 2], uuid(), {host: {"VCPU": 1}})
+        begun = time.monotonic()
+        assert used(stores[1 - count % 2], host) == {"VCPU": count + 1}
+        seconds.append(time.monotonic() - begun)
+    print(f"\na read after a write elsewhere: median {sorted(seconds)[50] * 1000:.1f} ms")
+
+
+def test_what_waiting_for_the_cluster_costs(nodes, stores):
+    """A probe with wsrep_sync_wait and one without, in a cluster where nothing is written."""
+    waiting = _milliseconds(stores[0].probe)
+    engine = stores[0].engines().reader
+
+    def careless():
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 0")
+            return _milliseconds(lambda: connection.exec_driver_sql("SELECT value FROM clocks"))
+
+    print(f"\na probe: {waiting:.2f} ms, without waiting {careless():.2f} ms")
+    engine.dispose()
+    assert waiting < 100
+
+
+def _milliseconds(read) -> float:
+    seconds = []
+    for _ in range(200):
+        begun = time.monotonic()
+        read()
+        seconds.append(time.monotonic() - begun)
+    return sorted(seconds)[100] * 1000
+
+
+def test_six_clients_on_two_nodes_claim_the_last_two_units(stores):
+    for _ in range(TIMES):
+        host = new_provider(stores[0], VCPU=2)
+        clients = [
+            lambda host=host, at=at: claim(stores[at % 2], uuid(), {host: {"VCPU": 1}})
+            for at in range(6)
+        ]
+        assert accepted(at_once(*clients)) == 2
+        assert used(stores[1], host) == {"VCPU": 2}
+    assert_sound(stores[1])
+
+
+def test_a_class_is_used_on_one_node_while_it_is_removed_on_another(stores):
+    for turn in range(TIMES):
+        host, name = new_provider(stores[0]), f"CUSTOM_{turn}"
+        resource_class.create(stores[0], name)
+        works = (
+            lambda name=name: resource_class.delete(stores[0], name),
+            lambda host=host, name=name: inventory.create(
+                stores[1], host, name, Inventory(total=1)
+            ),
+        )
+        with held_at(stores[0], "UPDATE clocks") as run:
+            assert accepted(run(*works)) == 1
+        assert_sound(stores[1])
+
+
+def test_a_trait_is_used_on_one_node_while_it_is_removed_on_another(stores):
+    for turn in range(TIMES):
+        host, name = new_provider(stores[0]), f"CUSTOM_{turn}"
+        trait.ensure(stores[0], name)
+        works = (
+            lambda name=name: trait.delete(stores[0], name),
+            lambda host=host, name=name: trait.replace(
+                stores[1], host, generation(stores[1], host), [name]
+            ),
+        )
+        with held_at(stores[0], "UPDATE clocks") as run:
+            assert accepted(run(*works)) == 1
+        assert_sound(stores[1])
+
+
+def test_trees_change_on_two_nodes_at_once(stores):
+    def move(at, moved, parent):
+        return provider.update(stores[at], moved, f"moved-{moved}", parent, may_move=True)
+
+    for turn in range(3 * TIMES):
+        one, two, three = (new_provider(stores[0]) for _ in range(3))
+        below = new_provider(stores[0], parent=one)
+        assert (
+            accepted(
+                at_once(
+                    lambda one=one, two=two: move(0, one, two),
+                    lambda one=one, two=two: move(1, two, one),
+                )
+            )
+            == 1
+        )
+        at_once(
+            lambda below=below, three=three: move(0, below, three),
+            lambda below=below, turn=turn: provider.create(
+                stores[1], uuid(), f"new-{turn}", below
+            ),
+            lambda below=below: provider.delete(stores[1], below),
+        )
+        assert_sound(stores[1])
+
+
+def test_a_node_that_left_the_cluster_says_so(nodes, stores):
+    """It must neither read nor write, for it does not know what the others acknowledge."""
+    host = new_provider(stores[0], VCPU=10)
+    for node in nodes[1:]:
+        node.kill()
+    give_up_at = time.monotonic() + 20
+    while nodes[0].status("wsrep_cluster_status") == "Primary" and time.monotonic() < give_up_at:
+        time.sleep(0.1)
+    with pytest.raises(exception.DatabaseUnavailable):
+        claim(stores[0], uuid(), {host: {"VCPU": 1}})
+    with pytest.raises(exception.DatabaseUnavailable):
+        stores[0].probe()
+    nodes[0].execute("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=true'")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda node: node.start(), nodes[1:]))
+    claim(stores[1], uuid(), {host: {"VCPU": 1}})
+    assert used(stores[0], host) == {"VCPU": 1}

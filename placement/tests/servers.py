@@ -1,0 +1,383 @@
+"""Private database servers for tests, each in a folder of its own.
+
+``MariaDb`` and ``PostgreSql`` can be started, killed and started again. A test
+run has one of each, shared by all its processes: the first that needs it starts
+a keeper (``python -m placement.tests.servers``), which ends the
+server when the run is over, however that ends.
+"""
+
+import fcntl
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pymysql
+
+START_TIMEOUT_SECONDS = 60
+USER = "placement"
+PORTS = (10_000, 32_768)  # Linux gives larger ones to who asks for any
+_any = random.SystemRandom()  # not the same in all processes of a test run, as that of pytest
+
+
+class Missing(Exception):  # noqa: N818
+    """A program is not installed."""
+
+
+def find(program: str, *folders: str) -> str:
+    """Return the path of a program.  Raises: Missing, which says how to get it."""
+    path = os.pathsep.join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    found = shutil.which(program, path=path)
+    if found is None:
+        package = "postgresql" if folders else "mariadb-server"
+        raise Missing(f"{program} is not installed: apt-get install {package}")
+    return found
+
+
+def free_port() -> int:
+    """Return a TCP port that nothing listens on, and that nobody gets who asks for any port.
+
+    It is not in use yet, and not while its server is killed.
+    """
+    while True:
+        port = _any.randrange(*PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+
+
+def run(command: list[str], folder: Path | None = None) -> None:
+    """Run a command, and say what it said if it fails."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+class Server:
+    """A database server in a folder; what the two kinds have in common."""
+
+    name: str
+    drivers: tuple[str, ...]
+
+    def __init__(self, folder: Path, port: int | None = None, *, durable: bool = False) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self.port = port or free_port()
+        self.durable = durable
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def initialise(self) -> None:
+        """Make the data directory."""
+        raise NotImplementedError
+
+    def command(self) -> list[str]:
+        """Return the command line of the server in the foreground."""
+        raise NotImplementedError
+
+    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
+        """Run one statement as the administrator, outside of any transaction."""
+        raise NotImplementedError
+
+    def url(self, database: str, driver: str | None = None) -> str:
+        """Return the SQLAlchemy URL of a database, over a Unix socket."""
+        raise NotImplementedError
+
+    def tcp_url(self, database: str, driver: str | None = None, port: int | None = None) -> str:
+        """Return the SQLAlchemy URL of a database over TCP, through another port if given."""
+        raise NotImplementedError
+
+    def create(self, database: str) -> None:
+        """Make an empty database."""
+        raise NotImplementedError
+
+    def drop(self, database: str) -> None:
+        """Remove a database, whoever is connected to it."""
+        raise NotImplementedError
+
+    def disconnect(self, database: str) -> None:
+        """End all connections to a database."""
+        raise NotImplementedError
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket that it listens on."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Run the server until it answers; the data of an earlier run is kept."""
+        if not (self.folder / "data").exists():
+            self.initialise()
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
+        self._wait_until_it_answers()
+
+    def _wait_until_it_answers(self) -> None:
+        give_up_at = time.monotonic() + START_TIMEOUT_SECONDS
+        while True:
+            try:
+                self.execute("SELECT 1")
+            except (pymysql.Error, psycopg.Error):
+                if time.monotonic() > give_up_at or self.process.poll() is not None:
+                    raise RuntimeError(self.log.read_text()[-2000:]) from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def kill(self) -> None:
+        """End the server as a power failure would, as far as its processes go."""
+        family = [self.process, *psutil.Process(self.process.pid).children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        psutil.wait_procs([process for process in family if isinstance(process, psutil.Process)])
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the server in order."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(self._stop_signal)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    _stop_signal = signal.SIGTERM
+
+
+class MariaDb(Server):
+    """A MariaDB server."""
+
+    name = "mariadb"
+    drivers = ("pymysql", "mysqldb")
+    NOT_DURABLE = (
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-flush-method=nosync",
+        "--innodb-doublewrite=0",
+        "--sync-frm=0",
+    )
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "socket"
+
+    def initialise(self) -> None:
+        install = [
+            find("mariadb-install-db"),
+            "--no-defaults",
+            *self._folders(),
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            *self._as_root(),
+        ]
+        run(install)
+
+    def _folders(self) -> list[str]:
+        """No other server may share the temporary files: each removes all when it starts."""
+        return [f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}"]
+
+    def _as_root(self) -> list[str]:
+        return ["--user=root"] if os.getuid() == 0 else []
+
+    def command(self) -> list[str]:
+        return [
+            find("mariadbd"),
+            "--no-defaults",
+            *self._as_root(),
+            *self._folders(),
+            f"--socket={self.socket}",
+            f"--pid-file={self.folder / 'pid'}",
+            f"--port={self.port}",
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--max-connections=500",
+            "--innodb-buffer-pool-size=128M",
+            "--character-set-server=utf8mb3",
+            *([] if self.durable else self.NOT_DURABLE),
+        ]
+
+    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
+        # not over the socket: PyMySQL leaves it open when nothing answers there yet
+        with (
+            pymysql.connect(
+                host="127.0.0.1", port=self.port, user="root", database=database, autocommit=True
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def url(self, database: str, driver: str | None = None) -> str:
+        driver = driver or self.drivers[0]
+        return f"mysql+{driver}://root@localhost/{database}?unix_socket={self.socket}"
+
+    def tcp_url(self, database: str, driver: str | None = None, port: int | None = None) -> str:
+        driver = driver or self.drivers[0]
+        return f"mysql+{driver}://root@127.0.0.1:{port or self.port}/{database}"
+
+    def create(self, database: str) -> None:
+        self.execute(f"CREATE DATABASE {database}")
+
+    def drop(self, database: str) -> None:
+        self.disconnect(database)
+        self.execute(f"DROP DATABASE IF EXISTS {database}")
+
+    def disconnect(self, database: str) -> None:
+        connected = self.execute(
+            f"SELECT id FROM information_schema.processlist WHERE db = '{database}'"
+        )
+        for (connection,) in connected:
+            with suppress(pymysql.Error):
+                self.execute(f"KILL {connection}")
+
+
+class PostgreSql(Server):
+    """A PostgreSQL server; it refuses to run as root, so root runs it as user ``postgres``."""
+
+    name = "postgresql"
+    drivers = ("psycopg", "psycopg2")
+    _stop_signal = signal.SIGINT  # a fast shutdown, not one that waits for clients
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / f".s.PGSQL.{self.port}"
+
+    @staticmethod
+    def _program(name: str) -> list[str]:
+        debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+        path = find(name, *map(str, debian), "/usr/pgsql/bin")
+        if os.getuid() != 0:
+            return [path]
+        return [find("setpriv"), "--reuid=postgres", "--regid=postgres", "--init-groups", path]
+
+    def initialise(self) -> None:
+        program = self._program("initdb")
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        data = str(self.folder / "data")
+        options = ["--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale"]
+        run([*program, "-D", data, "--no-sync", *options], self.folder)
+
+    def command(self) -> list[str]:
+        durable = "on" if self.durable else "off"
+        settings = {
+            "unix_socket_directories": self.folder,
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "max_connections": 300,
+            "fsync": durable,
+            "synchronous_commit": durable,
+            "full_page_writes": durable,
+        }
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        return [*self._program("postgres"), "-D", str(self.folder / "data"), *options]
+
+    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
+        with psycopg.connect(
+            host=str(self.folder),
+            port=self.port,
+            user=USER,
+            dbname=database or "postgres",
+            autocommit=True,
+        ) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def url(self, database: str, driver: str | None = None) -> str:
+        place = f"host={self.folder}&port={self.port}"
+        return f"postgresql+{driver or self.drivers[0]}://{USER}@/{database}?{place}"
+
+    def tcp_url(self, database: str, driver: str | None = None, port: int | None = None) -> str:
+        driver = driver or self.drivers[0]
+        return f"postgresql+{driver}://{USER}@127.0.0.1:{port or self.port}/{database}"
+
+    def create(self, database: str) -> None:
+        self.execute(f"CREATE DATABASE {database}")
+
+    def drop(self, database: str) -> None:
+        self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+    def disconnect(self, database: str) -> None:
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            f"WHERE datname = '{database}' AND pid <> pg_backend_pid()"
+        )
+
+
+KINDS: dict[str, type[Server]] = {"mariadb": MariaDb, "postgresql": PostgreSql}
+# the kind of server that each driver speaks to
+DRIVERS = {driver: kind for kind, found in KINDS.items() for driver in found.drivers}
+
+
+def _folder(*, durable: bool) -> str | None:
+    """Where data may live: in memory, if it need not survive and there is room for it."""
+    memory = Path("/dev/shm")
+    is_roomy = memory.is_dir() and shutil.disk_usage(memory).free > 4 << 30
+    return str(memory) if is_roomy and not durable and os.access(memory, os.W_OK) else None
+
+
+@contextmanager
+def private(kind: str, *, durable: bool = True) -> Iterator[Server]:
+    """A server for one test alone, which may kill it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"placement-{kind}-", dir=_folder(durable=durable)))
+    server = KINDS[kind](folder, durable=durable)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# --- one server for a whole run, whatever the number of its processes ------------------
+
+
+def shared(kind: str, folder: Path, run_pid: int) -> Server:
+    """Return the run's server of this kind, started if this is the first to need it.
+
+    ``folder`` is common to the processes of the run; the server lives as long as the process
+    ``run_pid``.  Raises: Missing.
+    """
+    KINDS[kind](folder, 1).command()  # raises before anything is started
+    note = folder / f"{kind}.started"
+    with (folder / f"{kind}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not note.exists():
+            _start_keeper(kind, note, run_pid)
+    place, port = note.read_text().split("\n")
+    return KINDS[kind](Path(place), int(port))
+
+
+def _start_keeper(kind: str, note: Path, run_pid: int) -> None:
+    """Leave a process behind that runs the server, and wait until it has noted where."""
+    command = [sys.executable, "-m", __name__, kind, str(note), str(run_pid)]
+    with note.with_suffix(".log").open("wb") as log:
+        keeper = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    while not note.exists():
+        if keeper.poll() is not None:
+            raise RuntimeError(note.with_suffix(".log").read_text())
+        time.sleep(0.02)
+    keeper.returncode = 0  # it is left to itself on purpose: nobody waits for it here
+
+
+def keep(kind: str, note: Path, run_pid: int) -> None:
+    """Run a server until a process is gone, then stop it and remove its data."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run; the server goes after it
+    with private(kind, durable=False) as server:
+        written = note.with_suffix(".new")
+        written.write_text(f"{server.folder}\n{server.port}")
+        written.rename(note)
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(run_pid).wait()
+
+
+if __name__ == "__main__":
+    keep(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,108 @@
+"""A small service with the real edge: handlers of every kind, and nothing behind them."""
+
+import webtest
+from keystonemiddleware import opts as auth_token_opts
+from oslo_config import cfg
+from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_policy import opts as policy_opts
+from osprofiler import opts as profiler_opts
+
+from placement import conf as options
+from placement import exception, microversion
+from placement.core.request import SearchSettings
+from placement.handler import PlacementHandler
+from placement.handlers import root
+from placement.http import middleware
+from placement.http.services import IncompleteConsumer, Services
+from placement.policies import resource_provider, usage
+from placement.policy import Policy
+from placement.wsgi_wrapper import accepts_json, created, json_response, no_content, requires_json
+
+ADMIN = {"X-Auth-Token": "admin"}
+LATEST = ADMIN | {"OpenStack-API-Version": "placement latest"}
+
+
+@accepts_json
+def show(request):
+    request.context.can(resource_provider.SHOW)
+    return json_response(request, b'{"uuid": "%s"}' % request.route["uuid"].encode())
+
+
+@requires_json
+def replace(request):
+    request.context.can(resource_provider.UPDATE)
+    assert request.json_body is not Ellipsis
+    return no_content(request)
+
+
+@microversion.version_handler("1.5", status=405)
+def delete(request):
+    raise ZeroDivisionError("divided <b>by\nzero")
+
+
+@microversion.version_handler("1.2", "1.6")
+def create(request):
+    return created(request, "/things/a b", modified_at=None)
+
+
+def usages(request):
+    project = dict(request.query_pairs).get("project_id")
+    request.context.can(usage.OF_PROJECT, {"project_id": project})
+    return json_response(request, b"{}", modified_at=None)
+
+
+def unavailable(request):
+    raise exception.DatabaseUnavailable("gone fishing")
+
+
+DECLARATIONS = {
+    "": {"GET": root.show},
+    "/": {"GET": root.show},
+    "/things": {"GET": usages, "POST": create},
+    "/things/{uuid}": {"GET": show, "DELETE": delete, "PUT": replace},
+    "/unavailable": {"GET": unavailable},
+}
+
+
+def configured(**overrides):
+    """Return a configuration; ``group__option=value`` sets what is not default."""
+    conf = cfg.ConfigOpts()
+    options.register_opts(conf)
+    conf.register_opts(cors.OPTS, "cors")
+    conf.register_opts(http_proxy_to_wsgi.OPTS, "oslo_middleware")
+    for group, middleware_options in auth_token_opts.list_auth_token_opts():
+        conf.register_opts(middleware_options, group)
+    policy_opts.set_defaults(conf)
+    profiler_opts.set_defaults(conf)
+    defaults = {"api__auth_strategy": "noauth2", "placement_database__connection": "sqlite://"}
+    for name, value in (defaults | overrides).items():
+        group, option = name.split("__")
+        conf.set_override(option, value, group)
+    conf([], project="placement", default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def application(conf):
+    policy = Policy(conf)
+    parts = Services(
+        store=None,
+        store_for_allocations=None,
+        engine=None,
+        policy=policy,
+        search=SearchSettings(),
+        incomplete_consumer=IncompleteConsumer("p", "u"),
+    )
+    return middleware.assembled(PlacementHandler(parts, DECLARATIONS), conf, policy)
+
+
+class Client(webtest.TestApp):
+    """A client that takes any status where the test names none."""
+
+    __test__ = False
+
+    def do_request(self, req, status=None, expect_errors=None):
+        return super().do_request(req, status=status or "*", expect_errors=expect_errors)
+
+
+def service(**overrides):
+    return Client(application(configured(**overrides)))

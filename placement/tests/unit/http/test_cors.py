@@ -1,0 +1,59 @@
+import pytest
+
+from placement import conf
+from placement.tests.unit.http.service import ADMIN, service
+
+PREFLIGHT = {
+    "Origin": "http://dashboard.example",
+    "Access-Control-Request-Method": "PUT",
+    "Access-Control-Request-Headers": "OpenStack-API-Version,X-Auth-Token",
+}
+
+
+@pytest.fixture(scope="module")
+def http():
+    conf.set_middleware_defaults()
+    return service(cors__allowed_origin=["http://dashboard.example"])
+
+
+def test_a_preflight_needs_no_authentication(http):
+    answer = http.options("/things/1", headers=PREFLIGHT, status=200)
+    assert answer.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
+    assert answer.headers["Access-Control-Allow-Methods"] == "PUT"
+    assert answer.body == b""
+    assert "x-openstack-request-id" in answer.headers
+
+
+def test_every_options_request_is_answered(http):
+    answer = http.options("/nowhere", status=200)
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_an_allowed_origin_may_read_the_answer(http):
+    origin = {"Origin": "http://dashboard.example"}
+    answer = http.get("/things/1", headers=ADMIN | origin, status=200)
+    assert answer.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
+    assert "OpenStack-API-Version" in answer.headers["Access-Control-Expose-Headers"]
+    assert "Origin" in answer.headers["Vary"]
+    assert "openstack-api-version" in answer.headers["Vary"]
+
+
+def test_another_origin_is_answered_without(http):
+    answer = http.get("/things/1", headers=ADMIN | {"Origin": "http://evil.example"}, status=200)
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_without_configuration_there_is_none():
+    http = service()
+    answer = http.options("/things/1", headers=PREFLIGHT | ADMIN, status=405)
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+
+
+def test_a_proxy_is_believed_only_if_configured():
+    headers = ADMIN | {"X-Forwarded-Proto": "https", "OpenStack-API-Version": "placement 1.2"}
+
+    def location(**options):
+        return service(**options).post("/things", headers=headers, status=201).headers["location"]
+
+    assert location().startswith("http://")
+    assert location(oslo_middleware__enable_proxy_headers_parsing=True).startswith("https://")

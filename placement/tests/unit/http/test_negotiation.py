@@ -1,0 +1,186 @@
+import pytest
+
+from placement.tests.unit.http.service import ADMIN, LATEST, service
+
+
+@pytest.fixture(scope="module")
+def http():
+    return service()
+
+
+def asking(version):
+    return ADMIN | {"OpenStack-API-Version": version}
+
+
+def test_the_answer_tells_its_version(http):
+    answer = http.get("/things/1", headers=asking("placement 1.7"))
+    assert answer.headers["openstack-api-version"] == "placement 1.7"
+    assert answer.headers["vary"] == "openstack-api-version"
+
+
+@pytest.mark.parametrize("path", ["/", "/things/1", "/nowhere"])
+def test_a_version_that_is_not_served_is_406_everywhere(http, path):
+    answer = http.get(path, headers=asking("placement 1.40"), status=406)
+    (error,) = answer.json["errors"]
+    assert "Unacceptable version header: 1.40" in error["detail"]
+    assert (error["min_version"], error["max_version"]) == ("1.0", "1.39")
+    assert "code" not in error
+    assert "openstack-api-version" not in answer.headers
+    assert "vary" not in answer.headers
+
+
+def test_a_version_that_is_none_is_400(http):
+    answer = http.get("/", headers=asking("placement pony"), status=400)
+    assert "invalid version string: pony" in answer.json["errors"][0]["detail"]
+    assert answer.json["errors"][0].keys() == {"status", "title", "detail", "request_id"}
+
+
+def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(http):
+    http.get("/nowhere", headers=asking("placement 9.9"), status=406)
+    http.get("/nowhere", headers={"OpenStack-API-Version": "placement 9.9"}, status=401)
+
+
+def test_the_root_tells_the_versions(http):
+    answer = http.get("/")
+    assert answer.json == {
+        "versions": [
+            {
+                "id": "v1.0",
+                "max_version": "1.39",
+                "min_version": "1.0",
+                "status": "CURRENT",
+                "links": [{"rel": "self", "href": ""}],
+            }
+        ]
+    }
+    assert "last-modified" not in answer.headers
+    answer = http.get("/", headers=LATEST | {"Accept": "text/html"})
+    assert answer.content_type == "application/json"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["last-modified"].endswith("GMT")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nowhere", "/things/", "//things", "/Things", "/things/a%2Fb", "/things/%00", "/things/%ff"],
+)
+def test_anything_that_is_not_there_is_404(http, path):
+    answer = http.get(path, headers=LATEST, status=404)
+    (error,) = answer.json["errors"]
+    assert error["detail"].startswith("The resource could not be found.\n\n ")
+    assert error["code"] == "placement.undefined_code"
+    assert error["title"] == "Not Found"
+    assert error["request_id"] == answer.headers["x-openstack-request-id"]
+
+
+def test_a_method_that_is_not_there_is_405(http):
+    answer = http.request("/things/1", method="PATCH", headers=ADMIN, status=405)
+    assert answer.headers["allow"] == "GET, DELETE, PUT"
+    assert (
+        "The method PATCH is not allowed for this resource." in answer.json["errors"][0]["detail"]
+    )
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
+def test_no_method_stands_for_another(http, method):
+    answer = http.request("/things/1", method=method, headers=ADMIN, status=405)
+    assert answer.headers["allow"] == "GET, DELETE, PUT"
+
+
+def test_outside_its_window_a_method_is_404(http):
+    http.post("/things", headers=asking("placement 1.1"), status=404)
+    http.post("/things", headers=asking("placement 1.6"), status=201)
+    http.post("/things", headers=asking("placement 1.7"), status=404)
+
+
+def test_or_405_without_allow(http):
+    answer = http.delete("/things/1", headers=asking("placement 1.4"), status=405)
+    assert "allow" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("application/json", 200),
+        ("*/*", 200),
+        ("application/*", 200),
+        ("text/html, application/json;q=0.1", 200),
+        ("", 200),
+        ("pony", 200),
+        ("text/plain", 406),
+        ("application/json;q=0", 406),
+    ],
+)
+def test_who_does_not_accept_json_gets_none(http, accept, status):
+    answer = http.get("/things/1", headers=ADMIN | {"Accept": accept}, status=status)
+    if status == 406:
+        assert "Only application/json is provided" in answer.text
+        assert "max_version" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("*/*", "application/json"),
+        ("", "application/json"),
+        ("application/json", "application/json"),
+        ("text/html", "text/html"),
+        ("*/*;q=0.1", "text/html"),
+        ("pony", "text/html"),
+        ("image/png", "text/plain"),
+    ],
+)
+def test_errors_are_told_in_the_form_that_is_accepted(http, accept, content_type):
+    answer = http.get("/nowhere", headers=ADMIN | {"Accept": accept}, status=404)
+    assert answer.content_type == content_type
+    assert "The resource could not be found" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json", 204),
+        ("application/json; charset=utf-8", 204),
+        ("Application/JSON", 415),
+        ("text/plain", 415),
+    ],
+)
+def test_a_body_must_be_said_to_be_json(http, content_type, status):
+    headers = ADMIN | {"Content-Type": content_type}
+    answer = http.put("/things/1", "{}", headers=headers, status=status)
+    if status == 415:
+        told = f"The media type {content_type} is not supported, use application/json"
+        assert told in answer.json["errors"][0]["detail"]
+
+
+def test_no_type_is_called_none(http):
+    answer = http.request("/things/1", method="PUT", headers=ADMIN, status=415)
+    assert "The media type None is not supported" in answer.json["errors"][0]["detail"]
+
+
+def test_a_body_that_is_not_json_is_malformed(http):
+    headers = ADMIN | {"Content-Type": "application/json"}
+    answer = http.put("/things/1", "pony", headers=headers, status=400)
+    assert "Malformed JSON:" in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("query", ["?a=%ff", "?%ff=a", "?project_id=%00", "?a=%ed%a0%80"])
+def test_a_query_that_is_not_text_is_400(http, query):
+    answer = http.get(f"/things{query}", headers=ADMIN, status=400)
+    assert "Invalid query string parameters" in answer.json["errors"][0]["detail"]
+
+
+def test_an_answer_without_body_has_no_type(http):
+    answer = http.post("/things", headers=asking("placement 1.2"), status=201)
+    assert answer.headers["content-length"] == "0"
+    assert "content-type" not in answer.headers
+    assert answer.headers["location"] == "http://localhost/things/a%20b"
+
+
+def test_a_location_names_the_mount_point():
+    answer = service().post(
+        "/things",
+        headers=asking("placement 1.2"),
+        extra_environ={"SCRIPT_NAME": "/placement", "HTTP_HOST": "cloud:1234"},
+    )
+    assert answer.headers["location"] == "http://cloud:1234/placement/things/a%20b"

@@ -1,0 +1,70 @@
+import io
+import json
+
+import pytest
+
+from placement import exception
+from placement.http import request_body
+
+
+def environ(content, **more):
+    return {"wsgi.input": io.BytesIO(content), "CONTENT_LENGTH": str(len(content)), **more}
+
+
+@pytest.mark.parametrize(
+    "value", [{}, [], 1, 1.5, "☃", None, True, {"a": ["😀", {"b": "\\u0000"}]}, [[]] * 200]
+)
+def test_json_is_read(value):
+    assert request_body.decoded(environ(json.dumps(value).encode())) == value
+    assert request_body.decoded(environ(json.dumps(value, ensure_ascii=False).encode())) == value
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"pony",
+        b"{",
+        b"\xff",
+        b"\xef\xbb\xbf{}",
+        "{}".encode("utf-16"),
+        b"NaN",
+        b'{"a": -Infinity}',
+        rb'"\u0000"',
+        rb'{"\u0000": 1}',
+        rb'[{"a": "\ud800"}]',
+        b'"\0"',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[" * 101 + b"]" * 101,
+        b"9" * 5000,
+    ],
+    ids=lambda content: repr(content[:20]),
+)
+def test_anything_else_is_malformed(content):
+    with pytest.raises(exception.MalformedJson, match="Malformed JSON:"):
+        request_body.decoded(environ(content))
+
+
+def test_a_body_shorter_than_it_was_said_to_be_is_malformed():
+    with pytest.raises(exception.MalformedJson):
+        request_body.decoded(environ(b"{}", CONTENT_LENGTH="3"))
+
+
+def test_a_body_of_no_stated_length_is_read_to_its_end_if_the_server_knows_it():
+    chunked = {"wsgi.input": io.BytesIO(b"{}"), "wsgi.input_terminated": True}
+    assert request_body.decoded(chunked) == {}
+
+
+@pytest.mark.parametrize("length", ["pony", "1.5", "-1", "9" * 5000, str(2**31)])
+def test_a_length_that_makes_no_sense_is_refused(length):
+    with pytest.raises(exception.BadRequest, match="content-length"):
+        request_body.check_headers({"CONTENT_LENGTH": length, "CONTENT_TYPE": "application/json"})
+
+
+@pytest.mark.parametrize("content_type", [{}, {"CONTENT_TYPE": ""}])
+def test_a_body_needs_a_type(content_type):
+    with pytest.raises(exception.BadRequest, match="content-type header required"):
+        request_body.check_headers({"CONTENT_LENGTH": "1", **content_type})
+    request_body.check_headers({"CONTENT_LENGTH": "0", **content_type})
+    request_body.check_headers({"CONTENT_LENGTH": "", **content_type})
