@@ -19,7 +19,8 @@ from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
 from bench.rows import Row, by_world, rows
 from bench.services import Service, install_reference
-from bench.worlds import World, load
+from bench.world_loader import load
+from bench.worlds import World
 
 PROJECT = Path(__file__).parents[1]
 WHOLE = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, turns=3)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bench.answers import WrongAnswer
 from bench.client import Amounts, Connection, Get, Holding, Request
-from bench.worlds import PROJECT, Place
+from bench.worlds import PROJECT, LoadedWorld
 
 # the last one that gives plain sums for a project, not by type of consumer; at those the
 # reference answers 500 over PostgreSQL
@@ -22,7 +22,7 @@ PLAIN_USAGES = "1.37"
 class Book:
     """The holdings of one service's consumers, on top of what its world began with."""
 
-    place: Place
+    place: LoadedWorld
     _held: dict[str, Holding] = field(default_factory=dict)
     # of writes without an answer, or with one that leaves it open: stored, or not
     _doubtful: list[Holding] = field(default_factory=list)

@@ -7,7 +7,7 @@ from bench.answers import WrongAnswer
 from bench.audit import Book
 from bench.client import Connection, Get
 from bench.services import PROCESSES, THREADS, Service
-from bench.worlds import Place
+from bench.worlds import LoadedWorld
 
 OURS, REFERENCE = "ours", "reference"
 # the unit of a difference, which may be nothing or less: no ratio is made of it
@@ -53,7 +53,7 @@ class Stage:
     """Both services over one world, with a book for each of what it accepted."""
 
     services: Services
-    place: Place
+    place: LoadedWorld
     budget: Budget
     books: dict[str, Book] = field(init=False)
 

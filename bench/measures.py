@@ -20,7 +20,7 @@ from bench.client import Answer, Connection
 from bench.harness import MORE, OURS, REFERENCE, Budget, Figure, Figures, Stage
 from bench.services import PROCESSES
 from bench.workloads import Step, Work
-from bench.worlds import Place
+from bench.worlds import LoadedWorld
 
 # several clients at once wait for each other, however short the cut-off of one is
 PATIENCE_SECONDS = 60
@@ -100,7 +100,7 @@ class Timed:
 
     work: Work
     # how many candidates or providers are right; None compares with the reference alone
-    expected: Callable[[Place], int] | None = None
+    expected: Callable[[LoadedWorld], int] | None = None
     limited: bool = True
     # whether a 503 is right, too: nothing fits, and to show it would take for ever
     may_give_up: bool = False
@@ -121,7 +121,7 @@ class Timed:
         step = self.work(stage.place, random.Random(name))
         return _Side(name, stage.connect(name), step)
 
-    def _check(self, sides: list[_Side], place: Place) -> None:
+    def _check(self, sides: list[_Side], place: LoadedWorld) -> None:
         """Raise WrongAnswer if an answer is not as it should be; of a GET, the first is read."""
         given = {side.name: side.first for side in sides if side.first and not side.ended}
         if OURS not in given:

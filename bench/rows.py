@@ -16,7 +16,10 @@ from bench.measures import (
 )
 from bench.targets import AtLeast, AtMost, Below, Faster, Wanted
 from bench.workloads import claim, get, schedule, swap
-from bench.worlds import PROJECT, Place, World, flat, nested, sharing, used, wide
+from bench.worlds import PROJECT, LoadedWorld, World, flat, nested, sharing, used, wide
+
+# the number of candidates or providers that is right in a world
+ExpectedCount = Callable[[LoadedWorld], int]
 
 
 @dataclass(frozen=True)
@@ -30,16 +33,16 @@ class Row:
     quick: bool = True
 
 
-def _all(kind: str = "host", times: int = 1, limit: int = 10**9) -> Callable[[Place], int]:
+def _all(kind: str = "host", times: int = 1, limit: int = 10**9) -> ExpectedCount:
     """So many candidates for each provider of a kind, at most the limit."""
     return lambda place: min(limit, times * len(place.providers[kind]))
 
 
-def _exactly(number: int) -> Callable[[Place], int]:
+def _exactly(number: int) -> ExpectedCount:
     return lambda _: number
 
 
-def _candidates(query: str, expected: Callable[[Place], int], *, limited: bool = True) -> Timed:
+def _candidates(query: str, expected: ExpectedCount, *, limited: bool = True) -> Timed:
     return Timed(get(f"/allocation_candidates?{query}"), expected, limited)
 
 

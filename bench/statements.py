@@ -28,7 +28,8 @@ from bench import workloads
 from bench.client import Answer, Connection, Request
 from bench.rows import FLAT, NESTED
 from bench.services import CONFIGURATION
-from bench.worlds import Kind, Place, World, flat, load, nested
+from bench.world_loader import load
+from bench.worlds import Kind, LoadedWorld, World, flat, nested
 
 RECORDED = Path(__file__).with_name("statements.json")
 ALLOWED = 1.1
@@ -155,7 +156,7 @@ def count(connection: Connection, step: workloads.Step) -> Counts:
 
 
 @contextmanager
-def service() -> Iterator[tuple[InProcess, Place]]:
+def service() -> Iterator[tuple[InProcess, LoadedWorld]]:
     """The service over a world of its own, in this process."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = f"sqlite:///{folder}/placement.sqlite"

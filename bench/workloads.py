@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.client import Answer, Connection, Get, Holding, Request, Send
-from bench.worlds import PROJECT, Place
+from bench.worlds import PROJECT, LoadedWorld
 
 Step = Callable[[Connection], Answer]
-Work = Callable[[Place, random.Random], Step]
+Work = Callable[[LoadedWorld, random.Random], Step]
 
 FLAVOR: Mapping[str, int] = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
 _TAKEN = b'"allocations"'
@@ -25,7 +25,7 @@ _OFFERED = re.compile(rb'"allocations":\s*\{\s*"([0-9a-f-]{36})"')
 def get(path: str, *version: str) -> Work:
     """GET a path; {kind} in it becomes the UUID of the first provider of a kind."""
 
-    def work(place: Place, _: random.Random) -> Step:
+    def work(place: LoadedWorld, _: random.Random) -> Step:
         request = Get(place.fill(path), *version)
         return lambda connection: connection.send(request)
 
@@ -35,7 +35,7 @@ def get(path: str, *version: str) -> Work:
 def claim(kind: str, resources: Mapping[str, int] = FLAVOR) -> Work:
     """PUT the first allocation of a new consumer on any provider of the kind."""
 
-    def work(place: Place, numbers: random.Random) -> Step:
+    def work(place: LoadedWorld, numbers: random.Random) -> Step:
         providers = place.providers[kind]
 
         def step(connection: Connection) -> Answer:
@@ -49,7 +49,7 @@ def claim(kind: str, resources: Mapping[str, int] = FLAVOR) -> Work:
 def schedule(path: str) -> Work:
     """A scheduler's loop: GET candidates, then claim one of them."""
 
-    def work(place: Place, numbers: random.Random) -> Step:
+    def work(place: LoadedWorld, numbers: random.Random) -> Step:
         question = Get(place.fill(path))
 
         def step(connection: Connection) -> Answer:
@@ -66,7 +66,7 @@ def schedule(path: str) -> Work:
 def swap(kind: str) -> Work:
     """Exchange the hosts of two consumers in one POST, as the end of a migration does."""
 
-    def work(place: Place, numbers: random.Random) -> Step:
+    def work(place: LoadedWorld, numbers: random.Random) -> Step:
         hosts = numbers.sample(list(place.providers[kind]), 2)
         consumers = [str(uuid.uuid4()), str(uuid.uuid4())]
         times = 0

@@ -1,40 +1,45 @@
-"""Worlds of providers, put straight into the tables.
+"""Worlds of providers for the benchmark: their definitions, and what they consist of.
 
-Only what every Placement database has is written, so the same statements fill
-the reference's database and ours. Rows are written as literals, thousands to a
-statement: 100,000 hosts take seconds on each kind of database.
+A World says how many providers of each kind there are. ``generate`` draws its providers,
+with UUIDs and usages, from random numbers seeded by the name of the world, so each call
+returns the same. ``bench.world_loader`` writes them into a database; ``provider_states``
+returns them for a snapshot in this process.
 """
 
 import random
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, cycle
 
-import sqlalchemy as sa
+from placement.core.model import MAX_INT, Inventory, Provider, ProviderState
 
-ROWS_PER_STATEMENT = 5000
-MAX_INT = 2**31 - 1
-_MADE_AT = "'2026-01-01 00:00:00'"
-# whose consumers they all are; the user is called the same
+# the project of all consumers; the user has the same name
 PROJECT = "bench"
+
+Amounts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Like providers: so many below each provider of the parent kind, or so many roots."""
+    """Providers with the same inventories: ``count`` below each provider of the parent kind.
+
+    Without a parent kind they are ``count`` roots.
+    """
 
     name: str
     count: int
     parent: str = ""
-    inventories: Mapping[str, int] = field(default_factory=dict)
+    inventories: Amounts = field(default_factory=dict)
     traits: Sequence[str] = ()
     # the i-th provider is in aggregate aggregates[i % len(aggregates)]
     aggregates: Sequence[int] = ()
-    used: Mapping[str, int] = field(default_factory=dict)
+    used: Amounts = field(default_factory=dict)
     # the number of consumers of each provider, each using ``used``
     consumers: int = 1
+    # the amounts one more consumer of each provider draws from, by class; 0 is no allocation
+    random_used: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,72 +50,115 @@ class World:
     kinds: tuple[Kind, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class GeneratedProvider:
+    """One provider of a world; ``random_used`` is the usage drawn for it alone."""
+
+    id: int
+    uuid: str
+    name: str
+    parent: "GeneratedProvider | None"
+    aggregate: int | None
+    random_used: Amounts
+
+    @property
+    def root(self) -> "GeneratedProvider":
+        """The root of the provider's tree."""
+        return self.parent.root if self.parent else self
+
+
 @dataclass(frozen=True)
-class Place:
-    """A world that was loaded: the UUIDs of its providers by kind, aggregates and consumers."""
+class GeneratedWorld:
+    """The providers of each kind, and the UUIDs of the aggregates by number."""
+
+    world: World
+    providers: Mapping[str, Sequence[GeneratedProvider]]
+    aggregates: Sequence[str]
+
+
+@dataclass(frozen=True)
+class LoadedWorld:
+    """A world in a database: UUIDs of providers by kind, of aggregates and of consumers."""
 
     world: World
     providers: Mapping[str, Sequence[str]]
     aggregates: Sequence[str] = ()
     consumers: Sequence[str] = ()
+    # usage drawn at random, by provider
+    random_used: Mapping[str, Amounts] = field(default_factory=dict)
 
     def fill(self, path: str) -> str:
-        """Put the first UUID of each kind, aggregate and consumer into a path's braces."""
+        """Replace names in braces by the first UUID of a kind, an aggregate or a consumer."""
         named = {**self.providers, "aggregate": self.aggregates, "consumer": self.consumers}
         return path.format(**{name: uuids[0] for name, uuids in named.items() if uuids})
 
     def used(self, provider: str = "") -> Counter[str]:
-        """What its consumers use of one provider, or of all."""
+        """The usage of one provider, or of all."""
         total: Counter[str] = Counter()
         for kind in self.world.kinds:
-            concerned = [one for one in self.providers[kind.name] if provider in ("", one)]
+            number = sum(provider in ("", one) for one in self.providers[kind.name])
             for name, amount in kind.used.items():
-                total[name] += amount * kind.consumers * len(concerned)
+                total[name] += amount * kind.consumers * number
+        for uuid_, amounts in self.random_used.items():
+            if provider in ("", uuid_):
+                total.update(amounts)
         return total
 
 
-@dataclass(frozen=True)
-class _Provider:
-    id: int
-    uuid: str
-    name: str
-    root: int
-    parent: int | None
+def generate(world: World) -> GeneratedWorld:
+    """Return the providers of a world; ids count from 1 in the order of the kinds."""
+    numbers, usages = random.Random(world.name), random.Random(f"usage of {world.name}")
+    providers: dict[str, list[GeneratedProvider]] = {}
+    ids = count(1)
+    for kind in world.kinds:
+        parents: Sequence[GeneratedProvider | None] = providers.get(kind.parent, [None])
+        each = (parent for parent in parents for _ in range(kind.count))
+        numbers_of_aggregates: Iterator[int | None] = cycle(kind.aggregates or [None])
+        providers[kind.name] = [
+            GeneratedProvider(
+                id=id_,
+                uuid=random_uuid(numbers),
+                name=f"{kind.name}-{id_}",
+                parent=parent,
+                aggregate=next(numbers_of_aggregates),
+                random_used=_random_used(kind, usages),
+            )
+            for parent, id_ in zip(each, ids, strict=False)
+        ]
+    aggregates = [random_uuid(numbers) for _ in range(_aggregate_count(world))]
+    return GeneratedWorld(world, providers, aggregates)
 
 
-def load(url: str, world: World) -> Place:
-    """Write the world into an empty database and return where things are."""
-    numbers = random.Random(world.name)
-    placed = dict(_providers(world, numbers))
-    aggregates = [_uuid(numbers) for _ in range(_aggregate_count(world))]
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    with engine.begin() as connection:
-        _write_providers(connection, placed, aggregates)
-        names = _Names(connection)
-        consumers: list[str] = []
-        for kind in world.kinds:
-            _write_kind(connection, kind, placed[kind.name], names)
-            consumers += _write_usage(connection, kind, placed[kind.name], names, numbers)
-    _analyze(engine)
-    uuids = {kind: [provider.uuid for provider in made] for kind, made in placed.items()}
-    return Place(world, uuids, aggregates, consumers)
+def _random_used(kind: Kind, numbers: random.Random) -> Amounts:
+    used = {name: numbers.choice(amounts) for name, amounts in kind.random_used.items()}
+    return {name: amount for name, amount in used.items() if amount}
 
 
-class _Names:
-    """Ids of classes and traits by name."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self.classes = self._ids(connection, "resource_classes")
-        self.traits = self._ids(connection, "traits")
-
-    @staticmethod
-    def _ids(connection: sa.Connection, table: str) -> dict[str, int]:
-        return {
-            name: id_ for id_, name in connection.exec_driver_sql(f"SELECT id, name FROM {table}")
-        }
+def provider_states(world: World) -> list[ProviderState]:
+    """Return the providers of a world for ``Snapshot.of``, as they are after loading it."""
+    generated = generate(world)
+    return [
+        _state(kind, provider, generated.aggregates)
+        for kind in world.kinds
+        for provider in generated.providers[kind.name]
+    ]
 
 
-def _uuid(numbers: random.Random) -> str:
+def _state(kind: Kind, one: GeneratedProvider, aggregates: Sequence[str]) -> ProviderState:
+    used = Counter({name: amount * kind.consumers for name, amount in kind.used.items()})
+    used.update(one.random_used)
+    parent_uuid = one.parent.uuid if one.parent else None
+    return ProviderState(
+        provider=Provider(one.id, one.uuid, one.name, 1, parent_uuid, one.root.uuid),
+        inventories={name: Inventory(total) for name, total in kind.inventories.items()},
+        used=dict(used),
+        traits=frozenset(kind.traits),
+        aggregates=frozenset(() if one.aggregate is None else (aggregates[one.aggregate],)),
+    )
+
+
+def random_uuid(numbers: random.Random) -> str:
+    """Return a UUID made of random numbers."""
     return str(uuid.UUID(int=numbers.getrandbits(128), version=4))
 
 
@@ -118,118 +166,10 @@ def _aggregate_count(world: World) -> int:
     return max((max(kind.aggregates, default=-1) for kind in world.kinds), default=-1) + 1
 
 
-def _providers(world: World, numbers: random.Random) -> Iterator[tuple[str, list[_Provider]]]:
-    """Each kind's providers, with ids in a row from 1."""
-    placed: dict[str, list[_Provider]] = {}
-    next_id = 1
-    for kind in world.kinds:
-        parents: Sequence[_Provider | None] = placed[kind.parent] if kind.parent else [None]
-        made: list[_Provider] = []
-        for parent in (parent for parent in parents for _ in range(kind.count)):
-            id_ = next_id + len(made)
-            root, parent_id = (parent.root, parent.id) if parent else (id_, None)
-            made.append(_Provider(id_, _uuid(numbers), f"{kind.name}-{id_}", root, parent_id))
-        placed[kind.name] = made
-        next_id += len(made)
-        yield kind.name, made
-
-
-def _insert(connection: sa.Connection, into: str, rows: Iterable[str]) -> None:
-    """Insert rows that are written as SQL already, each with the time it was made."""
-    left = iter(rows)
-    while part := list(islice(left, ROWS_PER_STATEMENT)):
-        values = ",".join(f"({row},{_MADE_AT})" for row in part)
-        connection.exec_driver_sql(f"INSERT INTO {into[:-1]},created_at) VALUES {values}")
-
-
-def _write_providers(
-    connection: sa.Connection, placed: Mapping[str, list[_Provider]], aggregates: list[str]
-) -> None:
-    columns = "(id,uuid,name,generation,root_provider_id,parent_provider_id)"
-    rows = (
-        f"{one.id},'{one.uuid}','{one.name}',1,{one.root},{one.parent or 'NULL'}"
-        for made in placed.values()
-        for one in made
-    )
-    _insert(connection, f"resource_providers {columns}", rows)
-    known = (f"{id_},'{uuid_}'" for id_, uuid_ in enumerate(aggregates, 1))
-    _insert(connection, "placement_aggregates (id,uuid)", known)
-
-
-def _write_kind(
-    connection: sa.Connection, kind: Kind, made: list[_Provider], names: _Names
-) -> None:
-    """Inventories, traits and aggregates of a kind."""
-    inventories = [(names.classes[name], total) for name, total in kind.inventories.items()]
-    _insert(
-        connection,
-        "inventories (resource_provider_id,resource_class_id,total,reserved,min_unit,max_unit,"
-        "step_size,allocation_ratio)",
-        (
-            f"{one.id},{id_},{total},0,1,{MAX_INT},1,1"
-            for one in made
-            for id_, total in inventories
-        ),
-    )
-    traits = [names.traits[name] for name in kind.traits]
-    _insert(
-        connection,
-        "resource_provider_traits (trait_id,resource_provider_id)",
-        (f"{trait},{one.id}" for one in made for trait in traits),
-    )
-    if kind.aggregates:
-        joined = (
-            f"{one.id},{kind.aggregates[i % len(kind.aggregates)] + 1}"
-            for i, one in enumerate(made)
-        )
-        into = "resource_provider_aggregates (resource_provider_id,aggregate_id)"
-        _insert(connection, into, joined)
-
-
-def _write_usage(
-    connection: sa.Connection,
-    kind: Kind,
-    made: list[_Provider],
-    names: _Names,
-    numbers: random.Random,
-) -> list[str]:
-    """Consumers of each provider of a kind, and what they use; return their UUIDs."""
-    if not kind.used:
-        return []
-    used = [(names.classes[name], amount) for name, amount in kind.used.items()]
-    holders = [(one.id, _uuid(numbers)) for one in made for _ in range(kind.consumers)]
-    project, user = _identity(connection, "projects"), _identity(connection, "users")
-    consumers = (f"'{consumer}',{project},{user},1" for _, consumer in holders)
-    _insert(connection, "consumers (uuid,project_id,user_id,generation)", consumers)
-    _insert(
-        connection,
-        "allocations (resource_provider_id,consumer_id,resource_class_id,used)",
-        (f"{id_},'{who}',{cls},{amount}" for id_, who in holders for cls, amount in used),
-    )
-    return [who for _, who in holders]
-
-
-def _identity(connection: sa.Connection, table: str) -> int:
-    """The id of our project or user, made when it is not there."""
-    find = f"SELECT id FROM {table} WHERE external_id = '{PROJECT}'"
-    if connection.exec_driver_sql(find).scalar() is None:
-        _insert(connection, f"{table} (external_id)", [f"'{PROJECT}'"])
-    found: int = connection.exec_driver_sql(find).scalar_one()
-    return found
-
-
-def _analyze(engine: sa.Engine) -> None:
-    """Let the database look at its tables, as it would have before long by itself."""
-    with engine.begin() as connection:
-        if engine.dialect.name == "mysql":
-            names = ",".join(sa.inspect(connection).get_table_names())
-            connection.exec_driver_sql(f"ANALYZE TABLE {names}").all()
-        else:
-            connection.exec_driver_sql("ANALYZE")
-
-
 # --- the worlds of the rows ---------------------------------------------------
 
+# standard traits stand for two models: the tables of openstack-placement have no others
+GPU_TRAITS = {"vulkan_gpu": "HW_GPU_API_VULKAN", "opencl_gpu": "HW_GPU_API_OPENCL_V2_0"}
 HOST = {"VCPU": 1024, "MEMORY_MB": 524288, "DISK_GB": 10000}
 
 
@@ -290,5 +230,28 @@ def sharing(hosts: int, consumers: int) -> World:
             Kind("host", hosts, inventories=compute, aggregates=range(10)),
             Kind("storage", 9, "", shared, trait, range(1, 10)),
             Kind("crowded", 1, "", shared, trait, [0], {"DISK_GB": 10}, consumers),
+        ),
+    )
+
+
+def gpu(hosts: int) -> World:
+    """Hosts of two NUMA nodes with eight GPUs each, four of each of two kinds; partly in use.
+
+    60 % of the GPUs are allocated; the used VCPU and MEMORY_MB of each NUMA node are random.
+    So hardly two trees have the same free capacity. 19 providers a host.
+    """
+    is_allocated = (0, 0, 1, 1, 1)
+    numa = {"VCPU": 64, "MEMORY_MB": 262144}
+    numa_used = {"VCPU": range(65), "MEMORY_MB": range(0, 262145, 1024)}
+    device = {"PGPU": 1}
+    return World(
+        f"gpu {hosts}",
+        (
+            Kind("host", hosts, inventories={"DISK_GB": 10000}),
+            Kind("numa", 2, "host", numa, ["HW_NUMA_ROOT"], random_used=numa_used),
+            *(
+                Kind(name, 4, "numa", device, [trait], random_used={"PGPU": is_allocated})
+                for name, trait in GPU_TRAITS.items()
+            ),
         ),
     )

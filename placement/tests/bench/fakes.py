@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bench.client import Answer, Connection, nobody
 from bench.harness import OURS, REFERENCE, Budget, Stage
-from bench.worlds import Kind, Place, World
+from bench.worlds import Kind, LoadedWorld, World
 
 HOSTS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "2f8e6a1d-9b2f-4c8d-8b63-1e2a3d4c5b6a"]
 BUDGET = Budget(seconds=0.02, samples=5, cutoff_seconds=1, restarts=1, turns=1)
@@ -16,7 +16,7 @@ Act = Callable[[str, str], Answer | None]
 
 def place(**kind):
     """Two hosts; what is said of their kind, such as what is used on each."""
-    return Place(World("two hosts", (Kind("host", 2, **kind),)), {"host": HOSTS})
+    return LoadedWorld(World("two hosts", (Kind("host", 2, **kind),)), {"host": HOSTS})
 
 
 def stage(ours=None, reference=None, at=None):
