@@ -13,7 +13,6 @@ from itertools import islice
 import sqlalchemy as sa
 
 from bench.worlds import (
-    MAX_INT,
     PROJECT,
     Amounts,
     GeneratedProvider,
@@ -24,6 +23,7 @@ from bench.worlds import (
     generate,
     random_uuid,
 )
+from placement.core.model import MAX_INT
 
 ROWS_PER_STATEMENT = 5000
 _CREATED_AT = "'2026-01-01 00:00:00'"
