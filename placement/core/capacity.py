@@ -55,3 +55,12 @@ def room(inventory: Inventory, used: int) -> int:
     alone; ``min_unit`` and ``step_size`` hold for each group.
     """
     return min(integer_capacity(inventory) - used, inventory.max_unit)
+
+
+def free(inventory: Inventory, used: int) -> int:
+    """Return how much is left for all future allocations together, 0 if more is used.
+
+    >>> free(Inventory(total=8, allocation_ratio=2.0, max_unit=4), used=3)
+    13
+    """
+    return max(integer_capacity(inventory) - used, 0)

@@ -49,6 +49,10 @@ class Engine:
         Cost: one small statement if nothing was written; threads that ask at once share it.
         Raises: DatabaseUnavailable.
         """
+        return self.view().snapshot
+
+    def view(self) -> View:
+        """Return the snapshot of now with the clocks that it is as new as; see ``current``."""
         return self._keeper().flight.result()
 
 
@@ -59,9 +63,9 @@ class _Keeper:
         self._store = store
         self._observer = observer
         self._view: View | None = None
-        self.flight: SingleFlight[Snapshot] = SingleFlight(self._refresh)
+        self.flight: SingleFlight[View] = SingleFlight(self._refresh)
 
-    def _refresh(self) -> Snapshot:
+    def _refresh(self) -> View:
         view, begun = self._view, time.monotonic()
         now = None if view is None else self._store.probe()
         if view is None or now != view.clocks:
@@ -69,7 +73,7 @@ class _Keeper:
             if self._observer is not None:
                 self._observer(event)
         assert self._view is not None  # noqa: S101  made above
-        return self._view.snapshot
+        return self._view
 
     def _newer(
         self, view: View | None, now: Mapping[int, int], begun: float

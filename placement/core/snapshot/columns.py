@@ -7,23 +7,31 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory
-from placement.core.snapshot.rows import Mask, Numbers, mask_of, numbers, without
+from placement.core.snapshot.rows import Amounts, Mask, Numbers, mask_of, numbers, without
 
 Portion = tuple[int, int]
+MAX_FREE = 2**43  # of one inventory: the sum over a million still fits an int64
 
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What the search must know of one inventory: room is -1 where nothing fits."""
+    """What the search must know of one inventory: room is -1 where nothing fits.
+
+    ``free`` is the capacity less what is used, not below 0 and whatever ``max_unit`` is,
+    and at most ``MAX_FREE``.
+    """
 
     room: int
     portion: Portion
+    free: int
 
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "Stock":
         """Return the stock of an inventory, by the arithmetic that claims are decided with."""
         return cls(
-            max(capacity.room(inventory, used), -1), (inventory.min_unit, inventory.step_size)
+            room=max(capacity.room(inventory, used), -1),
+            portion=(inventory.min_unit, inventory.step_size),
+            free=min(capacity.free(inventory, used), MAX_FREE),
         )
 
 
@@ -31,7 +39,8 @@ class Stock:
 class Column:
     """All inventories of one class.
 
-    ``rows`` is sorted; ``room`` and ``portion`` run parallel to it, all int32.
+    ``rows`` is sorted; ``room`` and ``portion`` run parallel to it, all int32, and ``free``,
+    which is int64: a total times a ratio.
     ``room`` is the largest amount that capacity and ``max_unit`` leave. A cloud
     has few different (min_unit, step_size) pairs: they are kept once, in
     ``portions``, and by number in ``portion``, which spares a division per row.
@@ -41,6 +50,7 @@ class Column:
     room: Numbers
     portion: Numbers
     portions: tuple[Portion, ...]
+    free: Amounts
 
     @classmethod
     def of(cls, stocks: Mapping[int, Stock]) -> "Column":
@@ -52,6 +62,7 @@ class Column:
             room=numbers(stock.room for stock in stocks.values()),
             portion=numbers(portion),
             portions=tuple(portions),
+            free=_amounts(stock.free for stock in stocks.values()),
         )
 
     def fitting(self, amount: int, size: int) -> Mask:
@@ -89,8 +100,8 @@ class Column:
     def changed(self, stocks: Mapping[int, Stock], removed: Iterable[int]) -> "Column":
         """Return the column with some stocks set and some rows gone.
 
-        Costs a copy of ``room`` if neither rows nor portions change, as after a
-        claim; otherwise a copy of all three arrays.
+        Costs a copy of ``room`` and ``free`` if neither rows nor portions change, as after a
+        claim; otherwise a copy of all arrays.
         """
         gone = np.sort(numbers(removed))
         rows = without(self.rows, gone)
@@ -103,7 +114,13 @@ class Column:
         return index < len(self.rows) and int(self.rows[index]) == row
 
     def _only(self, kept: Mask) -> "Column":
-        return Column(self.rows[kept], self.room[kept], self.portion[kept], self.portions)
+        return Column(
+            self.rows[kept],
+            self.room[kept],
+            self.portion[kept],
+            self.portions,
+            self.free[kept],
+        )
 
     def _with_rows(self, fresh: Mapping[int, Stock]) -> "Column":
         if not fresh:
@@ -115,6 +132,7 @@ class Column:
             rows=np.insert(self.rows, where, rows),
             room=np.insert(self.room, where, -1),
             portion=np.insert(self.portion, where, 0),
+            free=np.insert(self.free, where, 0),
         )
 
     def _with_stocks(self, stocks: Mapping[int, Stock]) -> "Column":
@@ -125,13 +143,20 @@ class Column:
         )
         room = self.room.copy()
         room[where] = numbers(stock.room for stock in stocks.values())
+        free = self.free.copy()
+        free[where] = _amounts(stock.free for stock in stocks.values())
         same = np.array_equal(self.portion[where], portion)
         return Column(
             self.rows,
             room,
             self.portion if same else _put(self.portion, where, portion),
             tuple(portions),
+            free,
         )
+
+
+def _amounts(values: Iterable[int]) -> Amounts:
+    return np.fromiter(values, dtype=np.int64)
 
 
 def _put(

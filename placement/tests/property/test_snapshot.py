@@ -28,7 +28,7 @@ def described(snapshot: Snapshot) -> dict[str, object]:
             {name for name, rows in snapshot.traits.items() if row in rows.numbers},
             {name for name, rows in snapshot.aggregates.items() if row in rows.numbers},
             {
-                name: (column.room[at], column.portions[column.portion[at]])
+                name: (column.room[at], column.free[at], column.portions[column.portion[at]])
                 for name, column in snapshot.columns.items()
                 for at in np.flatnonzero(column.rows == row)
             },

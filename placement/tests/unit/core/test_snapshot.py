@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from placement.core.model import MAX_INT, Inventory
+from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.queries import offered, snapshot_of
 from placement.tests.worlds import provider_uuid, world
@@ -84,3 +85,12 @@ def test_capacities_beyond_32_bits_are_clipped_to_what_one_may_get():
     huge = Inventory(MAX_INT, allocation_ratio=1e30)
     snapshot = Snapshot.of([replace(CN2, inventories={"VCPU": huge}, used={"VCPU": 2**40})])
     assert snapshot.columns["VCPU"].room.tolist() == [MAX_INT]
+    assert snapshot.columns["VCPU"].free.tolist() == [MAX_FREE]
+
+
+def test_free_capacity_ignores_max_unit_and_is_never_negative():
+    inventory = Inventory(8, max_unit=2, allocation_ratio=2.0)
+    before = Snapshot.of([replace(CN2, inventories={"VCPU": inventory}, used={"VCPU": 3})])
+    assert before.columns["VCPU"].free.tolist() == [13]
+    changed = replace(CN2, inventories={"VCPU": inventory}, used={"VCPU": 20})
+    assert before.apply([changed]).columns["VCPU"].free.tolist() == [0]
