@@ -19,6 +19,7 @@ from placement.handlers import (
     trait,
     usage,
 )
+from placement.handlers.insight import routes as insight
 from placement.http import request_body
 from placement.http.routing import Route, Routes
 from placement.http.services import Services
@@ -96,13 +97,16 @@ ROUTE_DECLARATIONS: Declarations = {
     },
     "/usages": {"GET": usage.show_usages},
     "/reshaper": {"POST": reshaper.reshape},
+    **insight.DECLARATIONS,
 }
 
 
 class PlacementHandler:
     """The service behind authentication: version, headers, route, handler, in this order."""
 
-    def __init__(self, services: Services, declarations: Declarations = ROUTE_DECLARATIONS) -> None:
+    def __init__(
+        self, services: Services, declarations: Declarations = ROUTE_DECLARATIONS
+    ) -> None:
         self.services = services
         self._routes = Routes(declarations)
         self._application = PlacementWsgify(self._dispatch)
@@ -116,12 +120,19 @@ class PlacementHandler:
     def _dispatch(self, request: Request) -> webob.Response:
         environ = request.environ
         environ[SERVICES] = self.services
-        environ[VERSION] = microversion.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
+        environ[VERSION] = _version(environ)
         request_body.check_headers(environ)
         route = self._routes.find(_path(environ))
         environ[ROUTE] = route.parameters
         environ[TEMPLATE] = route.template
         return _handler(route, environ["REQUEST_METHOD"])(request)
+
+
+def _version(environ: "WSGIEnvironment") -> microversion.Version:
+    header = environ.get("HTTP_OPENSTACK_API_VERSION")
+    if insight.is_below(environ["PATH_INFO"]):
+        return microversion.negotiate(header, default=microversion.MAX_VERSION)
+    return microversion.negotiate(header)
 
 
 def _handler(route: Route, method: str) -> HandlerFunction:

@@ -47,8 +47,8 @@ def parse(text: str) -> Version:
         raise exception.InvalidVersion(text) from None
 
 
-def negotiate(header: str | None) -> Version:
-    """Return the version that the header asks for: the oldest if it names none of ours.
+def negotiate(header: str | None, default: Version = MIN_VERSION) -> Version:
+    """Return the version that the header asks for: the default if it names none of ours.
 
     The header may hold several elements separated by commas, for other services too; our last
     one counts.
@@ -60,7 +60,7 @@ def negotiate(header: str | None) -> Version:
     """
     asked = _asked_for(header or "")
     if asked is None:
-        return MIN_VERSION
+        return default
     if asked == LATEST:
         return MAX_VERSION
     version = parse(asked)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from placement.core.snapshot.snapshot import Snapshot
@@ -28,11 +29,15 @@ WORTH_FREEZING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A snapshot, and what has to be known to bring it on."""
+    """A snapshot, and what has to be known to bring it on.
+
+    ``refreshed_at`` is when this process read the last write that is in it.
+    """
 
     snapshot: Snapshot
     clocks: Mapping[int, int]
     names: Any
+    refreshed_at: datetime
 
 
 class Engine:
@@ -114,7 +119,7 @@ def _applied(view: View, changes: Any, names: Any, begun: float) -> tuple[View, 
     new = () if names is view.names else (names.classes.values(), names.traits.values())
     snapshot = view.snapshot.apply(states, changes.removed, *new)
     event = SnapshotRefreshed(len(states), len(changes.removed), time.monotonic() - begun)
-    return View(snapshot, changes.clocks, names), event
+    return View(snapshot, changes.clocks, names, datetime.now(UTC)), event
 
 
 def _follows(now: Mapping[int, int], seen: Mapping[int, int], epoch: int) -> bool:
@@ -134,7 +139,7 @@ def _load(tx: Transaction, clocks: Mapping[int, int], begun: float) -> tuple[Vie
         if len(states) >= WORTH_FREEZING:
             gc.freeze()
     event = SnapshotLoaded(len(states), time.monotonic() - begun)
-    return View(snapshot, clocks, names), event
+    return View(snapshot, clocks, names, datetime.now(UTC)), event
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from placement import errors
-from placement.openapi.operations import Operation
+from placement.openapi.operation import Operation
 from placement.openapi.requests import JSON
 from placement.openapi.spans import Span, by_version, held
 from placement.schemas.base import TEXT, Schema, closed
@@ -30,6 +30,10 @@ HEADERS: Mapping[str, Mapping[str, Any]] = {
     "location": {"description": "Where the thing is found.", "schema": TEXT},
     "last-modified": {"description": "Since 1.15.", "schema": TEXT},
     "cache-control": {"description": "Since 1.15.", "schema": {"const": "no-cache"}},
+    "etag": {
+        "description": "Of responses made from the snapshot, under /insight.",
+        "schema": TEXT,
+    },
 }
 _ID = {"x-openstack-request-id": {"$ref": "#/components/headers/request-id"}}
 _OF_SUCCESS = {
@@ -37,7 +41,7 @@ _OF_SUCCESS = {
     "openstack-api-version": {"$ref": "#/components/headers/microversion"},
     **{
         name: {"$ref": f"#/components/headers/{name}"}
-        for name in ("location", "last-modified", "cache-control")
+        for name in ("location", "last-modified", "cache-control", "etag")
     },
 }
 

@@ -1,8 +1,9 @@
 """What each operation takes and answers, beyond what its route and its handler tell."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from placement.openapi import insight
+from placement.openapi.operation import Answers, Codes, Operation
 from placement.schemas import (
     aggregate,
     allocation,
@@ -16,25 +17,7 @@ from placement.schemas import (
     trait,
     usage,
 )
-from placement.schemas.base import Schema, Version, Windows
-
-Answers = Sequence[tuple[Version, Mapping[int, Schema | None]]]
-Bodies = Sequence[tuple[Version, Schema | None]]
-Codes = frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operation: ``success`` is the answer by status, without a schema if it has no body.
-
-    ``errors`` are the statuses of its own mistakes; those that any request can make are not
-    among them.
-    """
-
-    success: Answers
-    errors: Codes = frozenset()
-    body: Bodies = ()
-    query: Windows = ()
+from placement.schemas.base import Windows
 
 
 def _ok(windows: Windows, status: int = 200) -> Answers:
@@ -139,4 +122,5 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/usages"): Operation(_ok(answers.USAGES), query=usage.OF_PROJECT_QUERY),
     ("POST", "/reshaper"): Operation(_DONE, _CONFLICT, reshaper.RESHAPE),
+    **insight.OPERATIONS,
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.microversion import SERVICE_TYPE, VERSIONS
-from placement.openapi.operations import Operation
+from placement.openapi.operation import Operation
 from placement.openapi.spans import Span, by_version, held
 from placement.schemas.base import Schema
 
@@ -23,7 +23,9 @@ def version_header(asked: Span) -> _Part:
     return {
         "name": "OpenStack-API-Version",
         "in": "header",
-        "description": "The oldest microversion is spoken if the header is not there.",
+        "description": (
+            "Without the header, the oldest microversion is spoken; under /insight the newest."
+        ),
         "required": asked.first == asked.last,
         "schema": {
             "type": "string",

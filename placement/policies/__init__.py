@@ -10,6 +10,7 @@ from placement.policies import (
     allocation,
     allocation_candidate,
     base,
+    insight,
     inventory,
     reshaper,
     resource_class,
@@ -29,6 +30,7 @@ _MODULES = (
     allocation,
     allocation_candidate,
     reshaper,
+    insight,
 )
 
 

@@ -12,7 +12,7 @@ SAMPLES = SOURCE / "api" / "samples"
 
 
 class Step(NamedTuple):
-    """One request of the story; see ``story.yaml``."""
+    """One request of the story; see ``scenario.yaml``."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ def story() -> list[Step]:
             request=told.get("request"),
             answer=told.get("answer"),
         )
-        for told in yaml.safe_load((SAMPLES / "story.yaml").read_text())
+        for told in yaml.safe_load((SAMPLES / "scenario.yaml").read_text())
     ]
 
 

@@ -28,6 +28,7 @@ OF_OURS = {
         "exception",
     },
     "db": {"db", "core", "exception"},
+    "insight": {"insight", "core", "render", "db.store", "db.per_process", "exception"},
     "policies": {"policies"},
     "conf": {"conf"},
     "exception": {"exception"},
@@ -37,7 +38,7 @@ OF_OURS = {
     "observability.events": set(),
     "handlers": {
         *("handlers", "parse", "render", "objects", "engine", "core"),
-        *("observability", "policies", "microversion", "wsgi_wrapper", "exception"),
+        *("observability", "policies", "microversion", "wsgi_wrapper", "exception", "insight"),
     },
 }
 OF_OTHERS = {
@@ -47,6 +48,7 @@ OF_OTHERS = {
     "schemas": {"jsonschema"},
     "objects": set(),
     "engine": set(),
+    "insight": set(),
     "exception": set(),
     "microversion": set(),
     "errors": set(),

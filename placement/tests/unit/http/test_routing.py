@@ -64,6 +64,8 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/traits/{name}": "GET, PUT, DELETE",
         "/usages": "GET",
         "/reshaper": "POST",
+        "/insight": "GET",
+        "/insight/explanation": "GET",
     }
 
 

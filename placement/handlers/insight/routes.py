@@ -1,0 +1,27 @@
+"""The routes under ``/insight``: they have no microversion of their own.
+
+Without ``OpenStack-API-Version``, a query is read at the newest microversion, and errors are
+written as the newest has them. Documents have a ``version`` of their own and only gain fields.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from placement.handlers.insight import explanation, overview
+from placement.wsgi_wrapper import HandlerFunction
+
+PREFIX: Final = "/insight"
+
+DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
+    PREFIX: {"GET": overview.show_insight},
+    f"{PREFIX}/explanation": {"GET": explanation.explain_candidates},
+}
+
+
+def is_below(path: str) -> bool:
+    """Return whether the path is one of this surface.
+
+    >>> is_below("/insight/explanation"), is_below("/insights")
+    (True, False)
+    """
+    return path == PREFIX or path.startswith(f"{PREFIX}/")

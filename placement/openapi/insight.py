@@ -1,0 +1,22 @@
+"""The operations under ``/insight``, as :mod:`placement.openapi.operations` has the others."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from placement.handlers.insight.routes import PREFIX
+from placement.openapi.operation import Answers, Operation
+from placement.schemas import insight
+from placement.schemas.base import Windows
+
+
+def from_snapshot(windows: Windows) -> Answers:
+    """Return the answers of an operation that the snapshot is enough for: 304, too."""
+    return tuple((since, {200: schema, 304: None}) for since, schema in windows)
+
+
+OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
+    ("GET", PREFIX): Operation(from_snapshot(insight.OVERVIEW), query=insight.NOTHING_QUERY),
+    ("GET", f"{PREFIX}/explanation"): Operation(
+        from_snapshot(insight.EXPLANATION), query=insight.EXPLANATION_QUERY
+    ),
+}
