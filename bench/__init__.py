@@ -1,1 +1,1 @@
-"""This service beside the reference, in one run on one machine: ``make bench``."""
+"""Benchmark of this service and openstack-placement on one machine: ``make bench``."""

@@ -11,86 +11,91 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.answers import WrongAnswer
 from bench.databases import SERVERS, Database
-from bench.harness import OURS, REFERENCE, Budget, Services, Stage
+from bench.harness import OURS, UPSTREAM, Budget, Harness, Services
 from bench.limits import limits, version
 from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
+from bench.responses import WrongResponse
 from bench.rows import Row, by_world, rows
-from bench.services import Service, install_reference
+from bench.services import Service, install_upstream
 from bench.world_loader import load
 from bench.worlds import World
 
 PROJECT = Path(__file__).parents[1]
-WHOLE = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, turns=3)
-QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1, turns=1)
-# both speak to one server, each through the driver that its operators would choose
-POSTGRESQL_DRIVERS = {OURS: "psycopg", REFERENCE: "psycopg2"}
+FULL = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, rounds=3)
+QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1, rounds=1)
+# one server for both, each with the driver that its operators use
+POSTGRESQL_DRIVERS = {OURS: "psycopg", UPSTREAM: "psycopg2"}
 
 
 def main() -> int:
-    """Measure all rows; 0 unless an answer was wrong."""
-    asked, began = arguments(), time.monotonic()
+    """Measure all rows; return 1 if a response was wrong."""
+    options, began = arguments(), time.monotonic()
     console = Console(width=None if sys.stdout.isatty() else 160)
-    chosen = [row for row in rows(quick=asked.quick) if asked.only in row.name]
-    report = Report(asked.database, " ".join(["python -m bench", *sys.argv[1:]]))
+    chosen = [row for row in rows(quick=options.quick) if options.only in row.name]
+    report = Report(options.database, " ".join(["python -m bench", *sys.argv[1:]]))
     with ExitStack() as stack:
-        watch = stack.enter_context(watching(console, len(chosen)))
-        watch.say("installing the reference, unless it is there")
-        environments = {OURS: Path(sys.prefix), REFERENCE: install_reference(asked.folder)}
-        watch.say("starting the database")
-        run = stack.enter_context(started(asked.database, environments, asked.folder / "run"))
-        watch.say("measuring the machine")
+        display = stack.enter_context(progress_display(console, len(chosen)))
+        display.show("installing openstack-placement")
+        environments = {OURS: Path(sys.prefix), UPSTREAM: install_upstream(options.folder)}
+        display.show("starting the database server")
+        run = stack.enter_context(started(options.database, environments, options.folder / "run"))
+        display.show("measuring the machine")
         report.version, report.limits = run.version(), run.limits()
-        for world, together in by_world(chosen):
-            watch.say(f"loading {world.name}")
-            stage = run.prepare(world, QUICK if asked.quick else WHOLE)
-            for row in together:
-                watch.say(row.name)
-                measure(row, stage, report)
-                watch.done(report.line(row))
-    finish(report, asked, console)
+        for world, rows_of_world in by_world(chosen):
+            display.show(f"loading {world.name}")
+            harness = run.prepare(world, QUICK if options.quick else FULL)
+            for row in rows_of_world:
+                display.show(row.name)
+                measure(row, harness, report)
+                display.complete(report.line(row))
+    finish(report, options, console)
     console.print(f"{time.monotonic() - began:.0f} s")
-    return 1 if report.mistakes else 0
+    return 1 if report.errors else 0
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
     parser.add_argument("--quick", action="store_true", help="fewer rows, under 3 minutes")
     parser.add_argument(
-        "--record", action="store_true", help="keep the results of a quick run, as of a whole one"
+        "--record",
+        action="store_true",
+        help="write the results of a quick run to bench/results, too",
     )
     parser.add_argument(
-        "--only", metavar="TEXT", default="", help="rows whose name holds the text"
+        "--only", metavar="TEXT", default="", help="rows whose name contains the text"
     )
     parser.add_argument(
-        "--folder", type=Path, default=PROJECT / ".bench", help="where the reference is installed"
+        "--folder",
+        type=Path,
+        default=PROJECT / ".bench",
+        help="where openstack-placement is installed",
     )
     return parser.parse_args()
 
 
-class Watch:
-    """What is going on, for who watches: a bar on a terminal, and a line for each row."""
+class ProgressDisplay:
+    """A progress bar on a terminal, and one line of output for each row."""
 
     def __init__(self, progress: Progress, rows: int) -> None:
         self._progress = progress
         self._task = progress.add_task("", total=rows)
 
-    def say(self, what: str) -> None:
-        """Show what is being done now."""
-        self._progress.update(self._task, description=what)
+    def show(self, activity: str) -> None:
+        """Show the current activity beside the bar."""
+        self._progress.update(self._task, description=activity)
 
-    def done(self, line: str) -> None:
-        """Print the line of a row that is done."""
+    def complete(self, line: str) -> None:
+        """Print the line of a measured row, and advance the bar."""
         self._progress.console.print(line, highlight=False, soft_wrap=True, markup=False)
         self._progress.advance(self._task)
 
 
 @contextmanager
-def watching(console: Console, rows: int) -> Iterator[Watch]:
+def progress_display(console: Console, rows: int) -> Iterator[ProgressDisplay]:
     """Show progress while the block runs."""
     columns = (
         BarColumn(),
@@ -99,11 +104,11 @@ def watching(console: Console, rows: int) -> Iterator[Watch]:
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        yield Watch(progress, rows)
+        yield ProgressDisplay(progress, rows)
 
 
 class Run:
-    """A database server with both services' schemas in it; logs go into a folder."""
+    """A database server with the schemas of both services; logs go to a folder."""
 
     def __init__(self, database: Database, services: Services, logs: Path) -> None:
         self._database = database
@@ -111,33 +116,33 @@ class Run:
         self._logs = logs
 
     def seed(self) -> None:
-        """Make the reference's schema, with the classes and traits its first start adds."""
-        reference = self._services[REFERENCE]
-        self._database.create(REFERENCE)
-        reference.manage("db", "sync")
-        reference.start()
-        reference.stop()
-        self._database.copy(REFERENCE, "seed")
+        """Create the schema of openstack-placement, with the standard classes and traits."""
+        upstream = self._services[UPSTREAM]
+        self._database.create(UPSTREAM)
+        upstream.manage("db", "sync")
+        upstream.start()
+        upstream.stop()
+        self._database.copy(UPSTREAM, "seed")
 
     def version(self) -> str:
         """The version of the database server."""
         return version(self._database)
 
     def limits(self) -> Mapping[str, float]:
-        """What the database and uwsgi take without either service, in milliseconds."""
-        return limits(self._database, self._logs / "bare")
+        """Latencies of the database and of uWSGI without either service, in milliseconds."""
+        return limits(self._database, self._logs / "baseline")
 
-    def prepare(self, world: World, budget: Budget) -> Stage:
-        """Fill the reference's schema, move a copy of it over to ours, and start both."""
+    def prepare(self, world: World, budget: Budget) -> Harness:
+        """Load the world for openstack-placement, migrate a copy for ours, start both."""
         self.stop()
-        self._database.copy("seed", REFERENCE)
-        place = load(self._database.url(REFERENCE), world)
-        self._database.copy(REFERENCE, OURS)
+        self._database.copy("seed", UPSTREAM)
+        loaded_world = load(self._database.url(UPSTREAM), world)
+        self._database.copy(UPSTREAM, OURS)
         self._services[OURS].manage("db", "sync")
-        stage = Stage(self._services, place, budget)
+        harness = Harness(self._services, loaded_world, budget)
         for name in self._services:
-            stage.restart(name)
-        return stage
+            harness.restart(name)
+        return harness
 
     def stop(self) -> None:
         """Stop both services."""
@@ -147,9 +152,9 @@ class Run:
 
 @contextmanager
 def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Run]:
-    """Start a database server and put the reference's schema in it; stop all at the end.
+    """Start a database server with the schema of openstack-placement; stop all at the end.
 
-    The services' configurations and logs stay in a folder of each below ``logs``.
+    Configuration and logs of each service are kept below ``logs``.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
@@ -166,25 +171,25 @@ def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Ru
         yield run
 
 
-def measure(row: Row, stage: Stage, report: Report) -> None:
-    """Measure one row; a wrong answer fails the run at its end."""
+def measure(row: Row, harness: Harness, report: Report) -> None:
+    """Measure one row; a wrong response is reported at the end of the run."""
     try:
-        report.add(row, stage.audited(row.measure.measure(stage)))
-    except (WrongAnswer, OSError, ValueError) as mistake:
-        report.fail(row, mistake)
+        report.add(row, harness.audited(row.measure.measure(harness)))
+    except (WrongResponse, OSError, ValueError) as error:
+        report.fail(row, error)
 
 
-def finish(report: Report, asked: argparse.Namespace, console: Console) -> None:
-    """Show the table and write the results; into the documentation, too, if they are to stay."""
+def finish(report: Report, options: argparse.Namespace, console: Console) -> None:
+    """Print the table and write the results; those of a full run go to the documentation."""
     console.print(report.table())
-    for name, mistake in report.mistakes.items():
-        console.print(f"WRONG {name}: {mistake}", highlight=False, markup=False, style="bold red")
-    if asked.only:
+    for name, error in report.errors.items():
+        console.print(f"WRONG {name}: {error}", highlight=False, markup=False, style="bold red")
+    if options.only:
         return
-    stays = asked.record or not asked.quick
-    results = RESULTS if stays else asked.folder / "quick"
-    report.write_json(results / f"{asked.database}.json")
-    if stays:
+    is_kept = options.record or not options.quick
+    results = RESULTS if is_kept else options.folder / "quick"
+    report.write_json(results / f"{options.database}.json")
+    if is_kept:
         write(RESULTS, DOCS)
 
 

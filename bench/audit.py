@@ -1,78 +1,82 @@
-"""What a service must hold after the claims that it accepted, and whether it does.
+"""Compare the usage that a service reports with the claims that it accepted.
 
-A Book is told of each write and its answer. Afterwards the service is asked for
-the usage of the project, and of the provider that most was taken from: if a
-claim was lost or counted twice, or taken though it was refused, one of them shows it.
+An Audit records each write and the status of its response. Then it reads the usage of the
+project, and of the provider with the most claims: a claim that was lost, counted twice, or
+stored although it was refused, changes one of them.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bench.answers import WrongAnswer
-from bench.client import Amounts, Connection, Get, Holding, Request
+from bench.client import Allocations, Amounts, Connection, Get, Request
+from bench.responses import WrongResponse
 from bench.worlds import PROJECT, LoadedWorld
 
-# the last one that gives plain sums for a project, not by type of consumer; at those the
-# reference answers 500 over PostgreSQL
+# the last microversion with sums by class alone; with consumer types openstack-placement
+# answers 500 on PostgreSQL
 PLAIN_USAGES = "1.37"
 
 
 @dataclass
-class Book:
-    """The holdings of one service's consumers, on top of what its world began with."""
+class Audit:
+    """The allocations of the consumers of one service, besides those of its world."""
 
-    place: LoadedWorld
-    _held: dict[str, Holding] = field(default_factory=dict)
-    # of writes without an answer, or with one that leaves it open: stored, or not
-    _doubtful: list[Holding] = field(default_factory=list)
+    loaded_world: LoadedWorld
+    _accepted: dict[str, Allocations] = field(default_factory=dict)
+    # of writes without a response, or with a 5xx: they may be stored
+    _unconfirmed: list[Allocations] = field(default_factory=list)
     _is_checked: bool = True
-    _told: str = ""
+    _reported: str = ""
 
-    def note(self, request: Request, status: int) -> None:
-        """Take in a write and the status of its answer; 0 is none."""
-        for consumer, holding in request.holdings.items():
+    def record(self, request: Request, status: int) -> None:
+        """Record a write and the status of its response; 0 means no response."""
+        for consumer, allocations_ in request.allocations.items():
             self._is_checked = False
             if status in (200, 204):
-                self._held[consumer] = holding
+                self._accepted[consumer] = allocations_
             elif not 400 <= status < 500:
-                self._doubtful.extend((holding, self._held.pop(consumer, {})))
+                self._unconfirmed.extend((allocations_, self._accepted.pop(consumer, {})))
 
-    def mistake(self, connection: Connection) -> str:
-        """In what the usage is not what was accepted since the last time; "" if it is.
+    def discrepancy(self, connection: Connection) -> str:
+        """Describe how the usage differs from what was accepted; "" if equal or reported before.
 
-        Raises: OSError, or WrongAnswer if the service does not tell its usage.
+        Raises: OSError, or WrongResponse if the service does not report its usage.
         """
         if self._is_checked:
             return ""
         self._is_checked = True
-        wrong = self._wrong_in_project(connection) or self._wrong_in_busiest(connection)
-        # a claim that is lost is missing in each later row, too
-        before, self._told = self._told, wrong
-        return wrong if wrong != before else ""
+        discrepancy = self._project_discrepancy(connection) or self._provider_discrepancy(
+            connection
+        )
+        # a claim that is lost is missing in each later row, too: report it once
+        before, self._reported = self._reported, discrepancy
+        return discrepancy if discrepancy != before else ""
 
-    def _wrong_in_project(self, connection: Connection) -> str:
+    def _project_discrepancy(self, connection: Connection) -> str:
         stored = _usages(connection, f"/usages?project_id={PROJECT}")
-        held = self.place.used() + _sum(_everywhere(self._held.values()))
-        doubtful = _sum(_everywhere(self._doubtful))
-        return _difference("the project", stored, held, held + doubtful)
+        accepted = self.loaded_world.used() + _sum(_everywhere(self._accepted.values()))
+        unconfirmed = _sum(_everywhere(self._unconfirmed))
+        return _difference("the project", stored, accepted, accepted + unconfirmed)
 
-    def _wrong_in_busiest(self, connection: Connection) -> str:
-        taken = Counter(provider for holding in self._held.values() for provider in holding)
-        if not taken:
+    def _provider_discrepancy(self, connection: Connection) -> str:
+        claims = Counter(
+            provider for allocations_ in self._accepted.values() for provider in allocations_
+        )
+        if not claims:
             return ""
-        busiest = max(taken, key=taken.__getitem__)
+        busiest = max(claims, key=claims.__getitem__)
         stored = _usages(connection, f"/resource_providers/{busiest}/usages")
-        held = self.place.used(busiest) + _sum(_on(busiest, self._held.values()))
-        doubtful = _sum(_on(busiest, self._doubtful))
-        return _difference(f"provider {busiest}", stored, held, held + doubtful)
+        accepted = self.loaded_world.used(busiest) + _sum(_on(busiest, self._accepted.values()))
+        unconfirmed = _sum(_on(busiest, self._unconfirmed))
+        return _difference(f"provider {busiest}", stored, accepted, accepted + unconfirmed)
 
 
 def _usages(connection: Connection, path: str) -> Counter[str]:
-    answer = connection.send(Get(path, PLAIN_USAGES))
-    if answer.status != 200:
-        raise WrongAnswer(f"GET {path} answered {answer.status}")
-    return Counter(answer.json()["usages"])
+    response = connection.send(Get(path, PLAIN_USAGES))
+    if response.status != 200:
+        raise WrongResponse(f"GET {path} answered {response.status}")
+    return Counter(response.json()["usages"])
 
 
 def _sum(amounts: Iterable[Amounts]) -> Counter[str]:
@@ -82,16 +86,18 @@ def _sum(amounts: Iterable[Amounts]) -> Counter[str]:
     return total
 
 
-def _everywhere(holdings: Iterable[Holding]) -> Iterable[Amounts]:
-    return (amounts for holding in holdings for amounts in holding.values())
+def _everywhere(allocations: Iterable[Allocations]) -> Iterable[Amounts]:
+    return (amounts for allocations_ in allocations for amounts in allocations_.values())
 
 
-def _on(provider: str, holdings: Iterable[Holding]) -> Iterable[Amounts]:
-    return (holding[provider] for holding in holdings if provider in holding)
+def _on(provider: str, allocations: Iterable[Allocations]) -> Iterable[Amounts]:
+    return (allocations_[provider] for allocations_ in allocations if provider in allocations_)
 
 
-def _difference(what: str, stored: Counter[str], least: Counter[str], most: Counter[str]) -> str:
-    """By how much what is stored is outside of its bounds, in words."""
+def _difference(
+    subject: str, stored: Counter[str], least: Counter[str], most: Counter[str]
+) -> str:
+    """Describe which stored amounts are outside of their bounds, and by how much."""
     parts = [
         f"{name} {least[name] - stored[name]} too few"
         if stored[name] < least[name]
@@ -99,4 +105,4 @@ def _difference(what: str, stored: Counter[str], least: Counter[str], most: Coun
         for name in sorted({*stored, *most})
         if not least[name] <= stored[name] <= most[name]
     ]
-    return f"usage of {what}: {', '.join(parts)}" if parts else ""
+    return f"usage of {subject}: {', '.join(parts)}" if parts else ""

@@ -1,7 +1,7 @@
 """A keep-alive HTTP client that costs little beside the services it measures.
 
-The machine's cores are shared with the servers, so requests are bytes made
-beforehand, and of an answer only the status and the length are looked at.
+The client shares the cores with the servers, so requests are encoded beforehand, and of a
+response only the status and the length are parsed.
 """
 
 import json
@@ -20,50 +20,50 @@ _HEADERS = (
 _LATEST = "1.39"
 
 
-# by resource class; and what a consumer holds, by provider
+# amounts by resource class; and the allocations of a consumer by provider
 Amounts = Mapping[str, int]
-Holding = Mapping[str, Amounts]
+Allocations = Mapping[str, Amounts]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, ready to be sent."""
+    """One encoded request."""
 
     line: str
     wire: bytes
-    # what consumers hold once a write is accepted
-    holdings: Mapping[str, Holding] = field(default_factory=dict)
+    # the allocations of each consumer once the write is accepted
+    allocations: Mapping[str, Allocations] = field(default_factory=dict)
 
 
-# told of each request that was sent, and the status of its answer; 0 is none
-Told = Callable[[Request, int], None]
+# called with each request that was sent and the status of its response; 0 means none
+ResponseCallback = Callable[[Request, int], None]
 
 
-def nobody(request: Request, status: int) -> None:
-    """Be told of nothing."""
+def ignore_response(request: Request, status: int) -> None:
+    """Do nothing."""
 
 
-def Get(path: str, version: str = _LATEST) -> Request:  # noqa: N802  reads as what it makes
+def Get(path: str, version: str = _LATEST) -> Request:  # noqa: N802  named by the method
     """A GET of the path."""
     line, headers = f"GET {path}", _HEADERS.format(version=version)
     return Request(line, f"{line} HTTP/1.1\r\n{headers}\r\n".encode())
 
 
 def Send(  # noqa: N802
-    method: str, path: str, body: Any, holdings: Mapping[str, Holding]
+    method: str, path: str, body: Any, allocations: Mapping[str, Allocations]
 ) -> Request:
-    """A write with a JSON body, after which consumers hold something."""
+    """A write with a JSON body, and the allocations that it makes."""
     content = json.dumps(body).encode()
     line = f"{method} {path}"
     head = (
         f"{line} HTTP/1.1\r\n{_HEADERS.format(version=_LATEST)}content-type: application/json\r\n"
         f"content-length: {len(content)}\r\n\r\n"
     )
-    return Request(line, head.encode() + content, holdings)
+    return Request(line, head.encode() + content, allocations)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """Status and body of a response."""
 
     status: int
@@ -75,28 +75,30 @@ class Answer:
 
 
 class Connection:
-    """A connection that sends one request at a time and opens itself again when closed."""
+    """A connection that sends one request at a time and reconnects when it was closed."""
 
-    def __init__(self, port: int, timeout_seconds: float, told: Told = nobody) -> None:
+    def __init__(
+        self, port: int, timeout_seconds: float, on_response: ResponseCallback = ignore_response
+    ) -> None:
         self._address = ("127.0.0.1", port)
         self._timeout_seconds = timeout_seconds
-        self._told = told
+        self._on_response = on_response
         self._socket: socket.socket | None = None
 
-    def send(self, request: Request) -> Answer:
-        """Send and read the whole answer. Raises: OSError, TimeoutError among them."""
+    def send(self, request: Request) -> Response:
+        """Send a request and read the whole response. Raises: OSError, TimeoutError among them."""
         status = 0
         try:
-            answer = self._exchange(request.wire)
-            status = answer.status
+            response = self._exchange(request.wire)
+            status = response.status
         finally:
-            self._told(request, status)
+            self._on_response(request, status)
             if not status:
                 self.close()
-        return answer
+        return response
 
     def local_port(self) -> int:
-        """Our end of the connection, by which the worker at the other end is found."""
+        """The local port, which identifies the worker at the other end."""
         port: int = self._open().getsockname()[1]
         return port
 
@@ -112,37 +114,37 @@ class Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._socket
 
-    def _exchange(self, wire: bytes) -> Answer:
+    def _exchange(self, wire: bytes) -> Response:
         connection = self._open()
         connection.sendall(wire)
         head, body = self._read_head(connection)
         status = int(head[9:12])
         length = _LENGTH.search(head)
-        wanted = int(length[1]) if length else 0
-        answer = Answer(status, body + _read(connection, wanted - len(body)))
+        body_length = int(length[1]) if length else 0
+        response = Response(status, body + _read(connection, body_length - len(body)))
         if _CLOSES.search(head):
             self.close()
-        return answer
+        return response
 
     @staticmethod
     def _read_head(connection: socket.socket) -> tuple[bytes, bytes]:
-        """The header, and what came with it of the body."""
+        """The header, and the part of the body received with it."""
         received = b""
         while (end := received.find(b"\r\n\r\n")) < 0:
             part = connection.recv(65536)
             if not part:
-                raise ConnectionResetError("closed before an answer")
+                raise ConnectionResetError("closed before the response")
             received += part
         return received[: end + 2], received[end + 4 :]
 
 
 def _read(connection: socket.socket, length: int) -> bytes:
-    """Exactly so many bytes."""
+    """Read exactly ``length`` bytes."""
     content = memoryview(bytearray(max(length, 0)))
     filled = 0
     while filled < length:
         received = connection.recv_into(content[filled:])
         if not received:
-            raise ConnectionResetError("closed within an answer")
+            raise ConnectionResetError("closed within the response")
         filled += received
     return bytes(content)

@@ -1,123 +1,79 @@
-"""Private database servers: started by a run, stopped at its end.
+"""Private database servers for a run, with durable commits.
 
-A database holds three schemas: ``seed`` (the reference's, as new), ``reference``
-(seed plus a world) and ``ours`` (a copy of reference, migrated forward).
-``copy`` makes one from another, so each world starts clean.
+A server has three databases: ``seed`` (the schema of openstack-placement after its first
+start), ``upstream`` (seed and a world) and ``ours`` (a copy of upstream, migrated).
+``copy`` makes one from another, so each world starts from the same state.
 """
 
 import contextlib
-import os
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 
-READY_SECONDS = 60
+from placement.tests.servers import MariaDb, PostgreSql, Server
+
+MARIADB_SETTINGS = ("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
+POSTGRESQL_SETTINGS = ("-c", "shared_buffers=512MB")
 
 
 class Database(Protocol):
-    """What a run needs of a kind of database."""
+    """The databases of a run on one server."""
 
     def url(self, schema: str, driver: str = "") -> str:
-        """The SQLAlchemy URL of one schema; the driver is chosen by who connects."""
+        """The SQLAlchemy URL of one schema, with the server's default driver or another."""
 
     def copy(self, source: str, target: str) -> None:
-        """Make the target anew as a copy of the source; nobody may be connected to either."""
+        """Replace the target by a copy of the source; neither may have connections."""
 
     def create(self, schema: str) -> None:
-        """Make an empty schema."""
+        """Create an empty schema, and drop an existing one."""
 
 
-def free_port() -> int:
-    """A TCP port of the loopback address that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+class MariaDBSchemas:
+    """Schemas of a MariaDB server.
 
-
-def wait_until(ready: Callable[[], bool], what: str) -> None:
-    """Return once ready() holds. Raises: TimeoutError after a minute."""
-    deadline = time.monotonic() + READY_SECONDS
-    while not ready():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} was not ready within {READY_SECONDS} s")
-        time.sleep(0.05)
-
-
-def accepts(port: int) -> bool:
-    """Whether a server listens on the port."""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
-
-
-@contextlib.contextmanager
-def running(
-    command: list[str], log: IO[bytes], *, patience_seconds: float = 20
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server for the length of the block, then end it, kindly first."""
-    process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(patience_seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-class MariaDB:
-    """MariaDB with commits as durable as its defaults make them.
-
-    Reached by its socket file: over loopback TCP some of the reference's larger
-    results wait 40 ms for a delayed ACK, which is no matter of either service.
+    Connections use its Unix socket: over loopback TCP some larger results of
+    openstack-placement wait 40 ms for a delayed ACK, which neither service causes.
     """
 
-    def __init__(self, socket_file: Path) -> None:
-        self._socket_file = socket_file
+    def __init__(self, server: Server, driver: str) -> None:
+        self._server = server
+        self._driver = driver
 
     def url(self, schema: str, driver: str = "") -> str:
-        where = f"localhost/{schema}?unix_socket={self._socket_file}"
-        return f"mysql+pymysql://bench:bench@{where}&charset=utf8mb4"
+        # openstack-placement and ours use the same driver: that of the run
+        return f"{self._server.url(schema, self._driver)}&charset=utf8mb4"
 
     def create(self, schema: str) -> None:
-        self._execute(
-            f"DROP DATABASE IF EXISTS {schema}", f"CREATE DATABASE {schema} CHARACTER SET utf8mb4"
-        )
+        self._server.drop(schema)
+        self._server.execute(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
 
     def copy(self, source: str, target: str) -> None:
         self.create(target)
         tables = self._copy_tables(source, target)
-        self._execute(
-            "SET foreign_key_checks = 0, unique_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
-            *[f"INSERT INTO {target}.{table} SELECT * FROM {source}.{table}" for table in tables],
-        )
+        with self._connect(target) as connection:
+            for setting in ("foreign_key_checks = 0", "unique_checks = 0"):
+                connection.exec_driver_sql(f"SET {setting}")
+            connection.exec_driver_sql("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'")
+            for table in tables:
+                connection.exec_driver_sql(f"INSERT INTO {table} SELECT * FROM {source}.{table}")
 
     def _copy_tables(self, source: str, target: str) -> list[str]:
-        """Make the tables, with their foreign keys, which CREATE TABLE LIKE leaves out."""
+        """Create the tables with their foreign keys, which CREATE TABLE LIKE leaves out."""
         with self._connect(source) as connection:
             names = [row[0] for row in connection.exec_driver_sql("SHOW TABLES")]
-            made = [
+            statements = [
                 connection.exec_driver_sql(f"SHOW CREATE TABLE {name}").one()[1] for name in names
             ]
         with self._connect(target) as connection:
             connection.exec_driver_sql("SET foreign_key_checks = 0")
-            for statement in made:
-                connection.exec_driver_sql(statement)
-        return names
-
-    def _execute(self, *statements: str) -> None:
-        with self._connect("") as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)
+        return names
 
     @contextlib.contextmanager
     def _connect(self, schema: str) -> Iterator[sa.Connection]:
@@ -127,89 +83,55 @@ class MariaDB:
 
 
 @contextlib.contextmanager
-def mariadb(folder: Path) -> Iterator[MariaDB]:
-    """Start MariaDB with its data, and its socket file, in the folder."""
-    data, user = folder / "mariadb", _unprivileged("mysql")
-    data.mkdir()
-    _own(data, user)
-    where = [f"--datadir={data}", f"--user={user}"]
-    start = [_program("mariadbd", "/usr/sbin"), "--no-defaults", *where, "--skip-networking"]
-    with (folder / "mariadb.log").open("wb") as log:
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", *where,
-             "--auth-root-authentication-method=normal"],
-            check=True, stdout=log, stderr=log,
-        )  # fmt: skip
-        start += [
-            f"--socket={data}/s",
-            f"--pid-file={data}/pid",
-            "--innodb-flush-log-at-trx-commit=1",
-            "--innodb-buffer-pool-size=1G",
-            "--innodb-log-file-size=512M",
-            "--max-connections=400",
-        ]
-        with running(start, log):
-            wait_until((data / "s").exists, "MariaDB")
-            subprocess.run(
-                ["mariadb", f"--socket={data}/s", "--user=root", "--execute",
-                 "CREATE USER bench@localhost IDENTIFIED BY 'bench';"
-                 "GRANT ALL ON *.* TO bench@localhost"],
-                check=True,
-            )  # fmt: skip
-            yield MariaDB(data / "s")
+def mariadb(folder: Path, driver: str = "pymysql") -> Iterator[MariaDBSchemas]:
+    """Run MariaDB with its data in the folder."""
+    with _running(MariaDb(_created(folder), durable=True, settings=MARIADB_SETTINGS)) as server:
+        yield MariaDBSchemas(server, driver)
 
 
-class PostgreSQL:
-    """PostgreSQL with its defaults, which are durable."""
+class PostgreSQLSchemas:
+    """Databases of a PostgreSQL server."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
     def url(self, schema: str, driver: str = "psycopg") -> str:
-        return f"postgresql+{driver}://postgres@127.0.0.1:{self._port}/{schema}"
+        return self._server.tcp_url(schema, driver)
 
     def create(self, schema: str) -> None:
-        self._execute(f"DROP DATABASE IF EXISTS {schema}", f"CREATE DATABASE {schema}")
+        self._server.drop(schema)
+        self._server.create(schema)
 
     def copy(self, source: str, target: str) -> None:
-        self._execute(
-            f"DROP DATABASE IF EXISTS {target}", f"CREATE DATABASE {target} TEMPLATE {source}"
-        )
-
-    def _execute(self, *statements: str) -> None:
-        engine = sa.create_engine(
-            self.url("postgres"), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT"
-        )
-        with engine.connect() as connection:
-            for statement in statements:
-                connection.exec_driver_sql(statement)
+        self._server.drop(target)
+        self._server.execute(f"CREATE DATABASE {target} TEMPLATE {source}")
 
 
 @contextlib.contextmanager
-def postgresql(folder: Path) -> Iterator[PostgreSQL]:
-    """Start PostgreSQL on a free port with its data in the folder."""
-    data, port, user = folder / "postgresql", free_port(), _unprivileged("postgres")
-    data.mkdir()
-    _own(data, user)
-    # as root, PostgreSQL must be started as somebody else
-    change_user = ["runuser", "-u", user, "--"] if os.geteuid() == 0 else []
-    with (folder / "postgresql.log").open("wb") as log:
-        subprocess.run(
-            [*change_user, _postgresql_program("initdb"), "--pgdata", str(data),
-             "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"],
-            check=True, stdout=log, stderr=log,
-        )  # fmt: skip
-        start = [
-            *change_user, _postgresql_program("postgres"), "-D", str(data), "-p", str(port),
-            "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={data}",
-            "-c", "max_connections=400", "-c", "shared_buffers=512MB",
-        ]  # fmt: skip
-        with running(start, log):
-            wait_until(lambda: accepts(port), "PostgreSQL")
-            yield PostgreSQL(port)
+def postgresql(folder: Path) -> Iterator[PostgreSQLSchemas]:
+    """Run PostgreSQL with its data in the folder."""
+    server = PostgreSql(_created(folder), durable=True, settings=POSTGRESQL_SETTINGS)
+    with _running(server):
+        yield PostgreSQLSchemas(server)
 
 
-class SQLite:
+def _created(folder: Path) -> Path:
+    """A folder for the server, which may run as another user, in that of the run."""
+    folder.chmod(0o711)
+    (folder / "server").mkdir()
+    return folder / "server"
+
+
+@contextlib.contextmanager
+def _running(server: Server) -> Iterator[Server]:
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+class SQLiteFiles:
     """A file for each schema."""
 
     def __init__(self, folder: Path) -> None:
@@ -232,36 +154,14 @@ class SQLite:
 
 
 @contextlib.contextmanager
-def sqlite(folder: Path) -> Iterator[SQLite]:
+def sqlite(folder: Path) -> Iterator[SQLiteFiles]:
     """Keep the schemas as files in the folder."""
-    yield SQLite(folder)
+    yield SQLiteFiles(folder)
 
 
 SERVERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[Database]]] = {
     "mariadb": mariadb,
+    "mariadb-mysqlclient": partial(mariadb, driver="mysqldb"),
     "postgresql": postgresql,
     "sqlite": sqlite,
 }
-
-
-def _unprivileged(name: str) -> str:
-    """The user to run a server as: ourselves, unless that is root."""
-    return name if os.geteuid() == 0 else str(os.environ["USER"])
-
-
-def _own(folder: Path, user: str) -> None:
-    if os.geteuid() == 0:
-        folder.parent.chmod(0o711)
-        shutil.chown(folder, user)
-
-
-def _program(name: str, folder: str) -> str:
-    found = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], folder]))
-    if not found:
-        raise FileNotFoundError(f"{name} is needed: install Debian's mariadb-server or postgresql")
-    return found
-
-
-def _postgresql_program(name: str) -> str:
-    newest = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/bin"))
-    return _program(name, str(newest))

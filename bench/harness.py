@@ -1,16 +1,16 @@
-"""Both services over one world: what rows measure on, and what they may spend."""
+"""Both services over one world, measurements, and the budget of a row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bench.answers import WrongAnswer
-from bench.audit import Book
+from bench.audit import Audit
 from bench.client import Connection, Get
+from bench.responses import WrongResponse
 from bench.services import PROCESSES, THREADS, Service
 from bench.worlds import LoadedWorld
 
-OURS, REFERENCE = "ours", "reference"
-# the unit of a difference, which may be nothing or less: no ratio is made of it
+OURS, UPSTREAM = "ours", "upstream"
+# the unit of a difference, which may be zero or negative: it has no ratio
 MORE = "ms more"
 
 
@@ -22,13 +22,13 @@ class Budget:
     samples: int
     cutoff_seconds: float
     restarts: int
-    # how often several clients work on each service in turn
-    turns: int
+    # how often concurrent clients alternate between the services
+    rounds: int
 
 
 @dataclass(frozen=True)
-class Figure:
-    """What was measured of one service: milliseconds, a rate a second, or MB."""
+class Measurement:
+    """A measured value of one service: milliseconds, operations a second, or MB."""
 
     value: float
     unit: str = "ms"
@@ -36,75 +36,78 @@ class Figure:
     samples: int = 1
     note: str = ""
     cut_off: bool = False
-    # the length of an answer's body
+    # the length of the response body
     bytes: int = 0
 
-    def noting(self, more: str) -> "Figure":
-        """The same with one more note."""
-        return replace(self, note="; ".join(filter(None, (self.note, more))))
+    def with_note(self, note: str) -> "Measurement":
+        """Return a copy with one more note."""
+        return replace(self, note="; ".join(filter(None, (self.note, note))))
 
 
-Figures = Mapping[str, Figure]
+Measurements = Mapping[str, Measurement]
 Services = Mapping[str, Service]
 
 
 @dataclass
-class Stage:
-    """Both services over one world, with a book for each of what it accepted."""
+class Harness:
+    """Both services over one world, with an audit of each."""
 
     services: Services
-    place: LoadedWorld
+    loaded_world: LoadedWorld
     budget: Budget
-    books: dict[str, Book] = field(init=False)
+    audits: dict[str, Audit] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.books = {name: Book(self.place) for name in self.services}
+        self.audits = {name: Audit(self.loaded_world) for name in self.services}
 
-    def connect(self, name: str, patience_seconds: float | None = None) -> Connection:
-        """A connection to a service that gives up in time: at the cut-off, unless said."""
-        patience = patience_seconds or self.budget.cutoff_seconds
-        return self.services[name].connect(patience, self.books[name].note)
+    def connect(self, name: str, timeout_seconds: float | None = None) -> Connection:
+        """Connect to a service; the timeout is the cut-off of the budget by default."""
+        timeout = timeout_seconds or self.budget.cutoff_seconds
+        return self.services[name].connect(timeout, self.audits[name].record)
 
-    def restart(self, name: str, *, kindly: bool = True) -> None:
-        """Start a service anew and let each of its processes answer once."""
-        self.services[name].stop(kindly=kindly)
+    def restart(self, name: str, *, graceful: bool = True) -> None:
+        """Restart a service, and send one request to each of its processes."""
+        self.services[name].stop(graceful=graceful)
         self.services[name].start()
         self.warm(name)
 
     def warm(self, name: str) -> dict[int, Connection]:
-        """Return a connection to each process, after its first answer about candidates.
+        """Return a connection to each process, after its first response with candidates.
 
-        A small question in each process loads what is kept between requests.
+        A small request to each process loads its snapshot.
         """
-        root = next(iter(self.place.providers.values()))[0]
-        question = Get(f"/allocation_candidates?resources=VCPU:1&limit=1&in_tree={root}")
-        reached: dict[int, Connection] = {}
-        held: list[Connection] = []
-        while len(reached) < PROCESSES and len(held) < PROCESSES * THREADS:
-            held.append(self.connect(name))
-            held[-1].send(question)
-            reached.setdefault(worker_of(self.services[name], held[-1]), held[-1])
-        return reached
+        root = next(iter(self.loaded_world.providers.values()))[0]
+        request = Get(f"/allocation_candidates?resources=VCPU:1&limit=1&in_tree={root}")
+        connected: dict[int, Connection] = {}
+        connections: list[Connection] = []
+        while len(connected) < PROCESSES and len(connections) < PROCESSES * THREADS:
+            connections.append(self.connect(name))
+            connections[-1].send(request)
+            connected.setdefault(worker_of(self.services[name], connections[-1]), connections[-1])
+        return connected
 
-    def audited(self, figures: Figures) -> Figures:
-        """The figures, with a note where the reference lost or doubled what it accepted.
+    def audited(self, measurements: Measurements) -> Measurements:
+        """Return the measurements, with a note if openstack-placement lost or doubled claims.
 
-        Raises: WrongAnswer if ours did.
+        Raises: WrongResponse if ours did.
         """
-        mistakes = {name: self._mistake(name) for name in figures}
-        if mistakes[OURS]:
-            raise WrongAnswer(f"{OURS}: {mistakes[OURS]}")
-        return {name: figure.noting(mistakes[name]) for name, figure in figures.items()}
+        discrepancies = {name: self._discrepancy(name) for name in measurements}
+        if discrepancies[OURS]:
+            raise WrongResponse(f"{OURS}: {discrepancies[OURS]}")
+        return {
+            name: measurement.with_note(discrepancies[name])
+            for name, measurement in measurements.items()
+        }
 
-    def _mistake(self, name: str) -> str:
+    def _discrepancy(self, name: str) -> str:
         try:
-            return self.books[name].mistake(self.connect(name))
-        except (OSError, WrongAnswer) as unknown:
-            return f"what is stored is not known: {unknown}"
+            return self.audits[name].discrepancy(self.connect(name))
+        except (OSError, WrongResponse) as error:
+            return f"the stored usage is not known: {error}"
 
 
 def worker_of(service: Service, connection: Connection) -> int:
-    """The process id of the worker at the other end of an open connection."""
+    """Return the process id of the worker at the other end of a connection; 0 if not found."""
     port = connection.local_port()
     for worker in service.workers():
         for link in worker.net_connections("tcp4"):

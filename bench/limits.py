@@ -1,7 +1,7 @@
-"""What a run ran on, and the least that anything takes there.
+"""The machine of a run, and the lower bounds of latencies on it.
 
-No request that asks the database is answered faster than one round trip to it,
-no write faster than a commit, no body sent faster than uwsgi sends zeros.
+No request that reads the database takes less than one round trip, no write less than a
+commit, and no body is sent faster than uWSGI sends zeros.
 """
 
 import os
@@ -43,14 +43,14 @@ def machine() -> Mapping[str, Any]:
 
 
 def _processor(information: Path) -> str:
-    """The model of the first core, as Linux tells it."""
+    """The model of the first core, as reported by Linux."""
     lines = information.read_text().splitlines() if information.exists() else []
     models = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
     return next(models, platform.processor())
 
 
 def version(database: Database) -> str:
-    """The version that the database server says it has."""
+    """The version that the database server reports."""
     engine = sa.create_engine(database.url("seed"), poolclass=sa.NullPool)
     with engine.connect() as connection:
         statement = _VERSION[engine.dialect.name]
@@ -58,7 +58,7 @@ def version(database: Database) -> str:
 
 
 def limits(database: Database, folder: Path) -> Mapping[str, float]:
-    """Medians in milliseconds; the folder is for the logs of a bare uwsgi."""
+    """Medians in milliseconds; the folder is for the logs of uWSGI."""
     return {**_database_limits(database), **_server_limits(folder)}
 
 
@@ -82,7 +82,7 @@ def _database_limits(database: Database) -> Mapping[str, float]:
 
 def _server_limits(folder: Path) -> Mapping[str, float]:
     application = f"--wsgi-file={baseline_app.__file__}"
-    service = Service("bare", Path(sys.prefix), folder, url="", application=application)
+    service = Service("baseline", Path(sys.prefix), folder, url="", application=application)
     service.start()
     try:
         connection = service.connect(60)
@@ -91,13 +91,13 @@ def _server_limits(folder: Path) -> Mapping[str, float]:
         connection.close()
     finally:
         service.stop()
-    return {"GET of an empty answer": empty, "each MB of an answer": (full - empty) / BODY_MB}
+    return {"GET of an empty response": empty, "each MB of a response": (full - empty) / BODY_MB}
 
 
 def _median(act: Callable[[], Any]) -> float:
-    taken = []
+    seconds = []
     for _ in range(SAMPLES):
         began = time.perf_counter()
         act()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken) * 1000
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds) * 1000

@@ -1,7 +1,7 @@
-"""Ways of measuring: what is done on both services in turn, and what comes of it.
+"""Ways of measuring both services.
 
-Requests alternate between the services, so whatever else the machine does
-falls on both. Each measure returns one Figure per service.
+Requests alternate between the services, so other load on the machine affects both. Each
+measure returns one Measurement per service.
 """
 
 import random
@@ -15,157 +15,163 @@ from typing import Protocol
 
 import psutil
 
-from bench import answers
-from bench.client import Answer, Connection
-from bench.harness import MORE, OURS, REFERENCE, Budget, Figure, Figures, Stage
+from bench import responses
+from bench.client import Connection, Response
+from bench.harness import MORE, OURS, UPSTREAM, Budget, Harness, Measurement, Measurements
 from bench.services import PROCESSES
-from bench.workloads import Step, Work
+from bench.workloads import Operation, Workload
 from bench.worlds import LoadedWorld
 
-# several clients at once wait for each other, however short the cut-off of one is
-PATIENCE_SECONDS = 60
+# concurrent clients wait for each other, so the cut-off of one client is too short
+TIMEOUT_SECONDS = 60
 ACCEPTED = (200, 204)
 
 
 class Measure(Protocol):
     """One way of measuring."""
 
-    def measure(self, stage: Stage) -> Figures:
-        """Measure both services. Raises: answers.WrongAnswer."""
+    def measure(self, harness: Harness) -> Measurements:
+        """Measure both services. Raises: WrongResponse."""
 
 
-def milliseconds(seconds: list[float], note: str = "") -> Figure:
-    """Median and 99th percentile of latencies."""
+def milliseconds(seconds: list[float], note: str = "") -> Measurement:
+    """Return the median and the 99th percentile of latencies."""
     ordered = sorted(seconds)
     p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
-    return Figure(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered), note)
+    return Measurement(statistics.median(ordered) * 1000, "ms", p99 * 1000, len(ordered), note)
 
 
-def said(statuses: Iterable[int]) -> str:
-    """The refusals among the statuses, in words."""
+def refusals(statuses: Iterable[int]) -> str:
+    """Describe the statuses that are not successful."""
     refused = Counter(status for status in statuses if status not in ACCEPTED)
     return ", ".join(f"{number} times {status}" for status, number in sorted(refused.items()))
 
 
 @dataclass
-class _Side:
-    """One service's part in a Timed row."""
+class _Sampler:
+    """The samples of one service for a Timed row."""
 
     name: str
     connection: Connection
-    step: Step
+    operation: Operation
     seconds: list[float] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
-    first: Answer | None = None
-    # why there was no answer, which ends the measuring of this side
-    ended: str = ""
+    first: Response | None = None
+    # why there was no response, which ends the measurement of this service
+    failure: str = ""
 
-    def once(self) -> None:
+    def sample(self) -> None:
         """Take one sample."""
-        answer, began = None, time.perf_counter()
+        response, began = None, time.perf_counter()
         try:
-            answer = self.step(self.connection)
-            self.statuses.append(answer.status)
+            response = self.operation(self.connection)
+            self.statuses.append(response.status)
         except TimeoutError:
-            self.ended = "cut off"
+            self.failure = "cut off"
         except OSError:
-            self.ended = "lost the connection"
+            self.failure = "lost the connection"
         took = time.perf_counter() - began
-        # the first answer is looked at, and its time counts only where there will be few
-        if self.first is not None or self.ended or took > 0.5:
+        # the first response is checked; its time counts only if there will be few samples
+        if self.first is not None or self.failure or took > 0.5:
             self.seconds.append(took)
-        self.first = self.first or answer
+        self.first = self.first or response
 
-    def done(self, budget: Budget) -> bool:
-        """Whether enough was measured: samples, time with three of them, or far too much time."""
+    def is_complete(self, budget: Budget) -> bool:
+        """Whether the budget is spent: samples, time with three samples, or twice the time."""
         spent = sum(self.seconds)
         few = len(self.seconds) < 3
         return (
-            bool(self.ended)
+            bool(self.failure)
             or len(self.seconds) >= budget.samples
             or (spent > budget.seconds and not few)
             or spent > 2 * budget.seconds
         )
 
-    def figure(self) -> Figure:
-        if self.ended:
-            return Figure(self.seconds[-1] * 1000, note=self.ended, cut_off=True)
+    def measurement(self) -> Measurement:
+        if self.failure:
+            return Measurement(self.seconds[-1] * 1000, note=self.failure, cut_off=True)
         length = len(self.first.body) if self.first else 0
-        return replace(milliseconds(self.seconds, said(self.statuses)), bytes=length)
+        return replace(milliseconds(self.seconds, refusals(self.statuses)), bytes=length)
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One client doing the same again and again, on each service in turn."""
+    """One client that repeats an operation, alternating between the services."""
 
-    work: Work
-    # how many candidates or providers are right; None compares with the reference alone
+    workload: Workload
+    # the correct number of candidates or providers; None only compares the services
     expected: Callable[[LoadedWorld], int] | None = None
     limited: bool = True
-    # whether a 503 is right, too: nothing fits, and to show it would take for ever
+    # whether a 503 is correct, too: no candidate exists, and a proof would exceed the deadline
     may_give_up: bool = False
 
-    def measure(self, stage: Stage) -> Figures:
-        sides = [self._side(stage, name) for name in (OURS, REFERENCE)]
-        while waiting := [side for side in sides if not side.done(stage.budget)]:
-            for side in waiting:
-                side.once()
-        for side in sides:
-            side.connection.close()
-            if side.ended:
-                stage.restart(side.name, kindly=False)
-        self._check(sides, stage.place)
-        return {side.name: side.figure() for side in sides}
+    def measure(self, harness: Harness) -> Measurements:
+        samplers = [self._sampler(harness, name) for name in (OURS, UPSTREAM)]
+        while incomplete := [
+            sampler for sampler in samplers if not sampler.is_complete(harness.budget)
+        ]:
+            for sampler in incomplete:
+                sampler.sample()
+        for sampler in samplers:
+            sampler.connection.close()
+            if sampler.failure:
+                harness.restart(sampler.name, graceful=False)
+        self._check(samplers, harness.loaded_world)
+        return {sampler.name: sampler.measurement() for sampler in samplers}
 
-    def _side(self, stage: Stage, name: str) -> _Side:
-        step = self.work(stage.place, random.Random(name))
-        return _Side(name, stage.connect(name), step)
+    def _sampler(self, harness: Harness, name: str) -> _Sampler:
+        operation = self.workload(harness.loaded_world, random.Random(name))
+        return _Sampler(name, harness.connect(name), operation)
 
-    def _check(self, sides: list[_Side], place: LoadedWorld) -> None:
-        """Raise WrongAnswer if an answer is not as it should be; of a GET, the first is read."""
-        given = {side.name: side.first for side in sides if side.first and not side.ended}
-        if OURS not in given:
-            raise answers.WrongAnswer(f"ours: {sides[0].ended}")
-        if self.may_give_up and given[OURS].status == 503:
+    def _check(self, samplers: list[_Sampler], loaded_world: LoadedWorld) -> None:
+        """Raise WrongResponse if a response is incorrect; of a GET, the first is checked."""
+        first = {
+            sampler.name: sampler.first
+            for sampler in samplers
+            if sampler.first and not sampler.failure
+        }
+        if OURS not in first:
+            raise responses.WrongResponse(f"ours: {samplers[0].failure}")
+        if self.may_give_up and first[OURS].status == 503:
             return
-        if refused := said(sides[0].statuses):
-            raise answers.WrongAnswer(f"ours answered {refused}")
-        if given[OURS].status == 204:
+        if refused := refusals(samplers[0].statuses):
+            raise responses.WrongResponse(f"ours answered {refused}")
+        if first[OURS].status == 204:
             return
-        wanted = self.expected(place) if self.expected else None
-        answers.check(given[OURS], wanted, OURS)
-        # what the reference refuses is a note of its figure
-        if REFERENCE in given and not said(sides[1].statuses):
-            answers.check(given[REFERENCE], wanted, REFERENCE)
-            answers.compare(given[OURS], given[REFERENCE], limited=self.limited)
+        expected = self.expected(loaded_world) if self.expected else None
+        responses.check(first[OURS], expected, OURS)
+        # errors of openstack-placement are noted with its measurement
+        if UPSTREAM in first and not refusals(samplers[1].statuses):
+            responses.check(first[UPSTREAM], expected, UPSTREAM)
+            responses.compare(first[OURS], first[UPSTREAM], limited=self.limited)
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """Several clients at once, in turns of a few seconds on each service: a rate."""
+class Concurrent:
+    """Concurrent clients, alternating between the services every few seconds: a rate."""
 
-    work: Work
+    workload: Workload
     clients: int = 8
 
-    def measure(self, stage: Stage) -> Figures:
-        tallies = {OURS: _Tally(), REFERENCE: _Tally()}
-        for turn in range(stage.budget.turns):
+    def measure(self, harness: Harness) -> Measurements:
+        tallies = {OURS: _Tally(), UPSTREAM: _Tally()}
+        for round_ in range(harness.budget.rounds):
             for name, tally in tallies.items():
-                self._turn(stage, name, tally, f"{name} {turn}")
-        if refused := said(tallies[OURS].statuses):
-            raise answers.WrongAnswer(f"ours answered {refused}")
-        return {name: tally.figure() for name, tally in tallies.items()}
+                self._round(harness, name, tally, f"{name} {round_}")
+        if refused := refusals(tallies[OURS].statuses):
+            raise responses.WrongResponse(f"ours answered {refused}")
+        return {name: tally.measurement() for name, tally in tallies.items()}
 
-    def _turn(self, stage: Stage, name: str, tally: "_Tally", seed: str) -> None:
-        """Let all clients work for a while, then wait for the last of them."""
+    def _round(self, harness: Harness, name: str, tally: "_Tally", seed: str) -> None:
+        """Run all clients for a while, and wait for the last."""
         began = time.perf_counter()
-        until = began + stage.budget.seconds / stage.budget.turns
+        until = began + harness.budget.seconds / harness.budget.rounds
         clients = [
             threading.Thread(
                 target=_client,
                 args=(
-                    stage.connect(name, PATIENCE_SECONDS),
-                    self.work(stage.place, random.Random(f"{seed} {i}")),
+                    harness.connect(name, TIMEOUT_SECONDS),
+                    self.workload(harness.loaded_world, random.Random(f"{seed} {i}")),
                     until,
                     tally,
                 ),
@@ -181,7 +187,7 @@ class Crowd:
 
 @dataclass
 class _Tally:
-    """What the clients of one service got."""
+    """The results of the clients of one service."""
 
     seconds: list[float] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
@@ -192,17 +198,17 @@ class _Tally:
         if status in ACCEPTED:
             self.seconds.append(seconds)
 
-    def figure(self) -> Figure:
+    def measurement(self) -> Measurement:
         p99 = milliseconds(self.seconds or [0.0]).p99
         rate = len(self.seconds) / self.elapsed
-        return Figure(rate, "/s", p99, len(self.seconds), said(self.statuses))
+        return Measurement(rate, "/s", p99, len(self.seconds), refusals(self.statuses))
 
 
-def _client(connection: Connection, step: Step, until: float, tally: _Tally) -> None:
-    """Do the step until the time is over; status 0: no answer, or one that is of no use."""
+def _client(connection: Connection, operation: Operation, until: float, tally: _Tally) -> None:
+    """Repeat the operation until a time; status 0 means no response, or an unusable one."""
     while (began := time.perf_counter()) < until:
         try:
-            status = step(connection).status
+            status = operation(connection).status
         except (OSError, ValueError):
             status = 0
         tally.add(time.perf_counter() - began, status)
@@ -213,40 +219,43 @@ def _client(connection: Connection, step: Step, until: float, tally: _Tally) -> 
 class ReadAfterClaim:
     """How much longer a read takes after a claim in another process than without one."""
 
-    read: Work
-    claim: Work
+    read: Workload
+    claim: Workload
 
-    def measure(self, stage: Stage) -> Figures:
-        return {name: self._added(stage, name) for name in (OURS, REFERENCE)}
+    def measure(self, harness: Harness) -> Measurements:
+        return {name: self._added(harness, name) for name in (OURS, UPSTREAM)}
 
-    def _added(self, stage: Stage, name: str) -> Figure:
-        writer, reader = list(stage.warm(name).values())[:PROCESSES]
+    def _added(self, harness: Harness, name: str) -> Measurement:
+        writer, reader = list(harness.warm(name).values())[:PROCESSES]
         numbers = random.Random(name)
-        read, claim = self.read(stage.place, numbers), self.claim(stage.place, numbers)
-        still, after = [], []
-        for _ in _until(stage.budget):
-            still.append(_seconds(read, reader))
+        read, claim = (
+            self.read(harness.loaded_world, numbers),
+            self.claim(harness.loaded_world, numbers),
+        )
+        before, after = [], []
+        for _ in _until(harness.budget):
+            before.append(_seconds(read, reader))
             _seconds(claim, writer)
             after.append(_seconds(read, reader))
-        without, with_ = milliseconds(still), milliseconds(after)
+        without, with_ = milliseconds(before), milliseconds(after)
         note = f"{with_.value:.2g} ms after a claim, {without.value:.2g} ms without"
-        return Figure(with_.value - without.value, MORE, samples=len(after), note=note)
+        return Measurement(with_.value - without.value, MORE, samples=len(after), note=note)
 
 
 @dataclass(frozen=True)
 class StartUp:
-    """Seconds from the command until the version document is answered."""
+    """Time from the command until the version document is returned."""
 
-    def measure(self, stage: Stage) -> Figures:
-        return {name: self._start(stage, name) for name in (OURS, REFERENCE)}
+    def measure(self, harness: Harness) -> Measurements:
+        return {name: self._start(harness, name) for name in (OURS, UPSTREAM)}
 
     @staticmethod
-    def _start(stage: Stage, name: str) -> Figure:
+    def _start(harness: Harness, name: str) -> Measurement:
         seconds = []
-        for _ in range(stage.budget.restarts):
-            stage.services[name].stop()
-            seconds.append(stage.services[name].start())
-        stage.warm(name)
+        for _ in range(harness.budget.restarts):
+            harness.services[name].stop()
+            seconds.append(harness.services[name].start())
+        harness.warm(name)
         return milliseconds(seconds)
 
 
@@ -254,33 +263,33 @@ class StartUp:
 class FirstRequest:
     """The first request of a process that has just started."""
 
-    work: Work
+    workload: Workload
 
-    def measure(self, stage: Stage) -> Figures:
-        return {name: self._first(stage, name) for name in (OURS, REFERENCE)}
+    def measure(self, harness: Harness) -> Measurements:
+        return {name: self._first(harness, name) for name in (OURS, UPSTREAM)}
 
-    def _first(self, stage: Stage, name: str) -> Figure:
-        step, seconds = self.work(stage.place, random.Random(name)), []
-        for _ in range(stage.budget.restarts):
-            stage.services[name].stop()
-            stage.services[name].start(processes=1)
-            seconds.append(_seconds(step, stage.connect(name)))
-        stage.restart(name)
+    def _first(self, harness: Harness, name: str) -> Measurement:
+        operation, seconds = self.workload(harness.loaded_world, random.Random(name)), []
+        for _ in range(harness.budget.restarts):
+            harness.services[name].stop()
+            harness.services[name].start(processes=1)
+            seconds.append(_seconds(operation, harness.connect(name)))
+        harness.restart(name)
         return milliseconds(seconds)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Resident memory of the larger of the processes, after each answered a request."""
+    """Resident memory of the larger of the processes, after each served a request."""
 
-    def measure(self, stage: Stage) -> Figures:
-        return {name: self._memory(stage, name) for name in (OURS, REFERENCE)}
+    def measure(self, harness: Harness) -> Measurements:
+        return {name: self._memory(harness, name) for name in (OURS, UPSTREAM)}
 
     @staticmethod
-    def _memory(stage: Stage, name: str) -> Figure:
-        stage.warm(name)
-        largest = max(_resident(worker) for worker in stage.services[name].workers())
-        return Figure(largest / 2**20, "MB")
+    def _memory(harness: Harness, name: str) -> Measurement:
+        harness.warm(name)
+        largest = max(_resident(worker) for worker in harness.services[name].workers())
+        return Measurement(largest / 2**20, "MB")
 
 
 def _resident(process: psutil.Process) -> int:
@@ -288,19 +297,19 @@ def _resident(process: psutil.Process) -> int:
     return resident
 
 
-def _seconds(step: Step, connection: Connection) -> float:
-    """How long one step takes."""
+def _seconds(operation: Operation, connection: Connection) -> float:
+    """Return how long one operation takes."""
     began = time.perf_counter()
-    answer = step(connection)
-    if answer.status not in ACCEPTED:
-        raise answers.WrongAnswer(f"status {answer.status}: {answer.body[:300]!r}")
+    response = operation(connection)
+    if response.status not in ACCEPTED:
+        raise responses.WrongResponse(f"status {response.status}: {response.body[:300]!r}")
     return time.perf_counter() - began
 
 
 def _until(budget: Budget) -> Iterator[None]:
-    """Go on until the time or the samples of the budget are used up, three times at least."""
+    """Repeat until the time or the samples of the budget are spent, at least three times."""
     deadline = time.perf_counter() + budget.seconds
-    for taken in range(budget.samples):
-        if taken >= 3 and time.perf_counter() > deadline:
+    for number in range(budget.samples):
+        if number >= 3 and time.perf_counter() > deadline:
             return
         yield

@@ -1,6 +1,6 @@
-"""The tables and the picture of the documentation, from the results that were written down.
+"""Write the tables and the plot of the documentation from the results of runs.
 
-A whole run writes them; ``python -m bench.pages`` does it again from the same results.
+A full run does it; ``python -m bench.pages`` repeats it from ``bench/results``.
 """
 
 import csv
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.harness import OURS, REFERENCE, Figure, Figures
+from bench.harness import OURS, UPSTREAM, Measurement, Measurements
 from bench.plot import plot
 from bench.report import cells, describe, notes
-from bench.services import REFERENCE as REFERENCE_PACKAGES
+from bench.services import UPSTREAM_PACKAGES
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "doc/source/contributor"
 TITLES = {"mariadb": "MariaDB", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
-# of what is measured on each database, the rows in which databases differ
+# the rows of the table that compares databases
 COMPARED = (
     "candidates, 10,000 flat hosts, limit=1000",
     "GET inventories of a provider",
@@ -33,7 +33,7 @@ Document = Mapping[str, Any]
 
 
 def write(results: Path, docs: Path) -> None:
-    """Write what the results of each database are shown by."""
+    """Write the tables of all databases, and the plot."""
     documents = {
         kind: json.loads((results / f"{kind}.json").read_text())
         for kind in TITLES
@@ -41,10 +41,10 @@ def write(results: Path, docs: Path) -> None:
     }
     _write_csv(docs / "performance-databases.csv", _databases(documents))
     if "mariadb" in documents:
-        figures = _figures(documents["mariadb"])
-        _write_csv(docs / "performance.csv", _rows(figures))
+        measurements = _measurements(documents["mariadb"])
+        _write_csv(docs / "performance.csv", _rows(measurements))
         _write_csv(docs / "performance-machine.csv", _machine(documents["mariadb"]))
-        plot(figures, docs / "performance.svg")
+        plot(measurements, docs / "performance.svg")
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[str]]) -> None:
@@ -52,45 +52,47 @@ def _write_csv(path: Path, lines: Iterable[Sequence[str]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(lines)
 
 
-def _figures(document: Document) -> dict[str, Figures]:
-    """The figures as they were before they were written."""
+def _measurements(document: Document) -> dict[str, Measurements]:
+    """Decode the measurements of a results file."""
     return {
-        name: {who: Figure(**row[who]) for who in (OURS, REFERENCE) if who in row}
+        name: {
+            service: Measurement(**row[service]) for service in (OURS, UPSTREAM) if service in row
+        }
         for name, row in document["rows"].items()
     }
 
 
-def _rows(results: Mapping[str, Figures]) -> Iterator[Sequence[str]]:
-    yield "work", "reference", "p99", "this service", "p99", "times better", "notes"
-    for name, figures in results.items():
-        yield name, *cells(figures), notes(figures)
+def _rows(results: Mapping[str, Measurements]) -> Iterator[Sequence[str]]:
+    yield "work", "openstack-placement", "p99", "this service", "p99", "times better", "notes"
+    for name, measurements in results.items():
+        yield name, *cells(measurements), notes(measurements)
 
 
 def _machine(document: Document) -> Iterator[Sequence[str]]:
-    """What the run was, what it ran on, and the least that anything takes there."""
+    """The command, the machine, and the lower bounds of latencies on it."""
     machine = document["machine"]
     yield "command", f"``{document['command']}``"
     yield "processor", f"{machine['processor']}, {machine['cores']} cores"
     yield "memory", f"{machine['memory_gib']} GiB"
     yield "Python", machine["python"]
     yield "database", f"{TITLES[document['database']]} {document['version']}"
-    yield "reference", REFERENCE_PACKAGES[0].replace("==", " ")
+    yield "compared with", UPSTREAM_PACKAGES[0].replace("==", " ")
     for name, milliseconds in document["limits"].items():
-        yield name, describe(Figure(milliseconds))
+        yield name, describe(Measurement(milliseconds))
 
 
 def _databases(documents: Mapping[str, Document]) -> Iterator[Sequence[str]]:
-    """Ours and the reference's figures of the compared rows on each database."""
-    results = {kind: _figures(document) for kind, document in documents.items()}
-    headings = [(TITLES[kind], f"{TITLES[kind]}, reference") for kind in results]
+    """Both services' measurements of the compared rows on each database."""
+    results = {kind: _measurements(document) for kind, document in documents.items()}
+    headings = [(TITLES[kind], f"{TITLES[kind]}, openstack-placement") for kind in results]
     yield "work", *(heading for pair in headings for heading in pair)
     for name in COMPARED:
         yield name, *(cell for rows in results.values() for cell in _pair(rows.get(name, {})))
 
 
-def _pair(figures: Figures) -> Iterator[str]:
-    for who in (OURS, REFERENCE):
-        yield describe(figures[who]) if who in figures else ""
+def _pair(measurements: Measurements) -> Iterator[str]:
+    for service in (OURS, UPSTREAM):
+        yield describe(measurements[service]) if service in measurements else ""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a run found, for people and for programs."""
+"""The results of a run as a table and as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from bench.harness import OURS, REFERENCE, Figure, Figures
+from bench.harness import OURS, UPSTREAM, Measurement, Measurements
 from bench.limits import machine
 from bench.rows import Row
 from bench.targets import ratio
@@ -19,32 +19,34 @@ _VERDICTS = {True: "yes", False: "NO", None: ""}
 
 @dataclass
 class Report:
-    """Figures and mistakes by row, in the order of measuring."""
+    """Measurements and errors by row, in the order of measuring."""
 
     database: str
     command: str
     version: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
-    results: dict[str, Figures] = field(default_factory=dict)
-    mistakes: dict[str, str] = field(default_factory=dict)
+    results: dict[str, Measurements] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
     _rows: dict[str, Row] = field(default_factory=dict)
 
-    def add(self, row: Row, figures: Figures) -> None:
-        """Take in the figures of a row."""
+    def add(self, row: Row, measurements: Measurements) -> None:
+        """Add the measurements of a row."""
         self._rows[row.name] = row
-        self.results[row.name] = figures
+        self.results[row.name] = measurements
 
-    def fail(self, row: Row, mistake: Exception) -> None:
-        """Take in a row whose answers were wrong."""
-        self.mistakes[row.name] = f"{type(mistake).__name__}: {mistake}"
+    def fail(self, row: Row, error: Exception) -> None:
+        """Add a row with a wrong response."""
+        self.errors[row.name] = f"{type(error).__name__}: {error}"
 
     def lines(self) -> list[list[str]]:
-        """The table's cells, in words."""
-        return [self._line(name, figures) for name, figures in self.results.items()]
+        """The cells of the table as text."""
+        return [self._line(name, measurements) for name, measurements in self.results.items()]
 
     def table(self) -> Table:
         """The table for a terminal."""
-        table = Table(title=f"This service beside the reference, {self.database}", box=box.SIMPLE)
+        table = Table(
+            title=f"This service and openstack-placement, {self.database}", box=box.SIMPLE
+        )
         for i, heading in enumerate(HEADINGS[:-1]):
             table.add_column(heading, justify="right" if 0 < i < 6 else "left", no_wrap=i < 6)
         for line in self.lines():
@@ -52,27 +54,29 @@ class Report:
         return table
 
     def write_json(self, path: Path) -> None:
-        """All figures, with what they were measured on."""
+        """Write all measurements, the machine and the command."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self._document(), indent=1) + "\n")
 
     def line(self, row: Row) -> str:
-        """One row's outcome in a line, for who watches."""
-        if row.name in self.mistakes:
-            return f"{row.name}: WRONG: {self.mistakes[row.name]}"
+        """The result of one row as a line of text."""
+        if row.name in self.errors:
+            return f"{row.name}: WRONG: {self.errors[row.name]}"
         line = self._line(row.name, self.results[row.name])
-        wanted = f", wanted {line[6]}: {line[7] or '?'}" if line[6] else ""
-        p99, noted = f" (p99 {line[4]})" if line[4] else "", f" [{line[8]}]" if line[8] else ""
-        return f"{row.name}: {line[3]}{p99}, reference {line[1]}, {line[5]}{wanted}{noted}"
+        target = f", target {line[6]}: {line[7] or '?'}" if line[6] else ""
+        p99, note = f" (p99 {line[4]})" if line[4] else "", f" [{line[8]}]" if line[8] else ""
+        return (
+            f"{row.name}: {line[3]}{p99}, openstack-placement {line[1]}, {line[5]}{target}{note}"
+        )
 
-    def _line(self, name: str, figures: Figures) -> list[str]:
-        wanted = self._rows[name].wanted
+    def _line(self, name: str, measurements: Measurements) -> list[str]:
+        target = self._rows[name].target
         return [
             name,
-            *cells(figures),
-            str(wanted or ""),
-            _VERDICTS[wanted.met(figures, self.results) if wanted else None],
-            notes(figures),
+            *cells(measurements),
+            str(target or ""),
+            _VERDICTS[target.is_met(measurements, self.results) if target else None],
+            notes(measurements),
         ]
 
     def _document(self) -> dict[str, Any]:
@@ -83,55 +87,64 @@ class Report:
             "machine": machine(),
             "limits": self.limits,
             "rows": {
-                name: {who: asdict(figure) for who, figure in figures.items()}
-                | {"ratio": ratio(figures), "wanted": self._line(name, figures)[6:8]}
-                for name, figures in self.results.items()
+                name: {
+                    service: asdict(measurement) for service, measurement in measurements.items()
+                }
+                | {"ratio": ratio(measurements), "target": self._line(name, measurements)[6:8]}
+                for name, measurements in self.results.items()
             },
-            "mistakes": self.mistakes,
+            "errors": self.errors,
         }
 
 
 HEADINGS = [
-    "work", "reference", "p99", "this service", "p99", "times better", "wanted", "met", "notes",
+    "work", "openstack-placement", "p99", "this service", "p99", "times better", "target", "met",
+    "notes",
 ]  # fmt: skip
 
 
-def cells(figures: Figures) -> list[str]:
-    """Both medians and 99th percentiles, the reference's first, and their ratio, in words."""
-    ours, reference = figures[OURS], figures.get(REFERENCE)
+def cells(measurements: Measurements) -> list[str]:
+    """Medians and 99th percentiles, openstack-placement first, and their ratio, as text."""
+    ours, upstream = measurements[OURS], measurements.get(UPSTREAM)
     return [
-        describe(reference) if reference else "-",
-        _p99(reference),
+        describe(upstream) if upstream else "-",
+        _p99(upstream),
         describe(ours),
         _p99(ours),
-        _ratio(figures),
+        _ratio(measurements),
     ]
 
 
-def notes(figures: Figures) -> str:
-    """What else is to be known of a row."""
-    return "; ".join(f"{who}: {figure.note}" for who, figure in figures.items() if figure.note)
+def notes(measurements: Measurements) -> str:
+    """The notes of a row."""
+    return "; ".join(
+        f"{service}: {measurement.note}"
+        for service, measurement in measurements.items()
+        if measurement.note
+    )
 
 
-def _ratio(figures: Figures) -> str:
-    measured = ratio(figures)
+def _ratio(measurements: Measurements) -> str:
+    measured = ratio(measurements)
     if measured is None:
         return "-"
-    least = "> " if figures[REFERENCE].cut_off else ""
+    least = "> " if measurements[UPSTREAM].cut_off else ""
     return least + (f"{measured:.0f}" if measured >= 10 else f"{measured:.2g}")
 
 
-def _p99(figure: Figure | None) -> str:
-    if figure is None or figure.p99 is None or figure.samples < 2:
+def _p99(measurement: Measurement | None) -> str:
+    if measurement is None or measurement.p99 is None or measurement.samples < 2:
         return ""
-    return describe(Figure(figure.p99))
+    return describe(Measurement(measurement.p99))
 
 
-def describe(figure: Figure) -> str:
-    """A figure with its unit, to three digits."""
-    if figure.cut_off:
-        return f"> {figure.value / 1000:.0f} s"
-    if figure.unit == "ms" and abs(figure.value) >= 10_000:
-        return f"{figure.value / 1000:.1f} s"
-    digits = f"{figure.value:.0f}" if abs(figure.value) >= 100 else f"{figure.value:.3g}"
-    return f"{digits} {figure.unit}"
+def describe(measurement: Measurement) -> str:
+    """A value with its unit, to three digits."""
+    if measurement.cut_off:
+        return f"> {measurement.value / 1000:.0f} s"
+    if measurement.unit == "ms" and abs(measurement.value) >= 10_000:
+        return f"{measurement.value / 1000:.1f} s"
+    digits = (
+        f"{measurement.value:.0f}" if abs(measurement.value) >= 100 else f"{measurement.value:.3g}"
+    )
+    return f"{digits} {measurement.unit}"

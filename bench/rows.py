@@ -1,4 +1,4 @@
-"""The rows: what is measured over which world, and what is wanted of it."""
+"""The rows of the benchmark: world, measure and target."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import groupby
 
 from bench.audit import PLAIN_USAGES
 from bench.measures import (
-    Crowd,
+    Concurrent,
     FirstRequest,
     Measure,
     Memory,
@@ -14,11 +14,11 @@ from bench.measures import (
     StartUp,
     Timed,
 )
-from bench.targets import AtLeast, AtMost, Below, Faster, Wanted
+from bench.targets import AtLeast, AtMost, Below, Faster, Target
 from bench.workloads import claim, get, schedule, swap
 from bench.worlds import PROJECT, LoadedWorld, World, flat, nested, sharing, used, wide
 
-# the number of candidates or providers that is right in a world
+# the correct number of candidates or providers in a world
 ExpectedCount = Callable[[LoadedWorld], int]
 
 
@@ -29,13 +29,13 @@ class Row:
     name: str
     world: World
     measure: Measure
-    wanted: Wanted | None = None
+    target: Target | None = None
     quick: bool = True
 
 
 def _all(kind: str = "host", times: int = 1, limit: int = 10**9) -> ExpectedCount:
-    """So many candidates for each provider of a kind, at most the limit."""
-    return lambda place: min(limit, times * len(place.providers[kind]))
+    """``times`` candidates for each provider of a kind, at most the limit."""
+    return lambda loaded_world: min(limit, times * len(loaded_world.providers[kind]))
 
 
 def _exactly(number: int) -> ExpectedCount:
@@ -55,24 +55,24 @@ _SHARING = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
 
 
 def _devices(groups: int, policy: str = "isolate") -> str:
-    asked = "&".join(f"resources{i}=FPGA:1" for i in range(1, groups + 1))
-    return f"{asked}&group_policy={policy}&limit=1000"
+    device_groups = "&".join(f"resources{i}=FPGA:1" for i in range(1, groups + 1))
+    return f"{device_groups}&group_policy={policy}&limit=1000"
 
 
 def _in_use(vcpus: int) -> str:
-    """The flat request with so many VCPUs: 200 fit half the hosts in use, 1,000 three."""
+    """The flat request with more VCPUs: half of the hosts in use have 200 free, three 1,000."""
     return FLAT.replace("VCPU:1,", f"VCPU:{vcpus},") + "&limit=1000"
 
 
 def _flat_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
     """Candidates over empty flat hosts."""
     world, name = flat(hosts), f"candidates, {hosts:,} flat hosts"
-    wanted = Faster(faster) if faster else AtMost(3)
+    target = Faster(faster) if faster else AtMost(3)
     tenth = Faster(400) if hosts == 10_000 else None
     thousand = _candidates(f"{FLAT}&limit=1000", _all(limit=1000))
     ten = _candidates(f"{FLAT}&limit=10", _all(limit=10))
     every = _candidates(FLAT, _all(), limited=False)
-    yield Row(f"{name}, limit=1000", world, thousand, wanted, quick)
+    yield Row(f"{name}, limit=1000", world, thousand, target, quick)
     yield Row(f"{name}, limit=10", world, ten, tenth, quick)
     yield Row(f"{name}, unlimited", world, every, None, quick and hosts == 1_000)
 
@@ -87,15 +87,15 @@ def _used_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
 
 
 def _consumer_rows(hosts: int) -> Iterator[Row]:
-    """What is told of consumers; one is on each host in use."""
-    things = {
+    """Reads of consumers; each host in use has one."""
+    reads = {
         "allocations of a consumer": get("/allocations/{consumer}"),
         f"usages of a project with {hosts:,} consumers": get(
             f"/usages?project_id={PROJECT}", PLAIN_USAGES
         ),
     }
-    for name, work in things.items():
-        yield Row(f"GET {name}", used(hosts), Timed(work, None, limited=False))
+    for name, workload in reads.items():
+        yield Row(f"GET {name}", used(hosts), Timed(workload, None, limited=False))
 
 
 def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
@@ -105,21 +105,21 @@ def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[R
 
 
 def _wide_rows() -> Iterator[Row]:
-    """Groups that each want a device of their own."""
+    """Groups that each request a device of their own."""
     ten, many, name = wide(10, 8), wide(1000, 8), "candidates, {} hosts x {} devices, {} isolated"
     thousand = _exactly(1000)
     for groups, faster in ((4, 150), (5, 800)):
         measure = _candidates(_devices(groups), thousand)
         yield Row(name.format(10, 8, groups), ten, measure, Faster(faster), quick=groups == 4)
-    all_of_them = _candidates(_devices(8), thousand)
-    yield Row(name.format(10, 8, 8), ten, all_of_them, AtMost(4), quick=False)
+    eight = _candidates(_devices(8), thousand)
+    yield Row(name.format(10, 8, 8), ten, eight, AtMost(4), quick=False)
     none = _candidates(_devices(9), _exactly(0))
     yield Row(name.format(10, 8, 9) + ", none fits", ten, none, AtMost(8), quick=False)
     hard = Timed(
         get(f"/allocation_candidates?{_devices(9, 'none')}"), _exactly(0), may_give_up=True
     )
     yield Row(name.format(10, 8, 9).replace("isolated", "any, none fits"), ten, hard, quick=False)
-    yield Row(name.format("1,000", 8, 8), many, all_of_them, AtMost(4), quick=False)
+    yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
     shared = _candidates(_devices(8, "none"), thousand)
     yield Row(name.format("1,000", 8, 8).replace("isolated", "any"), many, shared, quick=False)
     for devices, found in ((16, thousand), (15, _exactly(0))):
@@ -141,7 +141,7 @@ def _sharing_rows(hosts: int, consumers: int, *, quick: bool) -> Iterator[Row]:
 
 
 def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
-    """Lists of providers, and single things."""
+    """Lists of providers, and single resources."""
     world, every = flat(hosts), _all()
     filters = {
         "resources, required": "resources=VCPU:1,MEMORY_MB:512&required=HW_CPU_X86_AVX2",
@@ -152,10 +152,10 @@ def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     for name, query in filters.items():
         expected = _exactly(1) if "in_tree" in name else every
         measure = Timed(get(f"/resource_providers?{query}"), expected, limited=False)
-        wanted = Faster(15) if name == "resources, required" else None
-        yield Row(f"providers by {name}, {hosts:,} hosts", world, measure, wanted, quick)
+        target = Faster(15) if name == "resources, required" else None
+        yield Row(f"providers by {name}, {hosts:,} hosts", world, measure, target, quick)
     provider = "/resource_providers/{host}"
-    things = {
+    reads = {
         "version document": "/",
         "provider": provider,
         "inventories of a provider": f"{provider}/inventories",
@@ -166,23 +166,23 @@ def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
         "resource class": "/resource_classes/VCPU",
         "trait": "/traits/HW_CPU_X86_AVX2",
     }
-    for name, path in things.items():
+    for name, path in reads.items():
         yield Row(f"GET {name}", world, Timed(get(path), None, limited=False), None, quick)
 
 
 def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
-    """Claims; they follow the reads of their world, which count on empty hosts."""
+    """Claims; they follow the reads of their world, which expect empty hosts."""
     world, huge = flat(hosts), "claim, 1 client, one host"
     loop = f"/allocation_candidates?{FLAT}&limit=1000"
     many = "claims, 8 clients, many hosts"
     yield Row(huge, world, Timed(claim("huge")), Faster(5), quick)
     yield Row("claim, 1 client, many hosts", world, Timed(claim("host")), Faster(5), quick)
-    yield Row(many, world, Crowd(claim("host")), Faster(6), quick)
+    yield Row(many, world, Concurrent(claim("host")), Faster(6), quick)
     yield Row(
-        "claims, 8 clients, one host", world, Crowd(claim("huge")), AtLeast(0.5, many), quick
+        "claims, 8 clients, one host", world, Concurrent(claim("huge")), AtLeast(0.5, many), quick
     )
     scheduler = f"candidates, then claim, 8 clients, {hosts:,} hosts"
-    yield Row(scheduler, world, Crowd(schedule(loop)), Faster(60), quick)
+    yield Row(scheduler, world, Concurrent(schedule(loop)), Faster(60), quick)
     yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
     after = ReadAfterClaim(get(f"/allocation_candidates?{FLAT}&limit=10"), claim("host"))
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
@@ -190,14 +190,14 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     yield Row("start-up", world, StartUp(), None, quick)
 
 
-def _first_row(hosts: int, wanted: Wanted | None, *, quick: bool) -> Row:
+def _first_row(hosts: int, target: Target | None, *, quick: bool) -> Row:
     first = FirstRequest(get(f"/allocation_candidates?{FLAT}&limit=1000"))
     name = f"first request of a process, {hosts:,} hosts"
-    return Row(name, flat(hosts), first, wanted, quick)
+    return Row(name, flat(hosts), first, target, quick)
 
 
-def _memory_row(hosts: int, wanted: Wanted | None, *, quick: bool) -> Row:
-    return Row(f"memory of a process, {hosts:,} flat hosts", flat(hosts), Memory(), wanted, quick)
+def _memory_row(hosts: int, target: Target | None, *, quick: bool) -> Row:
+    return Row(f"memory of a process, {hosts:,} flat hosts", flat(hosts), Memory(), target, quick)
 
 
 def rows(*, quick: bool) -> list[Row]:
@@ -226,5 +226,5 @@ def rows(*, quick: bool) -> list[Row]:
 def by_world(chosen: list[Row]) -> Iterator[tuple[World, list[Row]]]:
     """The rows of each world, worlds in the order of their first row."""
     for _, group in groupby(chosen, key=lambda row: row.world.name):
-        together = list(group)
-        yield together[0].world, together
+        rows_of_world = list(group)
+        yield rows_of_world[0].world, rows_of_world

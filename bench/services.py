@@ -1,4 +1,4 @@
-"""The two services under uwsgi: installed, configured, started and stopped alike."""
+"""Install, configure, start and stop both services under uWSGI."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psutil
 
-from bench.client import Answer, Connection, Get, Told, nobody
-from bench.databases import free_port
+from bench.client import Connection, Get, Response, ResponseCallback, ignore_response
+from placement.tests.servers import free_port
 
-REFERENCE = ["openstack-placement==16.0.0", "PyMySQL", "psycopg2-binary"]
+UPSTREAM_PACKAGES = ["openstack-placement==16.0.0", "PyMySQL", "psycopg2-binary"]
 PROCESSES, THREADS = 2, 10
-# what a service may take before it is ended rather than the machine
+# address space of a process: a service fails before the machine runs out of memory
 MEMORY_LIMIT_BYTES = 8 * 2**30
 START_SECONDS = 120
 
@@ -29,30 +29,30 @@ connection = {url}
 """
 
 
-def install_reference(folder: Path) -> Path:
-    """Return an environment with the reference in it, made at the first call.
+def install_upstream(folder: Path) -> Path:
+    """Return an environment with openstack-placement, created at the first call.
 
-    It is run by its commands and its WSGI callable; nothing here reads its files.
+    It is used as a black box: by its commands and its WSGI callable.
     """
     folder.mkdir(exist_ok=True)
-    environment = folder / "reference"
+    environment = folder / "openstack-placement"
     mark = environment / ".installed"
-    if not mark.exists() or mark.read_text() != " ".join(REFERENCE):
+    if not mark.exists() or mark.read_text() != " ".join(UPSTREAM_PACKAGES):
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-        with (folder / "reference.log").open("wb") as log:
+        with (folder / "openstack-placement.log").open("wb") as log:
             subprocess.run(
-                [environment / "bin/python", "-m", "pip", "install", *REFERENCE],
+                [environment / "bin/python", "-m", "pip", "install", *UPSTREAM_PACKAGES],
                 check=True,
                 stdout=log,
                 stderr=log,
             )
-        mark.write_text(" ".join(REFERENCE))
+        mark.write_text(" ".join(UPSTREAM_PACKAGES))
     return environment
 
 
 @dataclass
 class Service:
-    """One of the two: an environment, a configuration and, while it runs, a uwsgi."""
+    """One service: an environment, a configuration and, while it runs, a uWSGI process."""
 
     name: str
     environment: Path
@@ -76,7 +76,7 @@ class Service:
             subprocess.run(command, check=True, stdout=log, stderr=log, cwd=self.folder)
 
     def start(self, processes: int = PROCESSES) -> float:
-        """Start and return the seconds until the version document was answered."""
+        """Start, and return the seconds until the version document is returned."""
         began = time.perf_counter()
         with (self.folder / "uwsgi.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -85,26 +85,28 @@ class Service:
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_limit_memory,  # noqa: PLW1509  a single-threaded moment of the run
+                preexec_fn=_limit_memory,  # noqa: PLW1509  no other thread runs
             )
-        answer = self._first_answer(began + START_SECONDS)
-        if answer.status != 200:
-            raise RuntimeError(f"{self.name} answers {answer.status}: see {self.folder}/uwsgi.log")
+        response = self._first_response(began + START_SECONDS)
+        if response.status != 200:
+            raise RuntimeError(
+                f"{self.name} answered {response.status}: see {self.folder}/uwsgi.log"
+            )
         return time.perf_counter() - began
 
-    def stop(self, *, kindly: bool = True) -> None:
-        """End uwsgi and its workers; unkindly when a request would not end."""
+    def stop(self, *, graceful: bool = True) -> None:
+        """Stop uWSGI and its workers; kill them unless graceful."""
         if self._process is None:
             return
         self._process.terminate()
         try:
-            self._process.wait(20 if kindly else 0)
+            self._process.wait(20 if graceful else 0)
         except subprocess.TimeoutExpired:
             self._kill(self._process)
         self._process = None
 
     def _kill(self, master: subprocess.Popen[bytes]) -> None:
-        """Kill the master first: it would replace its workers."""
+        """Kill the master first, because it replaces workers."""
         workers = self.workers()
         master.kill()
         master.wait()
@@ -114,17 +116,19 @@ class Service:
         psutil.wait_procs(workers, timeout=20)
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that answer requests."""
+        """The processes that serve requests."""
         assert self._process is not None
-        found: list[psutil.Process] = psutil.Process(self._process.pid).children(recursive=True)
-        return found
+        workers: list[psutil.Process] = psutil.Process(self._process.pid).children(recursive=True)
+        return workers
 
-    def connect(self, timeout_seconds: float, told: Told = nobody) -> Connection:
-        """A new keep-alive connection; which worker takes it is up to the kernel."""
-        return Connection(self.port, timeout_seconds, told)
+    def connect(
+        self, timeout_seconds: float, on_response: ResponseCallback = ignore_response
+    ) -> Connection:
+        """A new keep-alive connection; the kernel chooses the worker."""
+        return Connection(self.port, timeout_seconds, on_response)
 
-    def _first_answer(self, deadline: float) -> Answer:
-        """The answer to the first request. Raises: RuntimeError if none came in time."""
+    def _first_response(self, deadline: float) -> Response:
+        """The response to the first request. Raises: RuntimeError if there is none in time."""
         assert self._process is not None
         while time.perf_counter() < deadline and self._process.poll() is None:
             try:
@@ -153,7 +157,7 @@ class Service:
             "--disable-logging",
             "--buffer-size=65535",
             "--listen=100",
-            # idle connections are kept while the other service takes its time
+            # keep idle connections while the other service is measured
             "--socket-timeout=300",
         ]
 

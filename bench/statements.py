@@ -1,10 +1,9 @@
-"""Count what the main requests do, rather than how long they take: ``make bench-statements``.
+"""Count SQL statements and function calls of the main requests: ``make bench-statements``.
 
-Each request is asked of the service in this process, over SQLite. Counted are
-its SQL statements and the calls that the project's own code makes, to Python
-or to C; what libraries do inside is theirs, and changes with their versions.
-More than a tenth above ``statements.json`` is a failure; ``--record`` writes
-the figures down anew.
+The service runs in this process, on SQLite. For each request it counts the SQL statements and
+the calls that the project's own code makes, to Python or C functions; calls inside libraries
+change with their versions and are not counted. The command fails if a count exceeds that in
+``statements.json`` by more than a tenth; ``--record`` writes the file.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bench import workloads
-from bench.client import Answer, Connection, Request
+from bench.client import Connection, Request, Response
 from bench.rows import FLAT, NESTED
 from bench.services import CONFIGURATION
 from bench.world_loader import load
@@ -39,8 +38,8 @@ _TESTS = _PACKAGE + "tests" + os.sep
 Counts = Mapping[str, int]
 
 
-def requests() -> Mapping[str, workloads.Work]:
-    """The main requests, by the names of their figures."""
+def requests() -> Mapping[str, workloads.Workload]:
+    """The main requests by name."""
     provider = "/resource_providers/{host}"
     return {
         "candidates, flat, limit=10": workloads.get(f"/allocation_candidates?{FLAT}&limit=10"),
@@ -74,20 +73,20 @@ def world() -> World:
 
 
 class InProcess(Connection):
-    """The service called as a WSGI application, where a Connection is wanted."""
+    """A Connection that calls the service as a WSGI application."""
 
     def __init__(self, application: Callable[..., Any]) -> None:
         self._application = application
 
-    def send(self, request: Request) -> Answer:
-        """The answer to a request; nothing is sent anywhere."""
+    def send(self, request: Request) -> Response:
+        """Return the response of the application."""
         status: list[str] = []
         body = self._application(_environment(request), lambda line, *_: status.append(line))
-        return Answer(int(status[0][:3]), b"".join(body))
+        return Response(int(status[0][:3]), b"".join(body))
 
 
 def _environment(request: Request) -> dict[str, Any]:
-    """A WSGI environment made of the bytes of a request."""
+    """Return the WSGI environment of an encoded request."""
     head, _, body = request.wire.partition(b"\r\n\r\n")
     method, path = request.line.split(" ", 1)
     lines = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
@@ -114,7 +113,7 @@ def _environment(request: Request) -> dict[str, Any]:
 
 @dataclass
 class _Counter:
-    """Statements and calls since it was made."""
+    """The number of statements and calls."""
 
     statements: int = 0
     calls: int = 0
@@ -145,19 +144,19 @@ def counting() -> Iterator[_Counter]:
         sa.event.remove(sa.Engine, "before_cursor_execute", counter.statement)
 
 
-def count(connection: Connection, step: workloads.Step) -> Counts:
-    """What a request takes the second time; the first fills what is kept between requests."""
+def count(connection: Connection, operation: workloads.Operation) -> Counts:
+    """Count the second of two equal requests; the first fills the caches."""
     for _ in range(2):
         with counting() as counter:
-            answer = step(connection)
-        if answer.status not in (200, 204):
-            raise RuntimeError(f"status {answer.status}: {answer.body[:300]!r}")
+            response = operation(connection)
+        if response.status not in (200, 204):
+            raise RuntimeError(f"status {response.status}: {response.body[:300]!r}")
     return {"statements": counter.statements, "calls": counter.calls}
 
 
 @contextmanager
 def service() -> Iterator[tuple[InProcess, LoadedWorld]]:
-    """The service over a world of its own, in this process."""
+    """Run the service in this process, over a world of its own."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = f"sqlite:///{folder}/placement.sqlite"
         configuration = Path(folder, "placement.conf")
@@ -168,45 +167,53 @@ def service() -> Iterator[tuple[InProcess, LoadedWorld]]:
         sync = [str(Path(sys.prefix, "bin/placement-manage")), f"--config-file={configuration}"]
         subprocess.run([*sync, "db", "sync"], check=True)
         os.environ["OS_PLACEMENT_CONFIG_DIR"] = folder
-        # imported late: it reads its configuration, and adds the standard classes and traits
+        # the import reads the configuration, and adds the standard classes and traits
         from placement.wsgi.api import application  # noqa: PLC0415
 
-        place = load(url, world())
+        loaded_world = load(url, world())
         subprocess.run([*sync, "db", "sync"], check=True)
-        yield InProcess(application), place
+        yield InProcess(application), loaded_world
 
 
 def measured() -> dict[str, Counts]:
-    """The figures of all main requests."""
-    with service() as (connection, place):
+    """Count all main requests."""
+    with service() as (connection, loaded_world):
         numbers = random.Random(0)
-        return {name: count(connection, make(place, numbers)) for name, make in requests().items()}
+        return {
+            name: count(connection, make(loaded_world, numbers))
+            for name, make in requests().items()
+        }
 
 
-def grown(figures: Mapping[str, Counts], recorded: Mapping[str, Counts]) -> list[str]:
-    """What is more than a tenth above the recorded figures, or has none."""
+def regressions(measurements: Mapping[str, Counts], recorded: Mapping[str, Counts]) -> list[str]:
+    """Describe the counts that exceed the recorded ones by more than a tenth, or are new."""
     return [
         f"{name}: {number} {what}, recorded {recorded.get(name, {}).get(what)}"
-        for name, counts in figures.items()
+        for name, counts in measurements.items()
         for what, number in counts.items()
         if number > ALLOWED * recorded.get(name, {}).get(what, -1)
     ]
 
 
 def main() -> int:
-    """Count and compare; 1 if something grew."""
+    """Count and compare; return 1 if a count increased."""
     parser = argparse.ArgumentParser(prog="bench.statements", description=__doc__)
-    parser.add_argument("--record", action="store_true", help="write the figures down")
+    parser.add_argument(
+        "--record", action="store_true", help="write the counts to statements.json"
+    )
     record = parser.parse_args().record
-    figures = measured()
-    for name, counts in figures.items():
+    measurements = measured()
+    for name, counts in measurements.items():
         print(f"{name:40} {counts['statements']:4} statements {counts['calls']:8} calls")
     if record:
-        RECORDED.write_text(json.dumps(figures, indent=1) + "\n")
+        RECORDED.write_text(json.dumps(measurements, indent=1) + "\n")
         return 0
-    too_many = grown(figures, json.loads(RECORDED.read_text()))
-    print("\n".join(too_many) or f"{len(figures)} requests, none grew by more than a tenth")
-    return 1 if too_many else 0
+    increases = regressions(measurements, json.loads(RECORDED.read_text()))
+    print(
+        "\n".join(increases)
+        or f"{len(measurements)} requests, none increased by more than a tenth"
+    )
+    return 1 if increases else 0
 
 
 if __name__ == "__main__":

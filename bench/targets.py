@@ -1,40 +1,44 @@
-"""What is wanted of a row, beside the reference or beside another row of ours."""
+"""Targets of rows: compared with openstack-placement, another row, or a fixed value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.harness import MORE, OURS, REFERENCE, Figures
+from bench.harness import MORE, OURS, UPSTREAM, Measurements
 
 ROW_A = "candidates, 1,000 flat hosts, limit=1000"
 
 
-class Wanted(Protocol):
-    """A condition that a row's figures meet, or not."""
+class Target(Protocol):
+    """A condition on the measurements of a row."""
 
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        """Whether it is so; None if what it is compared with was not measured."""
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
+        """Whether the target is met; None if the other value was not measured."""
 
 
-def ratio(figures: Figures) -> float | None:
-    """How many times better ours is; at least so many where the reference was cut off."""
-    ours, reference = figures.get(OURS), figures.get(REFERENCE)
-    if not ours or not reference or min(ours.value, reference.value) <= 0 or ours.unit == MORE:
+def ratio(measurements: Measurements) -> float | None:
+    """How many times better ours is; a lower bound if openstack-placement was cut off."""
+    ours, upstream = measurements.get(OURS), measurements.get(UPSTREAM)
+    if not ours or not upstream or min(ours.value, upstream.value) <= 0 or ours.unit == MORE:
         return None
     if ours.unit == "/s":
-        return ours.value / reference.value
-    return reference.value / ours.value
+        return ours.value / upstream.value
+    return upstream.value / ours.value
 
 
 @dataclass(frozen=True)
 class Faster:
-    """So many times faster than the reference."""
+    """At least ``times`` times as fast as openstack-placement."""
 
     times: float
 
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        measured = ratio(figures)
-        if measured is not None and measured < self.times and figures[REFERENCE].cut_off:
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
+        measured = ratio(measurements)
+        if measured is not None and measured < self.times and measurements[UPSTREAM].cut_off:
             return None
         return None if measured is None else measured >= self.times
 
@@ -44,15 +48,17 @@ class Faster:
 
 @dataclass(frozen=True)
 class AtMost:
-    """So many times what another row of ours takes."""
+    """At most ``times`` times the time of another row of ours."""
 
     times: float
     row: str = ROW_A
 
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
         if self.row not in results:
             return None
-        return figures[OURS].value <= self.times * results[self.row][OURS].value
+        return measurements[OURS].value <= self.times * results[self.row][OURS].value
 
     def __str__(self) -> str:
         return f"<= {self.times:g} {'A' if self.row == ROW_A else 'of ' + self.row}"
@@ -60,15 +66,17 @@ class AtMost:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """So many times the rate of another row of ours."""
+    """At least ``times`` times the rate of another row of ours."""
 
     times: float
     row: str
 
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
         if self.row not in results:
             return None
-        return figures[OURS].value >= self.times * results[self.row][OURS].value
+        return measurements[OURS].value >= self.times * results[self.row][OURS].value
 
     def __str__(self) -> str:
         return f">= {self.times:g} of {self.row}"
@@ -76,13 +84,15 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Below:
-    """No more than a fixed figure."""
+    """At most a fixed value."""
 
     value: float
     unit: str
 
-    def met(self, figures: Figures, results: Mapping[str, Figures]) -> bool | None:
-        return figures[OURS].value <= self.value
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
+        return measurements[OURS].value <= self.value
 
     def __str__(self) -> str:
         return f"<= {self.value:g} {self.unit}"

@@ -174,7 +174,7 @@ HOST = {"VCPU": 1024, "MEMORY_MB": 524288, "DISK_GB": 10000}
 
 
 def flat(hosts: int) -> World:
-    """Empty hosts with one trait in one aggregate; and one huge one without, to fight for."""
+    """Empty hosts with one trait in one aggregate; and one large host for concurrent claims."""
     return World(
         f"flat {hosts}",
         (
@@ -185,7 +185,7 @@ def flat(hosts: int) -> World:
 
 
 def used(hosts: int) -> World:
-    """Hosts in use: three are free, half have room for 512 VCPU, the others for 128."""
+    """Hosts in use: three are empty, half have 512 VCPU free, the others 128."""
 
     def kind(name: str, count: int, vcpus: int) -> Kind:
         used = {"VCPU": vcpus, "MEMORY_MB": 512 * vcpus // 2, "DISK_GB": vcpus} if vcpus else {}
@@ -210,7 +210,7 @@ def nested(hosts: int) -> World:
 
 
 def wide(hosts: int, devices: int) -> World:
-    """Hosts with many devices that are all alike."""
+    """Hosts with many equal devices."""
     return World(
         f"wide {hosts}x{devices}",
         (
@@ -221,7 +221,7 @@ def wide(hosts: int, devices: int) -> World:
 
 
 def sharing(hosts: int, consumers: int) -> World:
-    """Hosts in ten aggregates, each with one shared storage; one of them has the consumers."""
+    """Hosts in ten aggregates, each with one shared storage; one of them has all consumers."""
     compute = {"VCPU": 1024, "MEMORY_MB": 524288}
     shared, trait = {"DISK_GB": MAX_INT}, ["MISC_SHARES_VIA_AGGREGATE"]
     return World(

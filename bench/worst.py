@@ -1,8 +1,8 @@
-"""Ask the worst requests for candidates that we can think of: ``make bench-worst``.
+"""Run the worst known requests for candidates: ``make bench-worst``.
 
-Each is parsed, searched and rendered, and explained where it finds nothing, in
-this process: no HTTP, no database. However a request is built, its answer is
-there, or given up, a second after the budget of a search at the latest.
+Each is parsed, searched and rendered, and explained if it has no candidates, in this process,
+without HTTP and database. Whatever the request, the response is complete, or the search
+aborted, at most a second after the deadline of the search.
 """
 
 import argparse
@@ -29,15 +29,15 @@ GRACE_SECONDS = 1.0
 BEFORE_TREES = Version(1, 10)
 ORDERED = SearchSettings()
 AT_RANDOM = SearchSettings(randomize=True)
-Cloud = Callable[[], Snapshot]
+SnapshotFactory = Callable[[], Snapshot]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One request to one cloud."""
+    """One request over one snapshot."""
 
     name: str
-    cloud: Cloud
+    snapshot_factory: SnapshotFactory
     query: str
     settings: SearchSettings = ORDERED
     version: Version = LATEST
@@ -45,7 +45,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How long an answer took, the search and the rest, and its candidates; None: given up."""
+    """Time of the search and of the rest, and the number of candidates; None if aborted."""
 
     search_seconds: float
     rest_seconds: float
@@ -57,20 +57,20 @@ class Outcome:
         return self.search_seconds + self.rest_seconds
 
 
-# --- clouds --------------------------------------------------------------------
+# --- snapshots -----------------------------------------------------------------
 
 
-def tree(devices: int, line: Callable[[int], str], hosts: int = 1) -> Cloud:
-    """Hosts with devices that are described by a function of their number."""
-    picture = "\n".join(
+def tree(devices: int, line: Callable[[int], str], hosts: int = 1) -> SnapshotFactory:
+    """Hosts with devices, each described by a function of its number."""
+    layout = "\n".join(
         "\n".join([f"cn{host} VCPU=64", *(f"  d{host}x{n} {line(n)}" for n in range(devices))])
         for host in range(hosts)
     )
-    return cache(partial(snapshot_of, picture))
+    return cache(partial(snapshot_of, layout))
 
 
-def deep(levels: int, width: int) -> Cloud:
-    """A tree in which each provider of a level has so many below it."""
+def deep(levels: int, width: int) -> SnapshotFactory:
+    """A tree in which each provider has ``width`` children, down to a level."""
 
     def below(name: str, level: int) -> Iterator[str]:
         yield f"{'  ' * level}{name} VGPU=4 +CUSTOM_L{level}"
@@ -80,8 +80,8 @@ def deep(levels: int, width: int) -> Cloud:
     return cache(lambda: snapshot_of("\n".join(below("top", 0))))
 
 
-def sharers(count: int, aggregates: int, hosts: int) -> Cloud:
-    """Hosts and sharing providers, all of them in all aggregates but one each."""
+def sharers(count: int, aggregates: int, hosts: int) -> SnapshotFactory:
+    """Hosts and sharing providers, each in all aggregates except one."""
 
     def member(number: int) -> str:
         return " ".join(f"@a{n}" for n in range(aggregates) if n != number % aggregates)
@@ -91,8 +91,8 @@ def sharers(count: int, aggregates: int, hosts: int) -> Cloud:
     return cache(lambda: snapshot_of("\n".join(lines)))
 
 
-def named(traits: int, aggregates: int) -> Cloud:
-    """10,000 hosts with one of so many traits and aggregates each, and one with all."""
+def named(traits: int, aggregates: int) -> SnapshotFactory:
+    """10,000 hosts with one of the traits and aggregates each, and one host with all."""
     lines = [
         f"cn{n} VCPU=8 CUSTOM_C{n % 200}=9 +CUSTOM_T{n % traits} @a{n % aggregates}"
         for n in range(10_000)
@@ -115,7 +115,7 @@ NAMED = named(1000, 1000)
 
 
 def groups(count: int, policy: str, part: Callable[[int], str]) -> str:
-    """So many groups, each of them what a function of its number says."""
+    """Groups, each described by a function of its number."""
     return "&".join([part(n) for n in range(count)] + [f"group_policy={policy}"])
 
 
@@ -125,7 +125,7 @@ def two_classes(n: int) -> str:
 
 
 def cases() -> Iterator[Case]:
-    """All requests, by what makes them bad."""
+    """All requests, by the reason of their cost."""
     one = "resources_{0}=VGPU:1".format
     yield Case("packing: 24 groups of two classes", BINS, groups(24, "none", two_classes))
     yield Case("packing: 28 groups, limit=1", BINS, groups(28, "none", two_classes) + "&limit=1")
@@ -183,7 +183,7 @@ def subtree_cases() -> Iterator[Case]:
 
 
 def growing_cases() -> Iterator[Case]:
-    """Answers that are too large, and clouds in which everybody is near everybody."""
+    """Very large responses, and clouds in which all hosts share all aggregates."""
     two = "resources=VGPU:1,FPGA:1"
     everything = f"{two}&resources_1=VGPU:1"
     yield Case("four million candidates", WIDE, two)
@@ -193,12 +193,14 @@ def growing_cases() -> Iterator[Case]:
     three = "&".join(f"resources_{n}=VGPU:1" for n in range(3)) + "&group_policy=none"
     yield Case("a million candidates of 2,000 hosts", MANY, three)
     yield Case("the same at random", MANY, three + "&limit=1000", AT_RANDOM)
-    yield Case("200 share with 300 in 60 aggregates", SHARED, "resources=VCPU:1,DISK_GB:1")
-    yield Case("the same as 1.10 writes it", SHARED, "resources=VCPU:1,DISK_GB:1",
+    yield Case(
+        "200 sharing providers, 300 hosts, 60 aggregates", SHARED, "resources=VCPU:1,DISK_GB:1"
+    )
+    yield Case("the same at 1.10", SHARED, "resources=VCPU:1,DISK_GB:1",
                version=BEFORE_TREES)  # fmt: skip
     shares = groups(8, "isolate", "resources_{0}=DISK_GB:1".format)
-    yield Case("and eight isolated shares", SHARED, shares + "&limit=1000")
-    yield Case("and nobody has enough", SHARED, groups(8, "none", "resources_{0}=DISK_GB:9".format)
+    yield Case("the same, eight isolated groups of shared disk", SHARED, shares + "&limit=1000")
+    yield Case("the same, capacity exceeded", SHARED, groups(8, "none", "resources_{0}=DISK_GB:9".format)
                + "&resources=DISK_GB:9,VCPU:9")  # fmt: skip
 
 
@@ -206,49 +208,53 @@ def long_queries() -> Iterator[Case]:
     """Queries of tens of thousands of characters to 10,000 hosts."""
     traits = [f"CUSTOM_T{n}" for n in range(1000)]
     uuids = ",".join(f"@a{n}" for n in range(1000))
-    yield Case("1,000 traits wanted", NAMED, f"resources=VCPU:1&required={','.join(traits)}")
+    yield Case("1,000 required traits", NAMED, f"resources=VCPU:1&required={','.join(traits)}")
     none = ",".join(f"!{name}" for name in traits)
-    yield Case("1,000 traits forbidden", NAMED, f"resources=VCPU:1&required={none}")
+    yield Case("1,000 forbidden traits", NAMED, f"resources=VCPU:1&required={none}")
     either = f"in:{','.join(traits)}"
     yield Case("one of 1,000 traits", NAMED, f"resources=VCPU:1&required={either}")
     lists = "&".join(f"required=in:{','.join(traits[n:])}" for n in range(50))
     yield Case("50 lists of 1,000 traits", NAMED, f"resources=VCPU:1&{lists}")
     yield Case("one of 1,000 aggregates", NAMED, f"resources=VCPU:1&member_of=in:{uuids}")
-    yield Case("of which none may be", NAMED, f"resources=VCPU:1&member_of=!in:{uuids}")
+    yield Case("1,000 forbidden aggregates", NAMED, f"resources=VCPU:1&member_of=!in:{uuids}")
     again = "&".join(["resources=VCPU:1", "required=CUSTOM_T1", "member_of=@a1"] * 3000)
     yield Case("each parameter 3,000 times", NAMED, again)
     classes = ",".join(f"CUSTOM_C{n}:1" for n in range(200))
-    wanted = f"resources_1={classes}&required_1={','.join(traits)}"
-    yield Case("200 classes and 1,000 traits", NAMED, wanted)
+    target = f"resources_1={classes}&required_1={','.join(traits)}"
+    yield Case("200 classes and 1,000 traits", NAMED, target)
     known = groups(1000, "isolate", lambda n: f"resources_{n}=VCPU:1&required_{n}=CUSTOM_T{n}")
     yield Case("1,000 groups of a trait each", NAMED, known)
     same = "&same_subtree=" + ",".join(f"_{n}" for n in range(1000))
-    yield Case("and all in one subtree", NAMED, known + same * 3)
+    yield Case("the same in one subtree", NAMED, known + same * 3)
 
 
-# --- asking --------------------------------------------------------------------
+# --- running -------------------------------------------------------------------
 
 
-def ask(case: Case) -> Outcome:
-    """Answer one request as the service would."""
+def run(case: Case) -> Outcome:
+    """Serve one request as the service does."""
     began = time.monotonic()
     request = candidate_request(pairs(case.query), case.version)
     budget = Budget(case.settings.budget_seconds, time.monotonic)
     try:
         found = search(
-            case.cloud(), request, case.settings, rng=random.Random(7), now=time.monotonic
+            case.snapshot_factory(),
+            request,
+            case.settings,
+            rng=random.Random(7),
+            now=time.monotonic,
         )
         searched = time.monotonic()
         if not found.candidates:
-            explained(case.cloud(), request)
+            explain_within_budget(case.snapshot_factory(), request)
         allocation_candidates(found, request, case.version, budget.look)
     except SearchDeadlineExceeded:
         return Outcome(time.monotonic() - began, 0, None)
     return Outcome(searched - began, time.monotonic() - searched, len(found.candidates))
 
 
-def explained(snapshot: Snapshot, request: CandidateRequest) -> None:
-    """Explain a request without candidates, or give up, as the log does."""
+def explain_within_budget(snapshot: Snapshot, request: CandidateRequest) -> None:
+    """Explain a request without candidates, unless the budget is exceeded."""
     try:
         explain(snapshot, request, now=time.monotonic, budget_seconds=EXPLAINING_SECONDS)
     except SearchDeadlineExceeded:
@@ -256,19 +262,19 @@ def explained(snapshot: Snapshot, request: CandidateRequest) -> None:
 
 
 def main() -> int:
-    """Ask everything; 0 unless an answer came too late."""
+    """Run all requests; return 1 if one exceeded its deadline."""
     parser = argparse.ArgumentParser(prog="bench.worst", description=__doc__)
-    parser.add_argument("--only", default="", help="requests whose name holds the text")
+    parser.add_argument("--only", default="", help="requests whose name contains the text")
     only = parser.parse_args().only
-    late = [told(case) for case in cases() if only in case.name]
+    late = [run_and_report(case) for case in cases() if only in case.name]
     return 1 if any(late) else 0
 
 
-def told(case: Case) -> bool:
-    """Ask, print what came of it, and return whether it came too late."""
-    case.cloud()
-    outcome = ask(case)
-    count = "given up" if outcome.candidates is None else f"{outcome.candidates} candidates"
+def run_and_report(case: Case) -> bool:
+    """Run a request and print the outcome; return whether it was too late."""
+    case.snapshot_factory()
+    outcome = run(case)
+    count = "aborted" if outcome.candidates is None else f"{outcome.candidates} candidates"
     is_late = outcome.seconds > case.settings.budget_seconds + GRACE_SECONDS
     print(
         f"{outcome.search_seconds:6.2f} s +{outcome.rest_seconds:5.2f} s {count:>18}  {case.name}",

@@ -1,9 +1,9 @@
-"""Private database servers for tests, each in a folder of its own.
+"""Private database servers for tests and the benchmark, each in a folder of its own.
 
-``MariaDb`` and ``PostgreSql`` can be started, killed and started again. A test
-run has one of each, shared by all its processes: the first that needs it starts
-a keeper (``python -m placement.tests.servers``), which ends the
-server when the run is over, however that ends.
+``MariaDb`` and ``PostgreSql`` can be started, killed and started again. A test run has one of
+each, shared by all its processes: the first that needs it starts a supervising process
+(``python -m placement.tests.servers``), which stops the server at the end of the run, even if
+the run is killed.
 """
 
 import fcntl
@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -26,8 +27,9 @@ import pymysql
 
 START_TIMEOUT_SECONDS = 60
 USER = "placement"
-PORTS = (10_000, 32_768)  # Linux gives larger ones to who asks for any
-_any = random.SystemRandom()  # not the same in all processes of a test run, as that of pytest
+PORTS = (10_000, 32_768)  # Linux assigns larger ones to clients and to port 0
+# pytest seeds the random module alike in all processes of a run
+_random = random.SystemRandom()
 
 
 class Missing(Exception):  # noqa: N818
@@ -35,7 +37,7 @@ class Missing(Exception):  # noqa: N818
 
 
 def find(program: str, *folders: str) -> str:
-    """Return the path of a program.  Raises: Missing, which says how to get it."""
+    """Return the path of a program.  Raises: Missing, with the package to install."""
     path = os.pathsep.join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     found = shutil.which(program, path=path)
     if found is None:
@@ -45,45 +47,53 @@ def find(program: str, *folders: str) -> str:
 
 
 def free_port() -> int:
-    """Return a TCP port that nothing listens on, and that nobody gets who asks for any port.
+    """Return a free TCP port, outside of the range that Linux assigns.
 
-    It is not in use yet, and not while its server is killed.
+    So no other process gets it before its server starts, or while its server is killed.
     """
     while True:
-        port = _any.randrange(*PORTS)
+        port = _random.randrange(*PORTS)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
 
 def run(command: list[str], folder: Path | None = None) -> None:
-    """Run a command, and say what it said if it fails."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
-    if done.returncode:
-        raise RuntimeError(f"{command[0]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+    """Run a command.  Raises: RuntimeError with its output if it fails."""
+    result = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    if result.returncode:
+        raise RuntimeError(f"{command[0]}: {result.stdout[-1000:]}{result.stderr[-1000:]}")
 
 
 class Server:
-    """A database server in a folder; what the two kinds have in common."""
+    """A database server in a folder: the interface of both kinds."""
 
     name: str
     drivers: tuple[str, ...]
 
-    def __init__(self, folder: Path, port: int | None = None, *, durable: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int | None = None,
+        *,
+        durable: bool = False,
+        settings: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.log = folder / "log"
         self.port = port or free_port()
         self.durable = durable
+        self.settings = settings
         self.process: subprocess.Popen[bytes] | None = None
 
     def initialise(self) -> None:
-        """Make the data directory."""
+        """Create the data directory."""
         raise NotImplementedError
 
     def command(self) -> list[str]:
         """Return the command line of the server in the foreground."""
         raise NotImplementedError
 
-    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
+    def execute(self, statement: str, database: str | None = None) -> list[tuple[Any, ...]]:
         """Run one statement as the administrator, outside of any transaction."""
         raise NotImplementedError
 
@@ -92,15 +102,15 @@ class Server:
         raise NotImplementedError
 
     def tcp_url(self, database: str, driver: str | None = None, port: int | None = None) -> str:
-        """Return the SQLAlchemy URL of a database over TCP, through another port if given."""
+        """Return the SQLAlchemy URL of a database over TCP, through another port if specified."""
         raise NotImplementedError
 
     def create(self, database: str) -> None:
-        """Make an empty database."""
+        """Create an empty database."""
         raise NotImplementedError
 
     def drop(self, database: str) -> None:
-        """Remove a database, whoever is connected to it."""
+        """Drop a database and its connections."""
         raise NotImplementedError
 
     def disconnect(self, database: str) -> None:
@@ -109,40 +119,42 @@ class Server:
 
     @property
     def socket(self) -> Path:
-        """The Unix socket that it listens on."""
+        """The Unix socket of the server."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Run the server until it answers; the data of an earlier run is kept."""
+        """Start the server and wait until it accepts queries; existing data is kept."""
         if not (self.folder / "data").exists():
             self.initialise()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
-        self._wait_until_it_answers()
+        self._wait_until_ready(self.process)
 
-    def _wait_until_it_answers(self) -> None:
-        give_up_at = time.monotonic() + START_TIMEOUT_SECONDS
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while True:
             try:
                 self.execute("SELECT 1")
             except (pymysql.Error, psycopg.Error):
-                if time.monotonic() > give_up_at or self.process.poll() is not None:
+                if time.monotonic() > deadline or process.poll() is not None:
                     raise RuntimeError(self.log.read_text()[-2000:]) from None
                 time.sleep(0.05)
             else:
                 return
 
     def kill(self) -> None:
-        """End the server as a power failure would, as far as its processes go."""
-        family = [self.process, *psutil.Process(self.process.pid).children(recursive=True)]
-        for process in family:
+        """Kill all processes of the server."""
+        assert self.process is not None
+        server = psutil.Process(self.process.pid)
+        children = server.children(recursive=True)
+        for process in (server, *children):
             with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
-        psutil.wait_procs([process for process in family if isinstance(process, psutil.Process)])
+                process.kill()
+        psutil.wait_procs(children)
         self.process.wait()
 
     def stop(self) -> None:
-        """End the server in order."""
+        """Shut the server down."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(self._stop_signal)
             try:
@@ -181,7 +193,7 @@ class MariaDb(Server):
         run(install)
 
     def _folders(self) -> list[str]:
-        """No other server may share the temporary files: each removes all when it starts."""
+        """Folders of this server alone: MariaDB removes all temporary files at its start."""
         return [f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}"]
 
     def _as_root(self) -> list[str]:
@@ -202,10 +214,11 @@ class MariaDb(Server):
             "--innodb-buffer-pool-size=128M",
             "--character-set-server=utf8mb3",
             *([] if self.durable else self.NOT_DURABLE),
+            *self.settings,
         ]
 
-    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
-        # not over the socket: PyMySQL leaves it open when nothing answers there yet
+    def execute(self, statement: str, database: str | None = None) -> list[tuple[Any, ...]]:
+        # not over the Unix socket: PyMySQL does not close it when the connection is refused
         with (
             pymysql.connect(
                 host="127.0.0.1", port=self.port, user="root", database=database, autocommit=True
@@ -278,9 +291,15 @@ class PostgreSql(Server):
             "full_page_writes": durable,
         }
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        return [*self._program("postgres"), "-D", str(self.folder / "data"), *options]
+        return [
+            *self._program("postgres"),
+            "-D",
+            str(self.folder / "data"),
+            *options,
+            *self.settings,
+        ]
 
-    def execute(self, statement: str, database: str | None = None) -> list[tuple]:
+    def execute(self, statement: str, database: str | None = None) -> list[tuple[Any, ...]]:
         with psycopg.connect(
             host=str(self.folder),
             port=self.port,
@@ -313,12 +332,12 @@ class PostgreSql(Server):
 
 
 KINDS: dict[str, type[Server]] = {"mariadb": MariaDb, "postgresql": PostgreSql}
-# the kind of server that each driver speaks to
-DRIVERS = {driver: kind for kind, found in KINDS.items() for driver in found.drivers}
+# the kind of server of each driver
+DRIVERS = {driver: kind for kind, server in KINDS.items() for driver in server.drivers}
 
 
 def _folder(*, durable: bool) -> str | None:
-    """Where data may live: in memory, if it need not survive and there is room for it."""
+    """The folder for data: in memory, if it need not be durable and there is enough."""
     memory = Path("/dev/shm")
     is_roomy = memory.is_dir() and shutil.disk_usage(memory).free > 4 << 30
     return str(memory) if is_roomy and not durable and os.access(memory, os.W_OK) else None
@@ -326,7 +345,7 @@ def _folder(*, durable: bool) -> str | None:
 
 @contextmanager
 def private(kind: str, *, durable: bool = True) -> Iterator[Server]:
-    """A server for one test alone, which may kill it."""
+    """A server for one test, which may kill it."""
     folder = Path(tempfile.mkdtemp(prefix=f"placement-{kind}-", dir=_folder(durable=durable)))
     server = KINDS[kind](folder, durable=durable)
     try:
@@ -351,26 +370,26 @@ def shared(kind: str, folder: Path, run_pid: int) -> Server:
     with (folder / f"{kind}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not note.exists():
-            _start_keeper(kind, note, run_pid)
-    place, port = note.read_text().split("\n")
-    return KINDS[kind](Path(place), int(port))
+            _start_supervisor(kind, note, run_pid)
+    server_folder, port = note.read_text().split("\n")
+    return KINDS[kind](Path(server_folder), int(port))
 
 
-def _start_keeper(kind: str, note: Path, run_pid: int) -> None:
-    """Leave a process behind that runs the server, and wait until it has noted where."""
+def _start_supervisor(kind: str, note: Path, run_pid: int) -> None:
+    """Start a process that runs the server, and wait until it has written folder and port."""
     command = [sys.executable, "-m", __name__, kind, str(note), str(run_pid)]
     with note.with_suffix(".log").open("wb") as log:
-        keeper = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        supervisor = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     while not note.exists():
-        if keeper.poll() is not None:
+        if supervisor.poll() is not None:
             raise RuntimeError(note.with_suffix(".log").read_text())
         time.sleep(0.02)
-    keeper.returncode = 0  # it is left to itself on purpose: nobody waits for it here
+    supervisor.returncode = 0  # it outlives this process on purpose
 
 
-def keep(kind: str, note: Path, run_pid: int) -> None:
-    """Run a server until a process is gone, then stop it and remove its data."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run; the server goes after it
+def supervise(kind: str, note: Path, run_pid: int) -> None:
+    """Run a server until a process ends, then stop it and remove its data."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the run; then the server is stopped
     with private(kind, durable=False) as server:
         written = note.with_suffix(".new")
         written.write_text(f"{server.folder}\n{server.port}")
@@ -380,4 +399,4 @@ def keep(kind: str, note: Path, run_pid: int) -> None:
 
 
 if __name__ == "__main__":
-    keep(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    supervise(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

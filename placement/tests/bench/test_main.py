@@ -1,4 +1,4 @@
-"""The command: what it returns, and what it leaves behind."""
+"""The command: exit status, output and files."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ import bench.__main__ as command
 from bench.measures import Timed
 from bench.rows import Row
 from bench.workloads import claim
-from placement.tests.bench.fakes import loses_claims, place, stage
+from placement.tests.bench.fakes import harness, loaded_world, loses_claims
 
 
 class Run:
-    """A run over services of which ours may lose claims."""
+    """A run over fake services."""
 
     def __init__(self, ours):
         self.ours = ours
@@ -26,12 +26,12 @@ class Run:
         return {}
 
     def prepare(self, world, budget):
-        return stage(self.ours)
+        return harness(self.ours)
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Return a function that runs the command over pretended services."""
+    """Return a function that runs the command over fake services."""
 
     def run(ours=None, *options):
         @contextmanager
@@ -39,8 +39,8 @@ def run(monkeypatch, tmp_path):
             yield Run(ours)
 
         monkeypatch.setattr(command, "started", started)
-        monkeypatch.setattr(command, "install_reference", lambda folder: folder)
-        row = Row("claim", place().world, Timed(claim("host")))
+        monkeypatch.setattr(command, "install_upstream", lambda folder: folder)
+        row = Row("claim", loaded_world().world, Timed(claim("host")))
         monkeypatch.setattr(command, "rows", lambda quick: [row])
         monkeypatch.setattr(sys, "argv", ["bench", "--quick", f"--folder={tmp_path}", *options])
         return command.main()
@@ -48,18 +48,18 @@ def run(monkeypatch, tmp_path):
     return run
 
 
-def test_right_answers_end_well(run, tmp_path, capsys):
+def test_correct_responses_return_0(run, tmp_path, capsys):
     assert run() == 0
     assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["rows"]
     assert "times better" in capsys.readouterr().out
 
 
-def test_a_wrong_answer_fails_the_run(run, tmp_path, capsys):
+def test_a_wrong_response_fails_the_run(run, tmp_path, capsys):
     assert run(loses_claims) == 1
-    assert "WRONG claim: WrongAnswer: ours: usage of the project" in capsys.readouterr().out
-    assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["mistakes"]
+    assert "WRONG claim: WrongResponse: ours: usage of the project" in capsys.readouterr().out
+    assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["errors"]
 
 
-def test_a_run_of_some_rows_writes_nothing(run, tmp_path):
+def test_a_run_of_some_rows_writes_no_results(run, tmp_path):
     assert run(None, "--only=claim") == 0
     assert not list(tmp_path.iterdir())

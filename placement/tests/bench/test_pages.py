@@ -1,11 +1,11 @@
-"""What a run leaves behind: JSON, tables and a picture."""
+"""The results of a run: JSON, tables and a plot."""
 
 import csv
 import json
 
 import pytest
 
-from bench.harness import OURS, REFERENCE, Figure
+from bench.harness import OURS, UPSTREAM, Measurement
 from bench.pages import write
 from bench.report import Report
 from bench.rows import rows
@@ -16,11 +16,14 @@ WIDE = next(row for row in rows(quick=False) if "16 devices" in row.name)
 
 @pytest.fixture
 def report():
-    made = Report("mariadb", "python -m bench", "10.11", {"SELECT 1": 0.123})
+    report = Report("mariadb", "python -m bench", "10.11", {"SELECT 1": 0.123})
     for row in FLAT:
-        made.add(row, {OURS: Figure(2.0, p99=3.0, samples=9), REFERENCE: Figure(80.0, note="so")})
-    made.add(WIDE, {OURS: Figure(5.0), REFERENCE: Figure(60_000, cut_off=True)})
-    return made
+        report.add(
+            row,
+            {OURS: Measurement(2.0, p99=3.0, samples=9), UPSTREAM: Measurement(80.0, note="so")},
+        )
+    report.add(WIDE, {OURS: Measurement(5.0), UPSTREAM: Measurement(60_000, cut_off=True)})
+    return report
 
 
 def table(path):
@@ -37,7 +40,7 @@ def folder(report, tmp_path):
     return tmp_path
 
 
-def test_json_has_all_figures_with_what_they_were_measured_on(report, tmp_path):
+def test_json_has_all_measurements_and_the_machine(report, tmp_path):
     report.write_json(tmp_path / "new" / "mariadb.json")
     document = json.loads((tmp_path / "new" / "mariadb.json").read_text())
     assert document["rows"][FLAT[0].name]["ratio"] == 40
@@ -49,31 +52,37 @@ def test_json_has_all_figures_with_what_they_were_measured_on(report, tmp_path):
 def test_the_table_has_a_line_for_each_row(folder):
     lines = table(folder / "performance.csv")
     assert len(lines) == 1 + len(FLAT) + 1
-    assert lines[1] == [FLAT[0].name, "80 ms", "", "2 ms", "3 ms", "40", "reference: so"]
+    assert lines[1] == [FLAT[0].name, "80 ms", "", "2 ms", "3 ms", "40", "upstream: so"]
 
 
-def test_what_was_cut_off_says_so_in_the_table(folder):
+def test_a_timeout_is_a_lower_bound_in_the_table(folder):
     assert table(folder / "performance.csv")[-1][1:6] == ["> 60 s", "", "5 ms", "", "> 12000"]
 
 
-def test_the_machine_and_its_limits_are_told(folder):
-    told = dict(table(folder / "performance-machine.csv"))
-    assert told["command"] == "``python -m bench``"
-    assert told["database"] == "MariaDB 10.11"
-    assert told["SELECT 1"] == "0.123 ms"
+def test_the_machine_and_its_limits_are_written(folder):
+    limits = dict(table(folder / "performance-machine.csv"))
+    assert limits["command"] == "``python -m bench``"
+    assert limits["database"] == "MariaDB 10.11"
+    assert limits["SELECT 1"] == "0.123 ms"
 
 
-def test_databases_stand_side_by_side(folder):
+def test_databases_are_columns_of_one_table(folder):
     lines = table(folder / "performance-databases.csv")
-    assert lines[0] == ["work", "MariaDB", "MariaDB, reference", "SQLite", "SQLite, reference"]
+    assert lines[0] == [
+        "work",
+        "MariaDB",
+        "MariaDB, openstack-placement",
+        "SQLite",
+        "SQLite, openstack-placement",
+    ]
     assert ["2 ms", "80 ms", "2 ms", "80 ms"] in [line[1:] for line in lines]
 
 
-def test_the_picture_is_the_same_for_the_same_results(folder):
-    picture = (folder / "performance.svg").read_text()
-    assert "</svg>" in picture
+def test_the_plot_is_the_same_for_the_same_results(folder):
+    plot = (folder / "performance.svg").read_text()
+    assert "</svg>" in plot
     write(folder, folder)
-    assert (folder / "performance.svg").read_text() == picture
+    assert (folder / "performance.svg").read_text() == plot
 
 
 def test_a_wrong_row_is_told_as_such(report):
@@ -81,7 +90,7 @@ def test_a_wrong_row_is_told_as_such(report):
     assert report.line(WIDE) == f"{WIDE.name}: WRONG: ValueError: five"
 
 
-def test_a_row_tells_whether_it_is_as_wanted_and_its_notes(report):
+def test_a_row_reports_its_target_and_notes(report):
     line = report.line(FLAT[0])
-    assert line.startswith(f"{FLAT[0].name}: 2 ms (p99 3 ms), reference 80 ms, 40")
-    assert line.endswith("[reference: so]")
+    assert line.startswith(f"{FLAT[0].name}: 2 ms (p99 3 ms), openstack-placement 80 ms, 40")
+    assert line.endswith("[upstream: so]")
