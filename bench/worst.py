@@ -183,7 +183,7 @@ def subtree_cases() -> Iterator[Case]:
 
 
 def growing_cases() -> Iterator[Case]:
-    """Very large responses, and clouds in which all hosts share all aggregates."""
+    """Very large responses, and hosts that share all aggregates."""
     two = "resources=VGPU:1,FPGA:1"
     everything = f"{two}&resources_1=VGPU:1"
     yield Case("four million candidates", WIDE, two)
@@ -200,7 +200,7 @@ def growing_cases() -> Iterator[Case]:
                version=BEFORE_TREES)  # fmt: skip
     shares = groups(8, "isolate", "resources_{0}=DISK_GB:1".format)
     yield Case("the same, eight isolated groups of shared disk", SHARED, shares + "&limit=1000")
-    yield Case("the same, capacity exceeded", SHARED, groups(8, "none", "resources_{0}=DISK_GB:9".format)
+    yield Case("the same, none fits", SHARED, groups(8, "none", "resources_{0}=DISK_GB:9".format)
                + "&resources=DISK_GB:9,VCPU:9")  # fmt: skip
 
 
@@ -220,8 +220,8 @@ def long_queries() -> Iterator[Case]:
     again = "&".join(["resources=VCPU:1", "required=CUSTOM_T1", "member_of=@a1"] * 3000)
     yield Case("each parameter 3,000 times", NAMED, again)
     classes = ",".join(f"CUSTOM_C{n}:1" for n in range(200))
-    target = f"resources_1={classes}&required_1={','.join(traits)}"
-    yield Case("200 classes and 1,000 traits", NAMED, target)
+    query = f"resources_1={classes}&required_1={','.join(traits)}"
+    yield Case("200 classes and 1,000 traits", NAMED, query)
     known = groups(1000, "isolate", lambda n: f"resources_{n}=VCPU:1&required_{n}=CUSTOM_T{n}")
     yield Case("1,000 groups of a trait each", NAMED, known)
     same = "&same_subtree=" + ",".join(f"_{n}" for n in range(1000))
