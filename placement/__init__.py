@@ -1,7 +1,7 @@
-"""OpenStack Placement: which hosts could hold this, and I take it."""
+"""OpenStack Placement: resource inventories, allocation candidates and allocations."""
 
 import os
 
-# Importing numpy starts a thread for each core, for linear algebra, of which there is none here.
-# Such a thread may be the one that a server's signal is delivered to, and uWSGI then cannot end.
+# numpy starts a thread per core for linear algebra, which is not used here. If the kernel delivers
+# a signal to such a thread, uWSGI does not stop.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

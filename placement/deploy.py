@@ -1,4 +1,4 @@
-"""The only place where the parts of the service are put together."""
+"""Creates the services and the WSGI application from the configuration."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,26 +20,32 @@ if TYPE_CHECKING:
 
 
 def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApplication":  # noqa: ARG001
-    """Return the service as a WSGI application, its database ready to serve from.
+    """Return the WSGI application, with its database ready.
 
-    ``config`` has our options registered and is parsed; ``placement.db_api.configure`` was called
-    with it. The schema is brought up to date if [placement_database]sync_on_startup asks for it;
-    standard traits and resource classes that are missing are made. ``project_name`` is not used;
-    older callers pass it.
+    ``config`` is parsed and has the options of ``placement.conf``;
+    ``placement.db_api.configure`` was called with it. Upgrades the schema if
+    [placement_database]sync_on_startup is set, and inserts missing standard traits and resource
+    classes. ``project_name`` is accepted for compatibility and not used.
     """
-    figures = metrics.Figures(metrics.folder_of(config)) if config.metrics.enabled else None
-    found = services(config, figures)
-    application = middleware.assembled(PlacementHandler(found), config, found.policy)
-    if figures is not None:
+    observer = (
+        metrics.PrometheusObserver(metrics.configured_folder(config))
+        if config.metrics.enabled
+        else None
+    )
+    app_services = services(config, observer)
+    application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
+    if observer is not None:
         allowed = config.metrics.allowed_source_ranges
-        application = metrics.Page(application, figures, found.engine, allowed)
+        application = metrics.MetricsMiddleware(
+            application, observer, app_services.engine, allowed
+        )
     if config.healthcheck.enabled:
-        application = health.Health(application, config, found.engine)
+        application = health.HealthMiddleware(application, config, app_services.engine)
     return application
 
 
 def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:
-    """Return the parts of the service, which tell the observer, if any, what they do."""
+    """Return the services; they report events to the observer, if there is one."""
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
@@ -56,19 +62,19 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
 
 
 def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:
-    """Return what [placement] says about the search for candidates."""
+    """Return the search settings from [placement]."""
     options = conf.placement
-    most = options.max_allocation_candidates
+    limit = options.max_allocation_candidates
     return SearchSettings(
         randomize=options.randomize_allocation_candidates,
-        max_candidates=None if most < 0 else most,
+        max_candidates=None if limit < 0 else limit,
         breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
         budget_seconds=options.candidate_search_budget_seconds,
     )
 
 
 def incomplete_consumer(conf: cfg.ConfigOpts) -> IncompleteConsumer:
-    """Return whose allocations of unnamed consumers are."""
+    """Return the owner of allocations that name none, from [placement]."""
     options = conf.placement
     return IncompleteConsumer(
         project_id=options.incomplete_consumer_project_id,

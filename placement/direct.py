@@ -1,6 +1,6 @@
-"""The service inside the process of whoever uses it, with no server and no port.
+"""The service inside the process of its client, without a server or a port.
 
-For programs and tests of other projects; it needs what the extra ``fixtures`` installs.
+For programs and tests of other projects; requires the extra ``fixtures``.
 """
 
 import threading
@@ -22,21 +22,21 @@ from placement.http import auth
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-# The options that an application is made from.
+# The groups of options that the application depends on.
 _GROUPS = ("placement", "api", "placement_database", "oslo_policy", "oslo_middleware", "cors")
 
 _Values = dict[str, dict[str, object]]
 
 
 def new_url() -> str:
-    """Return a URL that nobody else has."""
+    """Return a unique URL."""
     return f"http://{uuid.uuid4()}/placement"
 
 
 class CurrentApplication:
-    """The service as the options are at each request.
+    """The application, recreated whenever an option has changed since the last request.
 
-    A deployment reads its options once. Tests load the service first, and set options then.
+    A deployment reads its options once; tests load the application first and set options later.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -48,7 +48,7 @@ class CurrentApplication:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         return self._current()(environ, start_response)
 
     def _current(self) -> "WSGIApplication":
@@ -67,8 +67,8 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
     """A context in which requests of this process reach the service: an Adapter of keystoneauth.
 
     ``conf`` has the options of the service (``placement.conf.register_opts``) and is parsed, and
-    its database is set up (``placement.db_api.configure``). Whoever calls is ``admin``.
-    Inside, *every* service that keystoneauth looks up is this one.
+    its database is set up (``placement.db_api.configure``). The caller has the role ``admin``.
+    Within the context, keystoneauth resolves the endpoint of *every* service to this one.
 
     ``app`` may be replaced before the context is entered: a function that returns a WSGI
     application.
@@ -90,13 +90,13 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
         )
 
     def _load(self) -> "WSGIApplication":
-        """Return the service, loaded when it is first asked for: once for all connections."""
+        """Return the application, loaded on first use and shared by all connections."""
         if self._loaded is None:
             self._loaded = CurrentApplication(self._conf)
         return self._loaded
 
     def __enter__(self) -> adapter.Adapter:
-        """Take over the requests to the URL, and the lookup of endpoints."""
+        """Intercept requests to the URL, and the lookup of endpoints."""
         super().__enter__()
         lookup = mock.patch.object(session.Session, "get_endpoint", return_value=self.url)
         self._patches.enter_context(lookup)
@@ -108,6 +108,6 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give both back."""
+        """Stop intercepting."""
         self._patches.close()
         super().__exit__(kind, error, traceback)

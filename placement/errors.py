@@ -1,8 +1,8 @@
-"""The one table from what went wrong to how HTTP says it.
+"""The table that maps exceptions to HTTP errors: status, error code and headers.
 
-``code`` is what clients tell errors apart by, since 1.23; the codes are listed in the API
-reference. A class that is not in the table is answered as its nearest base is; a test keeps
-the table total.
+Clients distinguish errors by ``code``, since 1.23; the API reference lists the codes. An
+exception that is not in the table is mapped as its nearest base class; a test checks that the
+table is complete.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ QUERY_MISSING_VALUE = "placement.query.missing_value"
 RETRY_SOON = (("Retry-After", "1"),)
 
 
-class Wire(NamedTuple):
-    """How an error looks on the wire."""
+class HttpError(NamedTuple):
+    """The status, the error code and additional headers of an error response."""
 
     status: int
     code: str = UNDEFINED
@@ -35,38 +35,38 @@ class Wire(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The phrase of the status: ``Not Found``."""
+        """The reason phrase of the status: ``Not Found``."""
         return HTTPStatus(self.status).phrase
 
 
-_BAD_REQUEST = Wire(400)
-_NOT_FOUND = Wire(404)
-_CONFLICT = Wire(409)
-_CONCURRENT = Wire(409, CONCURRENT_UPDATE)
+_BAD_REQUEST = HttpError(400)
+_NOT_FOUND = HttpError(404)
+_CONFLICT = HttpError(409)
+_CONCURRENT = HttpError(409, CONCURRENT_UPDATE)
 
-UNEXPECTED = Wire(500)
+UNEXPECTED = HttpError(500)
 
-TABLE: Mapping[type[exception.PlacementException], Wire] = MappingProxyType(
+TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType(
     {
         exception.BadRequest: _BAD_REQUEST,
-        exception.DuplicateQueryKey: Wire(400, QUERY_DUPLICATE_KEY),
-        exception.BadQueryValue: Wire(400, QUERY_BAD_VALUE),
-        exception.MissingQueryValue: Wire(400, QUERY_MISSING_VALUE),
+        exception.DuplicateQueryKey: HttpError(400, QUERY_DUPLICATE_KEY),
+        exception.BadQueryValue: HttpError(400, QUERY_BAD_VALUE),
+        exception.MissingQueryValue: HttpError(400, QUERY_MISSING_VALUE),
         exception.InvalidVersion: _BAD_REQUEST,
-        exception.PolicyNotAuthorized: Wire(403),
+        exception.PolicyNotAuthorized: HttpError(403),
         exception.RouteNotFound: _NOT_FOUND,
-        exception.MethodNotAllowed: Wire(405),
-        exception.NotAcceptable: Wire(406),
-        exception.UnacceptableVersion: Wire(406),
-        exception.UnsupportedMediaType: Wire(415),
+        exception.MethodNotAllowed: HttpError(405),
+        exception.NotAcceptable: HttpError(406),
+        exception.UnacceptableVersion: HttpError(406),
+        exception.UnsupportedMediaType: HttpError(415),
         exception.ProviderNotFound: _NOT_FOUND,
         exception.ProviderNotFoundForDelete: _NOT_FOUND,
-        exception.DuplicateProviderUuid: Wire(409, DUPLICATE_NAME),
-        exception.DuplicateProviderName: Wire(409, DUPLICATE_NAME),
+        exception.DuplicateProviderUuid: HttpError(409, DUPLICATE_NAME),
+        exception.DuplicateProviderName: HttpError(409, DUPLICATE_NAME),
         exception.CannotCreateProvider: _BAD_REQUEST,
         exception.CannotSaveProvider: _BAD_REQUEST,
-        exception.ProviderHasChildren: Wire(409, PROVIDER_CANNOT_DELETE_PARENT),
-        exception.ProviderInUse: Wire(409, PROVIDER_IN_USE),
+        exception.ProviderHasChildren: HttpError(409, PROVIDER_CANNOT_DELETE_PARENT),
+        exception.ProviderInUse: HttpError(409, PROVIDER_IN_USE),
         exception.StaleProviderGeneration: _CONCURRENT,
         exception.StaleGenerationPleaseUpdate: _CONCURRENT,
         exception.StaleConsumerGeneration: _CONCURRENT,
@@ -75,7 +75,7 @@ TABLE: Mapping[type[exception.PlacementException], Wire] = MappingProxyType(
         exception.InventoryNotFoundForDelete: _NOT_FOUND,
         exception.NoInventoryRecord: _BAD_REQUEST,
         exception.InventoryExists: _CONCURRENT,
-        exception.InventoryInUse: Wire(409, INVENTORY_IN_USE),
+        exception.InventoryInUse: HttpError(409, INVENTORY_IN_USE),
         exception.SingleInventoryInUse: _CONCURRENT,
         exception.ResourceClassNotFound: _NOT_FOUND,
         exception.UnknownResourceClass: _BAD_REQUEST,
@@ -92,16 +92,16 @@ TABLE: Mapping[type[exception.PlacementException], Wire] = MappingProxyType(
         exception.NoAllocations: _NOT_FOUND,
         exception.ProviderToAllocateNotFound: _BAD_REQUEST,
         exception.NotAllocatable: _CONFLICT,
-        exception.ReshapedProviderNotFound: Wire(400, PROVIDER_NOT_FOUND),
+        exception.ReshapedProviderNotFound: HttpError(400, PROVIDER_NOT_FOUND),
         exception.Conflict: _CONCURRENT,
-        exception.DatabaseUnavailable: Wire(503, headers=RETRY_SOON),
-        exception.SearchDeadlineExceeded: Wire(503),
+        exception.DatabaseUnavailable: HttpError(503, headers=RETRY_SOON),
+        exception.SearchDeadlineExceeded: HttpError(503),
     }
 )
 
 
-def wire(error: BaseException) -> Wire:
-    """Return how the error looks on the wire: 500 for what nobody foresaw."""
+def http_error(error: BaseException) -> HttpError:
+    """Return the HTTP error of an exception; 500 for any unexpected one."""
     for kind in type(error).__mro__:
         if kind in TABLE:
             return TABLE[kind]

@@ -1,4 +1,4 @@
-"""Which handler answers which path and method, and the way there."""
+"""The routes of the API, and the dispatch of requests to their handlers."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Declarations = Mapping[str, Mapping[str, HandlerFunction]]
 
-# The order of the methods is that of the ``allow`` header.
+# The ``allow`` header lists the methods in this order.
 ROUTE_DECLARATIONS: Declarations = {
     "": {"GET": root.show},
     "/": {"GET": root.show},
@@ -102,7 +102,7 @@ ROUTE_DECLARATIONS: Declarations = {
 
 
 class PlacementHandler:
-    """The service behind authentication: version, headers, route, handler, in this order."""
+    """The application behind authentication: negotiates the version and dispatches requests."""
 
     def __init__(
         self, services: Services, declarations: Declarations = ROUTE_DECLARATIONS
@@ -114,7 +114,7 @@ class PlacementHandler:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         return self._application(environ, start_response)
 
     def _dispatch(self, request: Request) -> webob.Response:
@@ -143,9 +143,9 @@ def _handler(route: Route, method: str) -> HandlerFunction:
 
 
 def _path(environ: "WSGIEnvironment") -> str:
-    """Return the path below the mount point, which the server has percent-decoded, as text.
+    """Return the path below the mount point, as the server has percent-decoded it.
 
-    Raises: RouteNotFound for what is not UTF-8, and for NUL, which no database stores.
+    Raises: RouteNotFound if it is not UTF-8 or contains NUL, which databases cannot store.
     """
     try:
         path: str = environ["PATH_INFO"].encode("latin-1").decode()

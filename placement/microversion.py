@@ -1,6 +1,6 @@
-"""Which version of the interface a request speaks, and handlers that differ by it.
+"""Negotiation of the microversion of a request, and handlers that depend on it.
 
-A version is a plain value: compare it, ``request.version >= (1, 14)``.
+A version is a plain value that can be compared: ``request.version >= (1, 14)``.
 
 Source: API reference, "Microversions"; the header is ``OpenStack-API-Version: placement 1.N``.
 """
@@ -17,7 +17,7 @@ LATEST = "latest"
 
 
 class Version(NamedTuple):
-    """A microversion; written ``1.39``."""
+    """A microversion such as ``1.39``."""
 
     major: int
     minor: int
@@ -33,7 +33,7 @@ _KNOWN = frozenset(VERSIONS)
 
 
 def parse(text: str) -> Version:
-    """Return the version written as ``X.Y``; it need not be one that is served.
+    """Return the version written as ``X.Y``, whether or not it is supported.
 
     >>> parse("1.05")
     Version(major=1, minor=5)
@@ -48,29 +48,29 @@ def parse(text: str) -> Version:
 
 
 def negotiate(header: str | None, default: Version = MIN_VERSION) -> Version:
-    """Return the version that the header asks for: the default if it names none of ours.
+    """Return the version that the header requests; the default without a request.
 
-    The header may hold several elements separated by commas, for other services too; our last
-    one counts.
+    The header may have several elements separated by commas, also for other services; the last
+    element for this service applies.
 
     >>> str(negotiate("compute 2.1, Placement 1.7"))
     '1.7'
 
     Raises: InvalidVersion, UnacceptableVersion.
     """
-    asked = _asked_for(header or "")
-    if asked is None:
+    requested = _requested_version(header or "")
+    if requested is None:
         return default
-    if asked == LATEST:
+    if requested == LATEST:
         return MAX_VERSION
-    version = parse(asked)
+    version = parse(requested)
     if version not in _KNOWN:
-        raise exception.UnacceptableVersion(asked, str(MIN_VERSION), str(MAX_VERSION))
+        raise exception.UnacceptableVersion(requested, str(MIN_VERSION), str(MAX_VERSION))
     return version
 
 
-def _asked_for(header: str) -> str | None:
-    """Return what stands behind our service type in the last element that names it."""
+def _requested_version(header: str) -> str | None:
+    """Return the version in the last element for this service type, None without one."""
     for element in reversed(header.split(",")):
         service_type, _, version = element.strip().replace("\t", " ").partition(" ")
         if version and service_type.lower() == SERVICE_TYPE:
@@ -79,48 +79,47 @@ def _asked_for(header: str) -> str | None:
 
 
 class HasVersion(Protocol):
-    """A request, as far as this module looks at it."""
+    """The part of a request that this module uses."""
 
     @property
     def version(self) -> Version:
-        """The version that the request speaks."""
+        """The microversion of the request."""
 
 
 RequestT = TypeVar("RequestT", bound=HasVersion)
-AnswerT = TypeVar("AnswerT")
-Handler = Callable[[RequestT], AnswerT]
+ResponseT = TypeVar("ResponseT")
+Handler = Callable[[RequestT], ResponseT]
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Generic[RequestT, AnswerT]):
-    """A handler, and the versions (both included) that it serves."""
+class Window(Generic[RequestT, ResponseT]):
+    """A handler and the versions that it serves, ``first`` to ``last``, both included."""
 
     first: Version
     last: Version
-    handler: Handler[RequestT, AnswerT]
+    handler: Handler[RequestT, ResponseT]
 
 
 @dataclass(frozen=True)
-class Versioned(Generic[RequestT, AnswerT]):
-    """A handler made of handlers, each for a window of versions.
+class Versioned(Generic[RequestT, ResponseT]):
+    """A handler composed of handlers, each for a window of versions.
 
-    Outside of them the path is not found, or its method is not allowed. The windows can be read
-    by whoever describes the interface.
+    Outside of the windows it raises ``error``. The OpenAPI document is generated from them.
     """
 
-    windows: tuple[Window[RequestT, AnswerT], ...]
-    refusal: type[exception.PlacementException] = exception.RouteNotFound
+    windows: tuple[Window[RequestT, ResponseT], ...]
+    error: type[exception.PlacementException] = exception.RouteNotFound
 
-    def __call__(self, request: RequestT) -> AnswerT:
-        """Return the answer of the handler for the request's version."""
+    def __call__(self, request: RequestT) -> ResponseT:
+        """Return the response of the handler for the version of the request."""
         version = request.version
         for window in self.windows:
             if window.first <= version <= window.last:
                 return window.handler(request)
-        raise self.refusal
+        raise self.error
 
 
-_REFUSALS: Mapping[int, type[exception.PlacementException]] = {
+_ERRORS: Mapping[int, type[exception.PlacementException]] = {
     404: exception.RouteNotFound,
     405: exception.MethodNotAllowed,
 }
@@ -128,27 +127,27 @@ _REFUSALS: Mapping[int, type[exception.PlacementException]] = {
 
 def version_handler(
     first: str, last: str | None = None, *, status: int = 404
-) -> Callable[[Handler[RequestT, AnswerT]], Versioned[RequestT, AnswerT]]:
-    """Return a decorator: the handler serves these versions, both included; the rest is refused.
+) -> Callable[[Handler[RequestT, ResponseT]], Versioned[RequestT, ResponseT]]:
+    """Return a decorator that limits a handler to these versions, both included.
 
-    ``status`` is that of the refusal, 404 or 405 (without ``allow``).
+    Other versions get ``status``: 404, or 405 without an ``allow`` header.
     """
 
-    def decorate(handler: Handler[RequestT, AnswerT]) -> Versioned[RequestT, AnswerT]:
-        return Versioned((_window((first, last), handler),), _REFUSALS[status])
+    def decorate(handler: Handler[RequestT, ResponseT]) -> Versioned[RequestT, ResponseT]:
+        return Versioned((_window((first, last), handler),), _ERRORS[status])
 
     return decorate
 
 
 def by_version(
-    handlers: Mapping[tuple[str, str | None], Handler[Any, AnswerT]],
-) -> Versioned[Any, AnswerT]:
-    """Return one handler made of several: ``{("1.2", "1.6"): rename, ("1.7", None): ensure}``."""
+    handlers: Mapping[tuple[str, str | None], Handler[Any, ResponseT]],
+) -> Versioned[Any, ResponseT]:
+    """Return a handler composed of several: ``{("1.2", "1.6"): _rename, ...}``."""
     return Versioned(tuple(_window(bounds, handler) for bounds, handler in handlers.items()))
 
 
 def _window(
-    bounds: tuple[str, str | None], handler: Handler[RequestT, AnswerT]
-) -> Window[RequestT, AnswerT]:
+    bounds: tuple[str, str | None], handler: Handler[RequestT, ResponseT]
+) -> Window[RequestT, ResponseT]:
     first, last = bounds
     return Window(parse(first), parse(last) if last else MAX_VERSION, handler)

@@ -1,9 +1,8 @@
-"""Whether a caller may do what it asks for: the rules, and what operators made of them.
+"""Authorization by policy rules: the defaults, and the overrides in policy files.
 
-Rules are checked by oslo.policy. By itself it searches for changed policy files at every check,
-which costs more than a short request does, and while it reloads there are moments without the
-default rules. So here the files are watched by a few stats, and a complete new enforcer takes the
-old one's place.
+oslo.policy checks the rules. Its own reloading searches for changed policy files at every check,
+which costs more than a short request, and has moments without the default rules while it reloads.
+This module detects changes with a few ``stat`` calls and replaces the enforcer as a whole.
 """
 
 import argparse
@@ -30,24 +29,24 @@ _Stamps = dict[str, tuple[int, int, int] | None]
 
 
 class Policy:
-    """The rules in force: the defaults, and over them those of the policy files.
+    """The effective rules: the defaults, overridden by the policy files.
 
-    A changed file counts from the next check on, a file made where there was none within a second.
-    A file that cannot be read changes nothing, but that an error is logged.
+    A changed file takes effect at the next check, a new file within a second. If a file cannot be
+    read, the error is logged and the current rules stay.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        opts.set_defaults(conf)  # which registers them
+        opts.set_defaults(conf)  # registers the options, too
         self._stamps = _stamps(_files(conf))
         self._enforcer = _loaded(conf)
 
     def authorize(self, rule: str, target: Mapping[str, Any], caller: dict[str, Any]) -> None:
-        """Return if the rule lets the caller do this to the target.
+        """Return if the rule allows the caller this operation on the target.
 
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized when the caller's token is for no project.
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
         """
         if self._is_outdated():
             self._reload()
@@ -68,20 +67,20 @@ class Policy:
         return stamps.keys() != set(_files(self._conf))
 
     def _reload(self) -> None:
-        """Take the files as they are now; whoever comes meanwhile goes on with the old rules."""
+        """Read the files again; concurrent requests use the previous rules until this is done."""
         if not self._reloading.acquire(blocking=False):
             return
         try:
             self._stamps = _stamps(_files(self._conf))
             self._enforcer = _loaded(self._conf)
         except Exception:
-            LOG.exception("The policy files cannot be loaded; the rules stay as they were")
+            LOG.exception("The policy files cannot be loaded; the previous rules stay in force")
         finally:
             self._reloading.release()
 
 
 def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
-    """Return an enforcer that has read the policy files, and does not look at them again."""
+    """Return an enforcer that has read the policy files and does not read them again."""
     enforcer = _enforcer(conf)
     enforcer.load_rules()
     enforcer.use_conf = False
@@ -90,15 +89,15 @@ def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
 
 def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     enforcer = oslo_policy.Enforcer(conf)
-    # Half of our rules have a deprecated form, which is no news to whoever runs the service;
-    # oslopolicy-list-redundant and the sample file tell of it.
+    # Half of the rules have a deprecated form; a warning for each at every start is noise.
+    # The sample file and oslopolicy-list-redundant show them.
     enforcer.suppress_default_change_warnings = True
     enforcer.register_defaults(policies.list_rules())
     return enforcer
 
 
 def _files(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Yield the policy files and directories that there are.  Cost: some 100 us."""
+    """Yield the existing policy files and directories.  Cost: about 100 us."""
     for name in (conf.oslo_policy.policy_file, *conf.oslo_policy.policy_dirs):
         path = conf.find_file(name)
         if path:
@@ -108,7 +107,7 @@ def _files(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def _stamps(paths: Iterable[str]) -> _Stamps:
-    """Return what tells that a file has been written.  Cost: 2 us per path."""
+    """Return time, size and inode of each path, to detect changes.  Cost: 2 us per path."""
     stamps: _Stamps = dict.fromkeys(paths)
     for path in stamps:
         with suppress(OSError):
@@ -118,19 +117,19 @@ def _stamps(paths: Iterable[str]) -> _Stamps:
 
 
 def get_enforcer() -> oslo_policy.Enforcer:
-    """Return the enforcer that oslo.policy's tools work with.
+    """Return the enforcer for the command-line tools of oslo.policy.
 
-    They take --config-file and --config-dir on their command line, among options of their own.
+    Their command line may contain --config-file and --config-dir.
     """
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--config-file", action="append", default=[])
     parser.add_argument("--config-dir", action="append", default=[])
-    asked, _ = parser.parse_known_args(sys.argv[1:])
+    arguments, _ = parser.parse_known_args(sys.argv[1:])
     conf = cfg.ConfigOpts()
     conf(
         [],
         project="placement",
-        default_config_files=asked.config_file or None,
-        default_config_dirs=asked.config_dir or None,
+        default_config_files=arguments.config_file or None,
+        default_config_dirs=arguments.config_dir or None,
     )
     return _enforcer(conf)

@@ -1,4 +1,4 @@
-"""What a handler gets and gives: the request, answers, and the documents that tell of errors."""
+"""The request and response types of handlers, and the conversion of exceptions to responses."""
 
 import functools
 import logging
@@ -37,44 +37,44 @@ _LONGEST_DETAIL = 6000
 
 
 class Request(webob.Request):  # type: ignore[misc]
-    """One HTTP request, and what the layers above the handler found out about it."""
+    """One HTTP request, with its route, microversion and caller."""
 
     @property
     def version(self) -> Version:
-        """The version of the interface that the caller speaks."""
+        """The microversion of the request."""
         return cast("Version", self.environ[VERSION])
 
     @property
     def known_version(self) -> Version | None:
-        """The same, None as long as it is not negotiated."""
+        """The microversion of the request; None before it is negotiated."""
         return cast("Version | None", self.environ.get(VERSION))
 
     @property
     def context(self) -> RequestContext:
-        """The caller: ``request.context.can(rule)``."""
+        """The authenticated caller: ``request.context.can(rule)``."""
         return cast("RequestContext", self.environ[CONTEXT])
 
     @property
     def services(self) -> "Services":
-        """The services of the service."""
+        """The services available to handlers."""
         return cast("Services", self.environ[SERVICES])
 
     @property
     def route(self) -> dict[str, str]:
-        """The parameters in the path, by their names in the declaration of the route."""
+        """The parameters in the path, by their names in the declared route."""
         return cast("dict[str, str]", self.environ[ROUTE])
 
     @property
     def query_pairs(self) -> list[tuple[str, str]]:
-        """The parameters of the query string, decoded, in order.
+        """The decoded parameters of the query string, in order.
 
-        Raises: BadRequest for what is not UTF-8, and for NUL, which no database stores.
+        Raises: BadRequest if it is not UTF-8 or contains NUL, which databases cannot store.
         """
         query = self.environ.get("QUERY_STRING", "")
         if not query:
             return []
         try:
-            text = query.encode("latin-1").decode().replace(";", "&")  # both separate
+            text = query.encode("latin-1").decode().replace(";", "&")  # both are separators
             decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
         except UnicodeError as error:
             raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
@@ -84,21 +84,20 @@ class Request(webob.Request):  # type: ignore[misc]
 
     @property
     def json_body(self) -> Any:
-        """The body as Python values.
+        """The decoded body; see ``request_body.decode``.
 
-        Raises: MalformedJson, also for what JSON cannot say (NaN) and no database stores (NUL,
-        halves of surrogate pairs).
+        Raises: MalformedJson.
         """
-        return request_body.decoded(self.environ)
+        return request_body.decode(self.environ)
 
 
-# --- what a handler demands of a request -------------------------------------------
+# --- requirements of handlers --------------------------------------------------------
 
 HandlerFunction = Callable[[Request], webob.Response]
 
 
 def accepts_json(handler: HandlerFunction) -> HandlerFunction:
-    """Refuse callers that do not accept JSON: for handlers that answer with a body (406)."""
+    """Decorate a handler that returns a body: 406 unless the client accepts JSON."""
 
     @functools.wraps(handler)
     def checked(request: Request) -> webob.Response:
@@ -111,7 +110,7 @@ def accepts_json(handler: HandlerFunction) -> HandlerFunction:
 
 
 def requires_json(handler: HandlerFunction) -> HandlerFunction:
-    """Refuse bodies that are not said to be JSON: for handlers that read the body (415)."""
+    """Decorate a handler that reads the body: 415 unless its media type is JSON."""
 
     @functools.wraps(handler)
     def checked(request: Request) -> webob.Response:
@@ -123,14 +122,14 @@ def requires_json(handler: HandlerFunction) -> HandlerFunction:
     return checked
 
 
-# --- what it answers ----------------------------------------------------------------
+# --- responses -----------------------------------------------------------------------
 
 
-class Unsent:
-    """The answer tells no time of modification."""
+class Omitted:
+    """The type of OMITTED: the response has no ``last-modified`` header."""
 
 
-UNSENT: Final = Unsent()
+OMITTED: Final = Omitted()
 
 
 def json_response(
@@ -138,12 +137,12 @@ def json_response(
     document: bytes,
     *,
     status: int = 200,
-    modified_at: datetime | Unsent | None = UNSENT,
+    modified_at: datetime | Omitted | None = OMITTED,
     location: str | None = None,
 ) -> webob.Response:
-    """Return an answer with a JSON body.
+    """Return a response with a JSON body.
 
-    ``modified_at`` (naive UTC; None is now) is told since 1.15, with ``cache-control``.
+    ``modified_at`` (naive UTC; None means now) is sent since 1.15, with ``cache-control``.
     ``location`` is a path below the mount point: ``/traits/CUSTOM_A``.
     """
     response = webob.Response(document, status=status, content_type=JSON, charset=None)
@@ -154,10 +153,10 @@ def no_content(
     request: Request,
     *,
     status: int = 204,
-    modified_at: datetime | Unsent | None = UNSENT,
+    modified_at: datetime | Omitted | None = OMITTED,
     location: str | None = None,
 ) -> webob.Response:
-    """Return an answer without a body, 204 or another status; see ``json_response``."""
+    """Return a response without a body, 204 or another status; see ``json_response``."""
     response = webob.Response(status=status)
     del response.content_type
     response.content_length = 0
@@ -165,7 +164,7 @@ def no_content(
 
 
 def created(
-    request: Request, location: str, *, modified_at: datetime | Unsent | None = UNSENT
+    request: Request, location: str, *, modified_at: datetime | Omitted | None = OMITTED
 ) -> webob.Response:
     """Return 201 without a body; see ``json_response``."""
     return no_content(request, status=201, modified_at=modified_at, location=location)
@@ -174,10 +173,10 @@ def created(
 def _completed(
     request: Request,
     response: webob.Response,
-    modified_at: datetime | Unsent | None,
+    modified_at: datetime | Omitted | None,
     location: str | None,
 ) -> webob.Response:
-    if not isinstance(modified_at, Unsent) and request.version >= _TIMES_SINCE:
+    if not isinstance(modified_at, Omitted) and request.version >= _TIMES_SINCE:
         response.last_modified = (modified_at or datetime.now(UTC)).replace(tzinfo=UTC)
         response.headers["cache-control"] = "no-cache"
     if location is not None:
@@ -189,9 +188,9 @@ def _completed(
 
 
 class PlacementWsgify:
-    """A WSGI application made of a function from request to response.
+    """A WSGI application that calls a function from request to response.
 
-    What the function raises becomes an error document, by ``errors.TABLE``.
+    Exceptions become error documents according to ``errors.TABLE``.
     """
 
     def __init__(self, function: HandlerFunction) -> None:
@@ -200,11 +199,11 @@ class PlacementWsgify:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         request = Request(environ)
         try:
             response = self._function(request)
-            _tell_version(request, response)
+            _add_version_headers(request, response)
         except exception.PlacementException as error:
             if isinstance(error, exception.DatabaseUnavailable):
                 LOG.warning("%s Reason: %s", error, error.reason)
@@ -215,53 +214,57 @@ class PlacementWsgify:
 
 
 def unexpected(request: Request, error: Exception) -> webob.Response:
-    """Return the document for an exception that is being handled, and that nobody foresaw."""
+    """Log the unexpected exception that is being handled, and return its error document."""
     LOG.exception("Placement API unexpected error")
     return error_response(request, error)
 
 
 def error_response(request: Request, error: Exception) -> webob.Response:
-    """Return the document that tells of the error: JSON, or HTML or text by ``accept``."""
-    wire = errors.wire(error)
-    response = webob.exc.status_map[wire.status](
+    """Return the error document: JSON, or HTML or plain text according to ``accept``."""
+    http_error = errors.http_error(error)
+    response = webob.exc.status_map[http_error.status](
         detail=_printable(str(error)),
-        headers=wire.headers,
-        json_formatter=functools.partial(_document, request, error, wire),
+        headers=http_error.headers,
+        json_formatter=functools.partial(_document, request, error, http_error),
     )
     if isinstance(error, exception.MethodNotAllowed) and error.allowed:
         response.headers["allow"] = ", ".join(error.allowed)
-    if wire is not errors.UNEXPECTED:
-        _tell_version(request, response)
+    if http_error is not errors.UNEXPECTED:
+        _add_version_headers(request, response)
     return response
 
 
 def _document(
-    request: Request, error: Exception, wire: errors.Wire, body: str, **_: object
+    request: Request, error: Exception, http_error: errors.HttpError, body: str, **_: object
 ) -> dict[str, object]:
-    """Return the one error; ``body`` is what WebOb made of its own text and ours."""
+    """Return the error document; ``body`` is WebOb's text with the detail in it."""
     detail = webob.exc.strip_tags(body)
-    told: dict[str, object] = {"status": wire.status, "title": wire.title, "detail": detail}
+    document: dict[str, object] = {
+        "status": http_error.status,
+        "title": http_error.title,
+        "detail": detail,
+    }
     version = request.known_version
     if version is not None and version >= _CODES_SINCE:
-        told["code"] = wire.code
+        document["code"] = http_error.code
     if isinstance(error, exception.UnacceptableVersion):
-        told |= {"max_version": error.max_version, "min_version": error.min_version}
-    told["request_id"] = request.environ.get(REQUEST_ID)
-    return {"errors": [told]}
+        document |= {"max_version": error.max_version, "min_version": error.min_version}
+    document["request_id"] = request.environ.get(REQUEST_ID)
+    return {"errors": [document]}
 
 
 def _printable(text: str) -> str:
-    """Return the text without what UTF-8 cannot write, and no longer than anybody reads.
+    """Return the text encodable in UTF-8 and shortened to 6000 characters.
 
-    WebOb looks for tags in it, in time that is quadratic in the number of ``<``: a body of
-    100 kB of these, quoted whole, took a minute.
+    WebOb searches it for tags in time quadratic in the number of ``<``: a quoted body of 100 kB
+    of them took a minute.
     """
     if len(text) > _LONGEST_DETAIL:
         text = f"{text[:_LONGEST_DETAIL]} ..."
     return text.encode(errors="backslashreplace").decode()
 
 
-def _tell_version(request: Request, response: webob.Response) -> None:
+def _add_version_headers(request: Request, response: webob.Response) -> None:
     version = request.known_version
     if version is not None:
         response.headers[microversion.HEADER] = f"{microversion.SERVICE_TYPE} {version}"

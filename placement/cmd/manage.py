@@ -1,4 +1,4 @@
-"""``placement-manage``: what an operator does to the database."""
+"""``placement-manage``: maintenance of the database."""
 
 import argparse
 import logging
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit status."""
     conf = cfg.ConfigOpts()
     log.register_options(conf)
-    conf.set_default("use_stderr", True)  # what is printed is the answer, and nothing else
+    conf.set_default("use_stderr", True)  # standard output has only the result
     options.register_opts(conf)
     conf.register_cli_opt(
         cfg.SubCommandOpt("category", title="Command categories", handler=_add_categories)
@@ -41,7 +41,7 @@ def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
     try:
         conf(arguments, project="placement", version=metadata.version("openplacement"))
     except cfg.RequiredOptError:
-        # help needs no database
+        # help does not need the database options
         if conf.category.name and conf.category.command:
             raise
     if not conf.category.name:
@@ -53,25 +53,30 @@ def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
 
 
 def _add_categories(categories: Any) -> None:
-    """Lay out the categories and their commands; oslo.config calls this with its parser."""
+    """Add the categories and their commands to the parser that oslo.config passes."""
     categories.required = False
     parser = categories.add_parser("db", help="Manage the database.")
     parser.set_defaults(run=lambda _conf: parser.print_help() or 0, command=None)
     commands = parser.add_subparsers(dest="command")
-    _add(commands, "sync", _sync, "Bring the schema to its newest revision, and the kept usage.")
+    _add(
+        commands,
+        "sync",
+        _sync,
+        "Upgrade the schema, and reconcile the usage counters.",
+    )
     _add(commands, "version", _version, "Print the revision of the schema.")
-    stamp = _add(commands, "stamp", _stamp, "Note a revision without applying it.")
+    stamp = _add(commands, "stamp", _stamp, "Record a revision without applying it.")
     stamp.add_argument("revision", metavar="<revision>", help="A revision, or `head`.")
     migrate = _add(
         commands,
         "online_data_migrations",
         _migrate_data,
-        "Change data as the newest release wants it, while the service runs.",
+        "Migrate data to the newest format while the service runs.",
     )
     migrate.add_argument(
         "--max-count",
         metavar="<number>",
-        help="How many rows to change at most; all, in batches, if not given.",
+        help="Maximum number of rows to migrate; by default all, in batches.",
     )
 
 
@@ -82,8 +87,8 @@ def _add(commands: Any, name: str, run: Command, text: str) -> argparse.Argument
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:
-    with db_api.opened(conf) as store, progress.shown() as tell:
-        migration.sync(store, tell)
+    with db_api.opened(conf) as store, progress.progress_line() as report:
+        migration.sync(store, report)
     return 0
 
 
@@ -103,15 +108,15 @@ def _stamp(conf: cfg.ConfigOpts) -> int:
 
 
 def _migrate_data(conf: cfg.ConfigOpts) -> int:
-    """Run the migrations; 0: nothing is left, 1: run again, 2: one failed, 127: a bad argument."""
-    given = conf.category.max_count
-    limit = BATCH_SIZE if given is None else _positive(given)
+    """Run the migrations; return 0: complete, 1: run again, 2: one failed, 127: bad argument."""
+    max_count = conf.category.max_count
+    limit = BATCH_SIZE if max_count is None else _positive(max_count)
     if limit is None:
         print("Must supply a positive value for max_count")
         return 127
     with db_api.opened(conf) as store:
         run = _Run(store, data_migrations.all_of(_incomplete(conf)))
-        return _run_migrations(run, limit, once=given is not None)
+        return _run_migrations(run, limit, once=max_count is not None)
 
 
 def _incomplete(conf: cfg.ConfigOpts) -> Incomplete:
@@ -144,7 +149,7 @@ def _positive(text: str) -> int | None:
 
 
 class _Run:
-    """One run of the migrations, which counts what they found and did."""
+    """One run of the migrations, with the number of rows matched and migrated by each."""
 
     def __init__(self, store: SqlStore, migrations: dict[str, Migration]) -> None:
         self._store = store
@@ -153,18 +158,18 @@ class _Run:
         self.failed = False
 
     def batch(self, limit: int) -> int:
-        """Change at most ``limit`` rows over all migrations, and return how many it was."""
-        left = limit
+        """Migrate at most ``limit`` rows in all migrations; return their number."""
+        remaining = limit
         for name in self._migrations:
-            if left <= 0:
+            if remaining <= 0:
                 break
-            batch = self._one(name, left)
-            before = self._counts.get(name, Batch(0, 0))
-            self._counts[name] = Batch(before.found + batch.found, before.done + batch.done)
-            left -= batch.done
-        return limit - left
+            batch = self._run_one(name, remaining)
+            total = self._counts.get(name, Batch(0, 0))
+            self._counts[name] = Batch(total.found + batch.found, total.done + batch.done)
+            remaining -= batch.done
+        return limit - remaining
 
-    def _one(self, name: str, limit: int) -> Batch:
+    def _run_one(self, name: str, limit: int) -> Batch:
         try:
             batch = self._migrations[name](self._store, limit)
         except Exception:
@@ -177,7 +182,7 @@ class _Run:
         return batch
 
     def table(self) -> str:
-        """Return what was found and done, for people."""
+        """Return the counts as a table."""
         table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
         rows = [[name, batch.found, batch.done] for name, batch in self._counts.items()]
         table.add_rows(rows)

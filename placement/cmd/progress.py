@@ -1,4 +1,4 @@
-"""What a command shows on a terminal while it is at work for long."""
+"""Progress of a long-running command, shown on the terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ _ERASE_LINE = "\r\x1b[K"
 
 
 @contextmanager
-def shown() -> Iterator[Callable[[str], object]]:
-    """A function that shows what the command is at, in one line that is erased at the end.
+def progress_line() -> Iterator[Callable[[str], object]]:
+    """Provide a function that shows a text in one line, which is erased at the end.
 
-    Where standard error is no terminal, nothing is shown.
+    If standard error is not a terminal, nothing is shown.
     """
     if not sys.stderr.isatty():
         yield lambda _text: None

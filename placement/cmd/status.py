@@ -1,4 +1,4 @@
-"""``placement-status``: whether a deployment is ready to be upgraded."""
+"""``placement-status``: checks whether a deployment is ready for an upgrade."""
 
 import sys
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MIGRATE = "Run `placement-manage db online_data_migrations`."
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """The checks; they read the database of a release before this one, too."""
+    """The checks; they also run against the schema of an earlier release."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -49,17 +49,17 @@ class Checks(upgradecheck.UpgradeCommands):
             f"{MIGRATE}",
         )
 
-    def _kept_usage(self) -> Result:
+    def _usage_counters(self) -> Result:
         with db_api.opened(self._conf) as store, store.read() as tx:
             columns = sa.inspect(tx.connection).get_columns("inventories")
             if not any(column["name"] == "used" for column in columns):
-                return Result(Code.SUCCESS)  # there is none yet; `db sync` makes it
+                return Result(Code.SUCCESS)  # `db sync` adds the column
             wrong = len(usage_counters.differences(tx.connection))
         if not wrong:
             return Result(Code.SUCCESS)
         return Result(
             Code.FAILURE,
-            f"The usage kept beside {wrong} inventories is not the sum of their allocations. "
+            f"The usage counters of {wrong} inventories differ from their allocations. "
             "Run `placement-manage db sync`.",
         )
 
@@ -70,7 +70,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Missing Root Provider IDs", _roots),
         ("Incomplete Consumers", _consumers),
         ("Policy File JSON to YAML Migration", _policy_file),
-        ("Kept Usage", _kept_usage),
+        ("Usage Counters", _usage_counters),
     )
 
 
@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     options.register_opts(conf)
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    status: int = upgradecheck.main(conf, "placement", Checks(conf), argv=given)
+    command_line = sys.argv[1:] if arguments is None else list(arguments)
+    status: int = upgradecheck.main(conf, "placement", Checks(conf), argv=command_line)
     return status
 
 

@@ -1,7 +1,6 @@
-"""The options of the service, registered on a configuration object that the caller owns.
+"""The configuration options, registered on a configuration object that the caller owns.
 
-They are read where the parts are put together (``placement.deploy``, ``placement.cmd``), and
-handed on as plain values.
+``placement.deploy`` and ``placement.cmd`` read them and pass them on as plain values.
 """
 
 from oslo_config import cfg
@@ -22,18 +21,18 @@ MODULES = (paths, base, api, placement, database, healthcheck, metrics, workarou
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register every option of ours.
+    """Register all options of the service.
 
-    Groups are registered by name: configurations share what is set in a group that is one object.
+    Groups are registered by name: a group object would share its values between configurations.
     """
     for module in MODULES:
         conf.register_opts(module.options, group=module.group and module.group.name)
 
 
 def set_middleware_defaults() -> None:
-    """Let browsers send and see the headers of this service, once [cors]allowed_origin is set.
+    """Set the CORS defaults for the headers of this service, used if [cors]allowed_origin is set.
 
-    The defaults of oslo.middleware are those of the process, not of a configuration object.
+    oslo.middleware keeps these defaults per process, not per configuration object.
     """
     cors.set_defaults(
         allow_headers=[

@@ -1,22 +1,22 @@
-"""[api]: who may come in."""
+"""Options of [api]: authentication."""
 
 from oslo_config import cfg
 
-group = cfg.OptGroup("api", title="API", help="Who may come in.")
+group = cfg.OptGroup("api", title="API", help="Authentication of callers.")
 options = [
     cfg.StrOpt(
         "auth_strategy",
         default="keystone",
         choices=[
-            ("keystone", "Ask Keystone, as [keystone_authtoken] says."),
-            ("noauth2", "Believe every token. For tests and development only."),
+            ("keystone", "Authenticate with Keystone; see [keystone_authtoken]."),
+            ("noauth2", "Accept every token. For tests and development only."),
         ],
         deprecated_group="DEFAULT",
         help="""
 How callers are authenticated.
 
-With ``noauth2`` a token is not checked: ``user`` or ``user:project`` is who the caller says it is,
-and the user ``admin`` has the role ``admin``.
+With ``noauth2`` tokens are not checked: the token is ``user`` or ``user:project``, and the user
+``admin`` has the role ``admin``.
 """,
     ),
 ]

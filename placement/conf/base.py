@@ -1,4 +1,4 @@
-"""[DEFAULT]: what concerns the whole process."""
+"""Options of [DEFAULT]: the process as a whole."""
 
 from oslo_config import cfg
 

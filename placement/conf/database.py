@@ -5,7 +5,7 @@ from oslo_config import cfg
 group = cfg.OptGroup(
     "placement_database",
     title="Placement database",
-    help="Where the state of the service is kept.",
+    help="The database of the service.",
 )
 
 options = [
@@ -31,13 +31,13 @@ options = [
     cfg.StrOpt(
         "slave_connection",
         secret=True,
-        help="Accepted for the sake of existing files, and not used: a replica lags, and "
-        "every read of this service sees every write that was acknowledged before.",
+        help="Accepted for compatibility and not used: a replica lags behind, and every read "
+        "of this service returns all writes acknowledged before.",
     ),
     cfg.StrOpt(
         "mysql_sql_mode",
         default="TRADITIONAL",
-        help="SQL mode of MySQL and MariaDB sessions; empty leaves the server's.",
+        help="SQL mode of MySQL and MariaDB sessions; if empty, the server's default applies.",
     ),
     cfg.IntOpt(
         "connection_recycle_time",
@@ -46,16 +46,16 @@ options = [
     ),
     cfg.IntOpt(
         "max_pool_size",
-        help="Connections that are kept open by each process: so many for writes, and so many "
-        "for reads. 15 if it is not set; 0 is no limit.",
+        help="Connections that each process keeps open, in each of two pools: for writes and "
+        "for reads. The default is 15; 0 means no limit.",
     ),
     cfg.IntOpt(
         "max_retries",
         default=10,
-        help="Attempts to reach the database at start; -1 for no end. A request never waits: it "
-        "is answered 503 while the database is away.",
+        help="Attempts to connect to the database at start; -1 means unlimited. Requests do not "
+        "wait: they get 503 while the database is unreachable.",
     ),
-    cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
+    cfg.IntOpt("retry_interval", default=10, help="Seconds between attempts to connect at start."),
     cfg.IntOpt(
         "max_overflow",
         help="Connections opened beyond max_pool_size when all are in use. SQLAlchemy's default "
@@ -64,12 +64,12 @@ options = [
     cfg.IntOpt(
         "connection_debug",
         default=0,
-        help="How much SQLAlchemy logs: 0 nothing, 50 statements, 100 rows as well.",
+        help="Verbosity of SQLAlchemy's log: 0 nothing, 50 statements, 100 statements and rows.",
     ),
     cfg.BoolOpt(
         "connection_trace",
         default=False,
-        help="Whether each statement carries a comment saying where in the code it comes from.",
+        help="Whether each statement has a comment with its origin in the code.",
     ),
     cfg.IntOpt(
         "pool_timeout",
@@ -79,6 +79,6 @@ options = [
     cfg.BoolOpt(
         "sync_on_startup",
         default=False,
-        help="Whether the service brings the schema to its newest revision when it starts.",
+        help="Whether the service upgrades the schema to the newest revision when it starts.",
     ),
 ]

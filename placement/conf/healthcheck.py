@@ -1,17 +1,17 @@
-"""[healthcheck]: whether there is such a thing; the other options are those of oslo.middleware."""
+"""Options of [healthcheck]; the other options of this group are those of oslo.middleware."""
 
 from oslo_config import cfg
 
-group = cfg.OptGroup("healthcheck", title="Health check", help="What load balancers ask.")
+group = cfg.OptGroup("healthcheck", title="Health check", help="Health checks for load balancers.")
 options = [
     cfg.BoolOpt(
         "enabled",
         default=False,
         help="""
-Answer ``/healthcheck``, without authentication, by the middleware of oslo.middleware.
+Serve ``/healthcheck``, without authentication, with the health check of oslo.middleware.
 
-By itself it says that the process answers. With ``placement`` among the ``backends`` it also says
-whether the database can be reached and the snapshot of all providers brought up to date.
+It reports that the process responds. With ``placement`` among the ``backends`` it also reports
+whether the database can be reached and the snapshot of all providers can be refreshed.
 """,
     ),
 ]

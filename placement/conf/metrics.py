@@ -1,15 +1,15 @@
-"""[metrics]: figures for Prometheus."""
+"""Options of [metrics]: metrics for Prometheus."""
 
 from oslo_config import cfg
 
-group = cfg.OptGroup("metrics", title="Metrics", help="Figures for Prometheus.")
+group = cfg.OptGroup("metrics", title="Metrics", help="Metrics for Prometheus.")
 options = [
     cfg.BoolOpt(
         "enabled",
         default=False,
         help="""
-Count what the service does, and answer ``/metrics``, without authentication, with the figures of
-all processes and the inventory of all providers.
+Serve ``/metrics``, without authentication: the metrics of all processes and the inventory of all
+providers.
 
 Related options:
 
@@ -20,9 +20,10 @@ Related options:
     cfg.StrOpt(
         "folder",
         help="""
-A folder in which the processes of one deployment keep their figures, so that each can tell those
-of all. It is made if it is not there; empty it between restarts if you like. It is for one machine
-or container: what processes that have ended have left there is gathered into one file.
+The directory in which the processes of one deployment store their metrics, so that any process can
+serve the metrics of all. It is created if it does not exist, and may be emptied between restarts.
+It must not be shared between machines or containers: files of processes that have exited are
+merged into one.
 
 The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
 """,
@@ -31,8 +32,8 @@ The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
         "allowed_source_ranges",
         default=["127.0.0.0/8", "::1/128"],
         help="""
-Networks from which the figures may be asked for. Others are answered as if there were none, and so
-are requests that a proxy has passed on.
+Networks that may read the metrics. Other clients, and requests forwarded by a proxy, get the same
+response as without metrics.
 """,
     ),
 ]

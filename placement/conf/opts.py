@@ -9,11 +9,11 @@ from placement import conf
 
 
 def list_opts() -> Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]]:
-    """Return the options by group."""
+    """Return the options of the service by group."""
     return [(module.group, module.options) for module in conf.MODULES]
 
 
 def set_defaults() -> None:
-    """Make the sample show this service's defaults of other libraries' options."""
+    """Set this service's defaults of other libraries' options, for the sample file."""
     policy_opts.set_defaults(cfg.ConfigOpts(), policy_file="policy.yaml")
     conf.set_middleware_defaults()

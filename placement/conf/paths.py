@@ -1,4 +1,4 @@
-"""[DEFAULT]: where things are in the file system."""
+"""Options of [DEFAULT]: paths in the file system."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ options = [
         help="""
 The directory where the Python modules of placement are installed.
 
-Other options take it as their default; it hardly ever needs to be changed.
+Other options use it as their default. It rarely needs to be changed.
 
 Possible values:
 
@@ -30,9 +30,9 @@ Related options:
         "state_path",
         default="$pybasedir",
         help="""
-The top-level directory for state that the service keeps.
+The top-level directory for state of the service.
 
-The service keeps its state in the database alone; the option is there for tools that expect it.
+The service keeps its state only in the database; the option exists for tools that expect it.
 
 Possible values:
 

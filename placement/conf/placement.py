@@ -1,4 +1,4 @@
-"""[placement]: how candidates are searched, and how allocations are written."""
+"""Options of [placement]: the search for candidates, and writes of allocations."""
 
 from oslo_config import cfg
 
@@ -7,24 +7,24 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 group = cfg.OptGroup(
     "placement",
     title="Placement",
-    help="How candidates are searched, and how allocations are written.",
+    help="The search for candidates, and writes of allocations.",
 )
 options = [
     cfg.BoolOpt(
         "randomize_allocation_candidates",
         default=False,
         help="""
-Return allocation candidates in random order, and a random choice of them where a limit applies.
+Return allocation candidates in random order; with a limit, a random selection of them.
 
-If true, equal hosts are used evenly. Where all candidates can be generated within half of
-``candidate_search_budget_seconds``, and are no more than 100,000 (or than
-``max_allocation_candidates``, if that is set: the first so many are then generated), the answer is
-a uniform sample of them, each as likely as any other. Otherwise it is fair over the roots of trees
-rather than over candidates: roots and what they offer are shuffled, and each root gives one
-candidate in turn.
+If true, equal hosts are used evenly. If all candidates can be generated within half of
+``candidate_search_budget_seconds`` and there are at most 100,000 of them (or
+``max_allocation_candidates``, if set: generation then stops at that number), the result is a
+uniform sample: each candidate is equally likely. Otherwise the result is fair over root providers
+rather than over candidates: roots and their candidates are shuffled, and one candidate is taken
+from each root in turn.
 
-If false, candidates come in the same order at each request, and a client that takes the first one
-packs the hosts.
+If false, candidates have the same order in every response, and clients that take the first one
+fill the hosts one after another.
 
 Related options:
 
@@ -37,35 +37,34 @@ Related options:
         "incomplete_consumer_project_id",
         default=NOBODY,
         help="""
-The project of consumers whose allocations were written by a client that names no project (before
-microversion 1.8).
+The project recorded for consumers whose allocations are written without one (before microversion
+1.8).
 """,
     ),
     cfg.StrOpt(
         "incomplete_consumer_user_id",
         default=NOBODY,
         help="""
-The user of consumers whose allocations were written by a client that names no user (before
-microversion 1.8).
+The user recorded for consumers whose allocations are written without one (before microversion
+1.8).
 """,
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
         help="""
-How often an allocation is tried to be written, in all, when the database refuses it for a conflict
-with another write.
+The number of attempts, in total, to write allocations when another write conflicts.
 
-With 0 every write of allocations is answered 409.
+With 0 every write of allocations gets 409.
 """,
     ),
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
         help="""
-The largest number of allocation candidates that one request is given; -1 is no limit.
+The maximum number of allocation candidates in one response; -1 means no limit.
 
-A request that asks for fewer, by its own ``limit``, is given fewer.
+A request with a smaller ``limit`` gets fewer.
 """,
     ),
     cfg.StrOpt(
@@ -76,15 +75,15 @@ A request that asks for fewer, by its own ``limit``, is given fewer.
             ("breadth-first", "One candidate of each tree in turn."),
         ],
         help="""
-From which trees of providers the candidates come if there are more than may be returned.
+The provider trees from which candidates are taken if there are more than may be returned.
 
-Depth-first fills the answer with the candidates of the first trees; breadth-first takes candidates
-from as many trees as possible.
+Depth-first fills the response with the candidates of the first trees; breadth-first takes
+candidates from as many trees as possible.
 
-This is read only where ``max_allocation_candidates`` is set. Without it, an answer to a request
-with a ``limit`` has one candidate of each root in turn, and a request without one gets everything.
-Roots come in the order in which they were created, those that serve the request by themselves
-before trees and those that need shared resources.
+The option applies only if ``max_allocation_candidates`` is set. Otherwise a request with a
+``limit`` gets one candidate of each root in turn, and a request without one gets all candidates.
+Roots are in the order of their creation; roots that satisfy the request by themselves precede
+trees and roots that need shared resources.
 
 Related options:
 
@@ -97,10 +96,10 @@ Related options:
         default=5.0,
         min=0.0,
         help="""
-How long one search for allocation candidates may take before it is given up, answered with 503.
+The maximum time of one search for allocation candidates; the request then gets 503.
 
-Ordinary requests take milliseconds. The budget is for those whose groups can be combined in so
-many ways that no search ends. It holds for writing the answer, too, which matters where there are
+Ordinary requests take milliseconds. The limit is for requests whose groups can be combined in more
+ways than any search can enumerate. It includes the time to write the response, which matters with
 hundreds of thousands of candidates.
 """,
     ),

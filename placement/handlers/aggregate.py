@@ -1,7 +1,6 @@
 """``/resource_providers/{uuid}/aggregates``, since 1.1.
 
-The form of the body is looked at before the version: that is how the interface grew, and clients
-of 1.0 are told so.
+The media type of the body is checked before the microversion: at 1.0 a wrong type is 415, not 404.
 """
 
 import webob
@@ -19,8 +18,10 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response, require
 def list_aggregates(request: Request) -> webob.Response:
     """Return the aggregates of the provider."""
     request.context.can(policies.LIST)
-    found = aggregate.of_provider(request.services.store, request.route["uuid"])
-    return json_response(request, render.of_provider(found, request.version), modified_at=None)
+    aggregates = aggregate.of_provider(request.services.store, request.route["uuid"])
+    return json_response(
+        request, render.of_provider(aggregates, request.version), modified_at=None
+    )
 
 
 @requires_json
@@ -29,7 +30,7 @@ def replace_aggregates(request: Request) -> webob.Response:
     """Associate the provider with exactly these aggregates; return them."""
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
-    provider.show(store, uuid)  # that there is none is told before what is wrong with the body
-    wanted = parse.of_provider(request.json_body, request.version)
-    found = aggregate.replace(store, uuid, wanted.aggregates, wanted.generation)
-    return json_response(request, render.of_provider(found, request.version), modified_at=None)
+    provider.show(store, uuid)  # a missing provider is reported before an invalid body
+    command = parse.of_provider(request.json_body, request.version)
+    replaced = aggregate.replace(store, uuid, command.aggregates, command.generation)
+    return json_response(request, render.of_provider(replaced, request.version), modified_at=None)

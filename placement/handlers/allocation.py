@@ -20,26 +20,26 @@ from placement.wsgi_wrapper import (
 
 @accepts_json
 def list_allocations(request: Request) -> webob.Response:
-    """Return what the consumer holds; nothing, if there is no such consumer."""
+    """Return the allocations of the consumer; an empty list if there is no such consumer."""
     request.context.can(policies.LIST)
-    found = allocation.of_consumer(request.services.store, request.route["consumer_uuid"])
-    body = render.of_consumer(found, request.version)
-    return json_response(request, body, modified_at=found.modified_at)
+    allocations = allocation.of_consumer(request.services.store, request.route["consumer_uuid"])
+    body = render.of_consumer(allocations, request.version)
+    return json_response(request, body, modified_at=allocations.modified_at)
 
 
 @requires_json
 def replace_allocations(request: Request) -> webob.Response:
-    """Make the consumer hold exactly this."""
+    """Replace the allocations of the consumer."""
     request.context.can(policies.UPDATE)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
-    unnamed = asdict(request.services.incomplete_consumer)
-    command = parse.replacement(consumer_uuid, request.json_body, request.version, unnamed)
+    default_owner = asdict(request.services.incomplete_consumer)
+    command = parse.replacement(consumer_uuid, request.json_body, request.version, default_owner)
     allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
 
 def delete_allocations(request: Request) -> webob.Response:
-    """Give back everything that the consumer holds."""
+    """Remove all allocations of the consumer."""
     request.context.can(policies.DELETE)
     allocation.delete(request.services.store, request.route["consumer_uuid"])
     return no_content(request)
@@ -48,17 +48,17 @@ def delete_allocations(request: Request) -> webob.Response:
 @microversion.version_handler("1.13")
 @requires_json
 def manage_allocations(request: Request) -> webob.Response:
-    """Make each of several consumers hold exactly what is said of it, all or none."""
+    """Replace the allocations of several consumers, in one transaction."""
     request.context.can(policies.MANAGE)
-    command = parse.several(request.json_body, request.version)
+    command = parse.replacements(request.json_body, request.version)
     allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
 
 @accepts_json
 def list_allocations_on_provider(request: Request) -> webob.Response:
-    """Return what is held on the provider."""
+    """Return the allocations on the provider."""
     request.context.can(policies.LIST_OF_PROVIDER)
-    found = allocation.of_provider(request.services.store, request.route["uuid"])
-    body = render.on_provider(found, request.version)
-    return json_response(request, body, modified_at=found.modified_at)
+    allocations = allocation.of_provider(request.services.store, request.route["uuid"])
+    body = render.on_provider(allocations, request.version)
+    return json_response(request, body, modified_at=allocations.modified_at)

@@ -1,4 +1,4 @@
-"""``/allocation_candidates``: where something could be placed."""
+"""``/allocation_candidates``, since 1.10."""
 
 import random
 import time
@@ -8,7 +8,7 @@ import webob
 from placement import microversion
 from placement.core.search.deadline import Budget
 from placement.core.search.search import search
-from placement.observability.empty_results import log_why
+from placement.observability.empty_results import log_empty_result
 from placement.observability.events import CandidatesReturned
 from placement.parse.candidates import candidate_request
 from placement.policies import allocation_candidate as policies
@@ -19,15 +19,15 @@ from placement.wsgi_wrapper import REQUEST_ID, Request, accepts_json, json_respo
 @microversion.version_handler("1.10")
 @accepts_json
 def list_allocation_candidates(request: Request) -> webob.Response:
-    """Return the ways in which the providers there are can satisfy the query."""
+    """Return the allocations that satisfy the query."""
     request.context.can(policies.LIST)
-    asked = candidate_request(request.query_pairs, request.version)
+    candidates_request = candidate_request(request.query_pairs, request.version)
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
     budget = Budget(settings.budget_seconds, time.monotonic)
-    found = search(snapshot, asked, settings, rng=rng, now=time.monotonic)
-    request.services.observe(CandidatesReturned(len(found.candidates)))
-    if not found.candidates:
-        log_why(snapshot, asked, request.environ.get(REQUEST_ID))
-    body = allocation_candidates(found, asked, request.version, budget.look)
+    candidates = search(snapshot, candidates_request, settings, rng=rng, now=time.monotonic)
+    request.services.observe(CandidatesReturned(len(candidates.candidates)))
+    if not candidates.candidates:
+        log_empty_result(snapshot, candidates_request, request.environ.get(REQUEST_ID))
+    body = allocation_candidates(candidates, candidates_request, request.version, budget.look)
     return json_response(request, body, modified_at=None)

@@ -20,10 +20,10 @@ from placement.wsgi_wrapper import (
 def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
     request.context.can(policies.LIST)
-    found = inventory.list_of(request.services.store, request.route["uuid"])
-    fields = {name: render.fields(each) for name, each in found.inventories.items()}
-    body = render.all_of_provider(fields, found.provider.generation)
-    return json_response(request, body, modified_at=found.modified_at)
+    inventories = inventory.list_of(request.services.store, request.route["uuid"])
+    fields = {name: render.fields(value) for name, value in inventories.inventories.items()}
+    body = render.all_of_provider(fields, inventories.provider.generation)
+    return json_response(request, body, modified_at=inventories.modified_at)
 
 
 @requires_json
@@ -31,12 +31,12 @@ def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
     request.context.can(policies.CREATE)
     store, uuid = request.services.store, request.route["uuid"]
-    provider.show(store, uuid)  # that there is none is told before what is wrong with the body
+    provider.show(store, uuid)  # a missing provider is reported before an invalid body
     new = parse.creation(uuid, request.json_body, request.version)
     changed = inventory.create(store, uuid, new.resource_class, new.inventory)
     return json_response(
         request,
-        render.one(new.written, changed.generation),
+        render.one(new.as_written, changed.generation),
         status=201,
         modified_at=None,
         location=f"/resource_providers/{uuid}/inventories/{new.resource_class}",
@@ -45,13 +45,13 @@ def create_inventory(request: Request) -> webob.Response:
 
 @requires_json
 def replace_inventories(request: Request) -> webob.Response:
-    """Make the provider have exactly these inventories; return them."""
+    """Replace the inventories of the provider; return them."""
     request.context.can(policies.UPDATE)
     store = request.services.store
-    found = provider.show(store, request.route["uuid"])
-    wanted = parse.replacement(found, request.json_body, request.version)
-    changed = inventory.replace(store, wanted.command)
-    body = render.all_of_provider(wanted.written, changed.generation)
+    current = provider.show(store, request.route["uuid"])
+    replacement = parse.replacement(current, request.json_body, request.version)
+    changed = inventory.replace(store, replacement.command)
+    body = render.all_of_provider(replacement.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 
@@ -76,13 +76,13 @@ def show_inventory(request: Request) -> webob.Response:
 
 @requires_json
 def update_inventory(request: Request) -> webob.Response:
-    """Change an inventory that the provider has; return it."""
+    """Change an existing inventory of the provider; return it."""
     request.context.can(policies.UPDATE)
     store, resource_class = request.services.store, request.route["resource_class"]
-    found = provider.show(store, request.route["uuid"])
-    generation, new = parse.update(found, resource_class, request.json_body, request.version)
-    changed = inventory.update(store, found.uuid, generation, resource_class, new.inventory)
-    body = render.one(new.written, changed.generation)
+    current = provider.show(store, request.route["uuid"])
+    generation, new = parse.update(current, resource_class, request.json_body, request.version)
+    changed = inventory.update(store, current.uuid, generation, resource_class, new.inventory)
+    body = render.one(new.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 

@@ -12,7 +12,7 @@ from placement.wsgi_wrapper import Request, no_content, requires_json
 @microversion.version_handler("1.30")
 @requires_json
 def reshape(request: Request) -> webob.Response:
-    """Move inventories and the allocations on them between providers, all or none."""
+    """Move inventories and their allocations between providers, in one transaction."""
     request.context.can(policies.RESHAPE)
     reshaper.reshape(request.services.store, parse.reshape(request.json_body, request.version))
     return no_content(request)

@@ -22,15 +22,15 @@ from placement.wsgi_wrapper import (
 def list_resource_classes(request: Request) -> webob.Response:
     """Return all classes."""
     request.context.can(policies.LIST)
-    found = resource_class.list_all(request.services.store)
-    body = render.resource_classes(found.names, request.script_name)
-    return json_response(request, body, modified_at=found.modified_at)
+    classes = resource_class.list_all(request.services.store)
+    body = render.resource_classes(classes.names, request.script_name)
+    return json_response(request, body, modified_at=classes.modified_at)
 
 
 @microversion.version_handler("1.2")
 @requires_json
 def create_resource_class(request: Request) -> webob.Response:
-    """Add a custom class."""
+    """Create a custom class."""
     request.context.can(policies.CREATE)
     name = parse.name(request.json_body, request.version)
     resource_class.create(request.services.store, name)
@@ -42,9 +42,9 @@ def create_resource_class(request: Request) -> webob.Response:
 def show_resource_class(request: Request) -> webob.Response:
     """Return the class."""
     request.context.can(policies.SHOW)
-    found = resource_class.show(request.services.store, request.route["name"])
-    body = render.resource_class(found.names[0], request.script_name)
-    return json_response(request, body, modified_at=found.modified_at)
+    shown = resource_class.show(request.services.store, request.route["name"])
+    body = render.resource_class(shown.names[0], request.script_name)
+    return json_response(request, body, modified_at=shown.modified_at)
 
 
 @requires_json
@@ -68,7 +68,7 @@ update_resource_class = microversion.by_version({("1.2", "1.6"): _rename, ("1.7"
 
 @microversion.version_handler("1.2")
 def delete_resource_class(request: Request) -> webob.Response:
-    """Remove a custom class."""
+    """Delete a custom class."""
     request.context.can(policies.DELETE)
     resource_class.delete(request.services.store, request.route["name"])
     return no_content(request)

@@ -1,4 +1,4 @@
-"""``GET /resource_providers``: the providers that meet some conditions."""
+"""``GET /resource_providers``: the providers that match the query."""
 
 import webob
 
@@ -11,10 +11,10 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 
 @accepts_json
 def list_resource_providers(request: Request) -> webob.Response:
-    """Return the providers that the query describes: all, if it is empty."""
+    """Return the providers that match the query; all of them if it is empty."""
     request.context.can(policies.LIST)
-    wanted = provider_filter(request.query_pairs, request.version)
-    entries = matching(request.services.engine.current(), wanted)
+    conditions = provider_filter(request.query_pairs, request.version)
+    entries = matching(request.services.engine.current(), conditions)
     providers = [entry.state.provider for entry in entries]
     times = (provider.modified_at for provider in providers if provider.modified_at)
     body = provider_list(providers, request.version, request.script_name)

@@ -1,4 +1,4 @@
-"""``/``: which versions of the interface there are."""
+"""``/``: the versions document."""
 
 import json
 
@@ -15,7 +15,7 @@ _DOCUMENT = json.dumps(
                 "max_version": str(microversion.MAX_VERSION),
                 "min_version": str(microversion.MIN_VERSION),
                 "status": "CURRENT",
-                # The place this was found at: clients resolve it against that.
+                # relative: clients resolve it against the URL of the document
                 "links": [{"rel": "self", "href": ""}],
             }
         ]
@@ -24,5 +24,5 @@ _DOCUMENT = json.dumps(
 
 
 def show(request: Request) -> webob.Response:
-    """Return the versions document; it is open to everybody."""
+    """Return the versions document, which needs no authentication."""
     return json_response(request, _DOCUMENT, modified_at=None)

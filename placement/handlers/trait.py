@@ -19,38 +19,38 @@ from placement.wsgi_wrapper import (
 @microversion.version_handler("1.6")
 @accepts_json
 def list_traits(request: Request) -> webob.Response:
-    """Return the traits that the query describes: all, if it is empty."""
+    """Return the traits that match the query; all of them if it is empty."""
     request.context.can(policies.LIST)
-    wanted = parse.trait_filter(request.query_pairs, request.version)
-    found = trait.list_all(request.services.store, **wanted)
-    return json_response(request, render.traits(found.names), modified_at=found.modified_at)
+    conditions = parse.trait_filter(request.query_pairs, request.version)
+    traits = trait.list_all(request.services.store, **conditions)
+    return json_response(request, render.traits(traits.names), modified_at=traits.modified_at)
 
 
 @microversion.version_handler("1.6")
 def show_trait(request: Request) -> webob.Response:
-    """Tell that the trait exists."""
+    """Return 204 if the trait exists."""
     request.context.can(policies.SHOW)
-    found = trait.show(request.services.store, request.route["name"])
-    return no_content(request, modified_at=found.modified_at)
+    shown = trait.show(request.services.store, request.route["name"])
+    return no_content(request, modified_at=shown.modified_at)
 
 
 @microversion.version_handler("1.6")
 def ensure_trait(request: Request) -> webob.Response:
-    """Make sure that a custom trait exists: 201 if it is made, 204 if it was there."""
+    """Create a custom trait unless it exists: 201 if it is created, 204 if it exists."""
     request.context.can(policies.UPDATE)
     name = parse.custom_name(request.route["name"], request.version)
-    is_new, found = trait.ensure(request.services.store, name)
+    is_new, shown = trait.ensure(request.services.store, name)
     return no_content(
         request,
         status=201 if is_new else 204,
-        modified_at=found.modified_at,
+        modified_at=shown.modified_at,
         location=f"/traits/{name}",
     )
 
 
 @microversion.version_handler("1.6")
 def delete_trait(request: Request) -> webob.Response:
-    """Remove a custom trait."""
+    """Delete a custom trait."""
     request.context.can(policies.DELETE)
     trait.delete(request.services.store, request.route["name"])
     return no_content(request)
@@ -61,25 +61,25 @@ def delete_trait(request: Request) -> webob.Response:
 def list_traits_of_provider(request: Request) -> webob.Response:
     """Return the traits of the provider."""
     request.context.can(policies.LIST_OF_PROVIDER)
-    found = trait.of_provider(request.services.store, request.route["uuid"])
-    return json_response(request, render.of_provider(found), modified_at=found.modified_at)
+    traits = trait.of_provider(request.services.store, request.route["uuid"])
+    return json_response(request, render.of_provider(traits), modified_at=traits.modified_at)
 
 
 @microversion.version_handler("1.6")
 @requires_json
 def replace_traits_of_provider(request: Request) -> webob.Response:
-    """Make the provider have exactly these traits; return them."""
+    """Replace the traits of the provider; return them."""
     request.context.can(policies.UPDATE_OF_PROVIDER)
-    wanted = parse.of_provider(request.json_body, request.version)
-    found = trait.replace(
-        request.services.store, request.route["uuid"], wanted.generation, wanted.traits
+    command = parse.of_provider(request.json_body, request.version)
+    traits = trait.replace(
+        request.services.store, request.route["uuid"], command.generation, command.traits
     )
-    return json_response(request, render.of_provider(found), modified_at=found.modified_at)
+    return json_response(request, render.of_provider(traits), modified_at=traits.modified_at)
 
 
 @microversion.version_handler("1.6")
 def delete_traits_of_provider(request: Request) -> webob.Response:
-    """Take all traits from the provider."""
+    """Remove all traits from the provider."""
     request.context.can(policies.DELETE_OF_PROVIDER)
     trait.clear(request.services.store, request.route["uuid"])
     return no_content(request)

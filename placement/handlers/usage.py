@@ -12,22 +12,22 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 
 @accepts_json
 def show_usages_of_provider(request: Request) -> webob.Response:
-    """Return what is used on the provider."""
+    """Return the usage of the provider."""
     request.context.can(policies.OF_PROVIDER)
-    found = usage.of_provider(request.services.store, request.route["uuid"])
-    return json_response(request, render.of_provider(found), modified_at=None)
+    usages = usage.of_provider(request.services.store, request.route["uuid"])
+    return json_response(request, render.of_provider(usages), modified_at=None)
 
 
 @microversion.version_handler("1.9")
 @accepts_json
 def show_usages(request: Request) -> webob.Response:
-    """Return what a project uses: by class, since 1.38 by consumer type and class."""
+    """Return the usage of a project: by class; since 1.38 by consumer type and class."""
     pairs, store = request.query_pairs, request.services.store
-    # A reader may see a project of his own. That he named none is told after he is refused.
+    # A reader may see the usage of the own project. Authorization precedes validation.
     request.context.can(policies.OF_PROJECT, {"project_id": dict(pairs).get("project_id")})
-    asked = parse.of_project(pairs, request.version)
+    query = parse.of_project(pairs, request.version)
     if request.version < (1, 38):
-        body = render.of_project(usage.of_project(store, asked.project_id, asked.user_id))
+        body = render.of_project(usage.of_project(store, query.project_id, query.user_id))
     else:
-        body = render.of_project_by_type(usage.of_project_by_type(store, *asked))
+        body = render.of_project_by_type(usage.of_project_by_type(store, *query))
     return json_response(request, body, modified_at=None)

@@ -1,4 +1,4 @@
-"""Who may come in: authentication by Keystone, or by anybody's word where there is none."""
+"""Authentication: by Keystone, or by unchecked tokens for development."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ _ADMIN = "admin"
 
 
 class NoAuth:
-    """Believes the token: ``user[:project]``.  For tests, and for clouds of one machine.
+    """Accepts every token, read as ``user[:project]``.  For tests and development.
 
-    Roles are those of ``x-roles``; without it, the user ``admin`` has the role of that name.
+    The header ``x-roles`` sets the roles; without it the user ``admin`` has the role ``admin``.
     """
 
     open_paths = frozenset({"/"})
@@ -35,22 +35,22 @@ class NoAuth:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request, 401 if it has no token."""
+        """Handle the request; respond 401 if it has no token."""
         if environ["PATH_INFO"] not in self.open_paths:
             token = environ.get("HTTP_X_AUTH_TOKEN")
             if token is None:
                 return _unauthorized(environ, start_response)
-            _believe(token, environ)
+            _set_identity_headers(token, environ)
         return self._application(environ, start_response)
 
 
 def _unauthorized(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-    answer: WSGIApplication = webob.exc.HTTPUnauthorized()
-    return answer(environ, start_response)
+    response: WSGIApplication = webob.exc.HTTPUnauthorized()
+    return response(environ, start_response)
 
 
-def _believe(token: str, environ: "WSGIEnvironment") -> None:
-    """Set the headers that Keystone's middleware would."""
+def _set_identity_headers(token: str, environ: "WSGIEnvironment") -> None:
+    """Set the headers that keystonemiddleware sets."""
     user, _, project = token.partition(":")
     environ["HTTP_X_USER_ID"] = user
     if "HTTP_OPENSTACK_SYSTEM_SCOPE" not in environ:
@@ -59,27 +59,27 @@ def _believe(token: str, environ: "WSGIEnvironment") -> None:
 
 
 class Keystone:
-    """Asks Keystone whose the token is; options are those of [keystone_authtoken]."""
+    """Authenticates by keystonemiddleware, with the options of [keystone_authtoken]."""
 
     open_paths = frozenset({"", "/"})
 
     def __init__(self, application: "WSGIApplication", conf: cfg.ConfigOpts) -> None:
-        self._open = application
+        self._application = application
         self._guarded = auth_token.AuthProtocol(
-            Identified(application), {"oslo_config_config": conf}
+            RequireUser(application), {"oslo_config_config": conf}
         )
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request, 401 if Keystone does not know its token."""
+        """Handle the request; respond 401 if its token is not valid."""
         is_open = environ["PATH_INFO"] in self.open_paths
-        answer: WSGIApplication = self._open if is_open else self._guarded
-        return answer(environ, start_response)
+        application: WSGIApplication = self._application if is_open else self._guarded
+        return application(environ, start_response)
 
 
-class Identified:
-    """Refuses requests of nobody, which ``delay_auth_decision`` lets the middleware pass on."""
+class RequireUser:
+    """Refuses requests without a user, which ``delay_auth_decision`` lets pass."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
@@ -87,14 +87,14 @@ class Identified:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request, 401 if it has no user."""
+        """Handle the request; respond 401 if it has no user."""
         if "HTTP_X_USER_ID" not in environ:
             return _unauthorized(environ, start_response)
         return self._application(environ, start_response)
 
 
-class Caller:
-    """Gives the request its context: who calls, by the headers that the authentication set."""
+class ContextMiddleware:
+    """Sets the request context from the headers that the authentication set."""
 
     def __init__(self, application: "WSGIApplication", policy: Policy) -> None:
         self._application = application
@@ -103,7 +103,7 @@ class Caller:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         environ[CONTEXT] = RequestContext.from_environ(
             environ,
             policy=self._policy,
@@ -113,9 +113,11 @@ class Caller:
         return self._application(environ, start_response)
 
 
-def authenticated(
+def with_authentication(
     application: "WSGIApplication", conf: cfg.ConfigOpts, policy: Policy
 ) -> "WSGIApplication":
-    """Return the application behind the authentication that [api]auth_strategy names."""
-    caller = Caller(application, policy)
-    return NoAuth(caller) if conf.api.auth_strategy == NOAUTH2 else Keystone(caller, conf)
+    """Return the application behind the authentication that [api]auth_strategy selects."""
+    application = ContextMiddleware(application, policy)
+    if conf.api.auth_strategy == NOAUTH2:
+        return NoAuth(application)
+    return Keystone(application, conf)

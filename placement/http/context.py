@@ -1,4 +1,4 @@
-"""Who makes a request."""
+"""The caller of a request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,14 +9,14 @@ from placement.policy import Policy
 
 
 class RequestContext(context.RequestContext):
-    """The caller as the authentication found it; the log lines of its thread name it."""
+    """The authenticated caller; log lines of the current thread carry its ids."""
 
     def __init__(self, *, policy: Policy, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._policy = policy
 
     def can(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
-        """Return if the policy lets the caller do this, to the target: by default its own things.
+        """Return if the policy allows this; the default target is the caller's own project.
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized.
         """
@@ -25,7 +25,7 @@ class RequestContext(context.RequestContext):
         self._policy.authorize(rule, target, self.credentials())
 
     def credentials(self) -> dict[str, Any]:
-        """Return what rules can ask about the caller; oslo.policy's own names, and ``system``."""
+        """Return the attributes of the caller that policy rules can use."""
         return {
             "user_id": self.user_id,
             "user_domain_id": self.user_domain_id,

@@ -1,4 +1,4 @@
-"""What a request passes on its way to the handler, and the answer on its way back."""
+"""The WSGI middleware between the server and the request handlers."""
 
 import os
 from typing import TYPE_CHECKING, cast
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-def assembled(
+def pipeline(
     application: "WSGIApplication", conf: cfg.ConfigOpts, policy: Policy
 ) -> "WSGIApplication":
-    """Return the application behind everything that a request passes before its handler.
+    """Return the application wrapped in all configured middleware.
 
-    The order, from within, is a fact of the interface: a preflight needs no authentication, and
-    every answer has a request id. What is not configured is not there, and costs nothing.
+    The order, from the inside out, is visible to clients: a preflight request needs no
+    authentication, and every response has a request id. Middleware that is not configured is left
+    out and costs nothing.
     """
-    application = auth.authenticated(application, conf, policy)
+    application = auth.with_authentication(application, conf, policy)
     cross_origin = cors.CORS(application, conf)
     if conf.cors.allowed_origin:
         application = cross_origin
@@ -34,7 +35,7 @@ def assembled(
 
 
 def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
-    """Return the application under the profilers that are asked for and installed."""
+    """Return the application wrapped in the profilers that are configured and installed."""
     application = _traced(application, conf)
     folder = os.environ.get("OS_WSGI_PROFILER")
     if not folder:

@@ -1,4 +1,4 @@
-"""The body of a request: how long it is, and what JSON it holds."""
+"""Reading and decoding of JSON request bodies."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,30 +9,30 @@ from placement import exception
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-_LIMIT_BYTES = 2**31
-_LIMIT_LEVELS = 100
+_MAX_BYTES = 2**31
+_MAX_DEPTH = 100
 
 
 def check_headers(environ: "WSGIEnvironment") -> None:
-    """Refuse a body of no type or of no sensible length.  Raises: BadRequest."""
+    """Check that a body has a valid length and a type.  Raises: BadRequest."""
     length = environ.get("CONTENT_LENGTH")
     if not length:
         return
     try:
-        bytes_to_come = int(length)
+        length_bytes = int(length)
     except ValueError:
         raise exception.BadRequest("content-length header must be an integer") from None
-    if not 0 <= bytes_to_come < _LIMIT_BYTES:
-        raise exception.BadRequest(f"content-length must be less than {_LIMIT_BYTES}")
-    if bytes_to_come and not environ.get("CONTENT_TYPE"):
+    if not 0 <= length_bytes < _MAX_BYTES:
+        raise exception.BadRequest(f"content-length must be less than {_MAX_BYTES}")
+    if length_bytes and not environ.get("CONTENT_TYPE"):
         raise exception.BadRequest("content-type header required when content-length > 0")
 
 
-def decoded(environ: "WSGIEnvironment") -> Any:
+def decode(environ: "WSGIEnvironment") -> Any:
     """Return the body as Python values.
 
-    Raises: MalformedJson, also for what JSON cannot say (NaN), and for what no database stores
-    (NUL, halves of surrogate pairs) or nobody needs (a hundred levels, integers of 5000 digits).
+    Raises: MalformedJson, also for values that JSON does not have (NaN), that databases cannot
+    store (NUL, unpaired surrogates), or that exceed limits (nesting, digits of an integer).
     """
     try:
         body = _read(environ)
@@ -46,7 +46,7 @@ def decoded(environ: "WSGIEnvironment") -> Any:
 
 
 def _read(environ: "WSGIEnvironment") -> bytes:
-    """Return the body: as long as it is said to be, or to its end where the server knows that."""
+    """Return the body up to its declared length, or to the end of a terminated input."""
     stream = environ["wsgi.input"]
     if environ.get("wsgi.input_terminated"):
         return cast("bytes", stream.read())
@@ -62,17 +62,17 @@ def _refuse_constant(name: str) -> float:
 
 
 def _refuse_depth(value: object, body: bytes) -> None:
-    """Refuse what would exhaust the stack of those who walk it after us, as validation does."""
-    if body.count(b"[") + body.count(b"{") <= _LIMIT_LEVELS:
+    """Refuse nesting that would exhaust the stack of recursive code such as validation."""
+    if body.count(b"[") + body.count(b"{") <= _MAX_DEPTH:
         return
     level = [value]
-    for _ in range(_LIMIT_LEVELS):
-        level = [inner for item in level for inner in _inside(item)]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for item in level for inner in _children(item)]
     if level:
-        raise ValueError(f"more than {_LIMIT_LEVELS} levels")
+        raise ValueError(f"more than {_MAX_DEPTH} levels")
 
 
-def _inside(value: object) -> Iterable[object]:
+def _children(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

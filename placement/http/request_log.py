@@ -1,4 +1,4 @@
-"""The outermost layer of each request: its id, its two log lines, and a sensible ``accept``."""
+"""The outermost middleware: request ids, the request log, and the default ``accept`` header."""
 
 import logging
 import re
@@ -14,7 +14,7 @@ from placement.wsgi_wrapper import JSON, REQUEST_ID, VERSION, Request, unexpecte
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-LOG = logging.getLogger("placement.requestlog")  # the name operators configure
+LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
 GLOBAL_REQUEST_ID = "openstack.global_request_id"
 _HEADER = "x-openstack-request-id"
@@ -23,9 +23,9 @@ _GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_
 
 
 class RequestLog:
-    """Gives each request an id, tells it in the answer, and logs what came and what went.
+    """Gives each request an id, adds it to the response, and logs request and response.
 
-    An id that the caller sends joins its log lines and ours, and changes nothing else.
+    A global request id sent by the caller is added to the log lines.
     """
 
     def __init__(self, application: "WSGIApplication") -> None:
@@ -34,31 +34,31 @@ class RequestLog:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
-        asked = (
+        request_line = (
             f'{environ.get("REMOTE_ADDR") or "-"} "{environ["REQUEST_METHOD"]} {_uri(environ)}"'
         )
-        LOG.debug("Starting request: %s", asked)
+        LOG.debug("Starting request: %s", request_line)
 
         def start(
             status: str, headers: list[tuple[str, str]], exc_info: Any = None, /
         ) -> Callable[[bytes], object]:
-            _log_answer(asked, status, headers, environ.get(VERSION))
+            _log_response(request_line, status, headers, environ.get(VERSION))
             return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
 
         try:
             return self._application(environ, start)
         except Exception as error:
-            # From a layer in between: the dispatch answers for whatever is behind it.
-            answer: WSGIApplication = unexpected(Request(environ), error)
-            return answer(environ, start)
+            # Raised by middleware: PlacementHandler handles exceptions of request handlers.
+            response: WSGIApplication = unexpected(Request(environ), error)
+            return response(environ, start)
 
 
 def _identify(environ: MutableMapping[str, Any]) -> str:
-    """Return a new id of the request; log lines of this thread carry it from here on."""
+    """Return a new request id, which the log lines of this thread carry from now on."""
     request_id = f"req-{uuid.uuid4()}"
     sent = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
     global_id = sent if _GLOBAL_ID.fullmatch(sent) else None
@@ -69,13 +69,13 @@ def _identify(environ: MutableMapping[str, Any]) -> str:
 
 
 def _uri(environ: MutableMapping[str, Any]) -> str:
-    """Return what was asked for, printable."""
+    """Return path and query of the request, percent-encoded for the log."""
     path = _quoted(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), safe="/")
     query = environ.get("QUERY_STRING", "")
     return f"{path}?{_quoted(query, safe=_QUERY_SAFE)}" if query else path
 
 
-# A query string comes quoted; what a careless client left in it must not break the log line.
+# A query string is usually encoded; unencoded characters must not break the log line.
 _QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
 
 
@@ -83,14 +83,14 @@ def _quoted(text: str, *, safe: str) -> str:
     return quote(text, safe=safe, encoding="latin-1", errors="replace")
 
 
-def _log_answer(
-    asked: str, status: str, headers: Iterable[tuple[str, str]], version: object
+def _log_response(
+    request_line: str, status: str, headers: Iterable[tuple[str, str]], version: object
 ) -> None:
     if LOG.isEnabledFor(logging.INFO):
         length = next((value for name, value in headers if name.lower() == "content-length"), "-")
         LOG.info(
             "%s status: %s len: %s microversion: %s",
-            asked,
+            request_line,
             status.partition(" ")[0],
             length,
             version or "-",

@@ -1,4 +1,4 @@
-"""From a path to who answers it: a tree of path segments."""
+"""Routing: from a path to its handlers, by a tree of path segments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ Methods = Mapping[str, HandlerFunction]
 
 
 class Route(NamedTuple):
-    """What a path leads to: a handler by method, and the parameters found in the path.
+    """The match of a path: its handlers by method and the parameters in the path.
 
-    ``template`` is the path as it was declared.
+    ``template`` is the declared path.
     """
 
     methods: Methods
@@ -23,7 +23,7 @@ class Route(NamedTuple):
 
 @dataclass(slots=True)
 class _Node:
-    """What may follow a beginning of a path; ``parameter`` names a segment that may be any."""
+    """A node of the tree; ``parameter`` is the name of a segment that matches any text."""
 
     children: dict[str, "_Node"] = field(default_factory=dict)
     parameter: str = ""
@@ -35,8 +35,8 @@ class _Node:
 class Routes:
     """The declared paths: ``/traits/{name}`` has one parameter, a segment that is not empty.
 
-    A segment that is declared literally wins over a parameter. Two declarations of one path, or
-    two names of one parameter, are refused.
+    A literal segment takes precedence over a parameter. Raises ValueError if a path is declared
+    twice, or a parameter has two names.
     """
 
     def __init__(self, declarations: Mapping[str, Methods]) -> None:
@@ -45,7 +45,7 @@ class Routes:
             self._add(path, methods)
 
     def find(self, path: str) -> Route:
-        """Return where the (decoded) path leads.  Raises: RouteNotFound."""
+        """Return the match of a decoded path.  Raises: RouteNotFound."""
         node = self._root
         parameters = {}
         for segment in path.split("/"):
@@ -70,7 +70,7 @@ class Routes:
 
 
 def _child(node: _Node, segment: str, path: str) -> _Node:
-    """Return the node for one more segment of a declared path, made if needed."""
+    """Return the child node for a segment of a declared path, created if necessary."""
     if not segment.startswith("{"):
         return node.children.setdefault(segment, _Node())
     name = segment.strip("{}")

@@ -1,4 +1,4 @@
-"""What a request may use: the parts of the service, put together by ``deploy``."""
+"""The services available to request handlers, created by ``deploy``."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from placement.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class IncompleteConsumer:
-    """Whose the allocations are that were made without naming anybody, below 1.8."""
+    """The owner recorded for allocations that name none, which microversions below 1.8 allow."""
 
     project_id: str
     user_id: str
@@ -19,10 +19,10 @@ class IncompleteConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The service, for as long as the process lives; ``request.services`` of each request."""
+    """The services of one process: ``request.services`` of each request."""
 
     store: Store
-    store_for_allocations: Store  # gives up races when the operator says
+    store_for_allocations: Store  # retries as [placement]allocation_conflict_retry_count says
     engine: Engine
     policy: Policy
     search: SearchSettings

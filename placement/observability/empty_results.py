@@ -1,4 +1,4 @@
-"""Tells the operator why a request for candidates found none."""
+"""Logs why a candidates request returned no candidates."""
 
 import logging
 import time
@@ -13,12 +13,13 @@ LOG = logging.getLogger(__name__)
 BUDGET_SECONDS = 1.0
 
 
-def log_why(snapshot: Snapshot, request: CandidateRequest, request_id: str | None) -> None:
-    """Log what each requirement removed; in one line, with the id of the request.
+def log_empty_result(
+    snapshot: Snapshot, request: CandidateRequest, request_id: str | None
+) -> None:
+    """Log the providers that each requirement removed, in one line with the request id.
 
-    Costs about as much as the search did, and nothing if the line would not be
-    written. The caller has its answer either way: an explanation that takes too
-    long is given up.
+    Cost: about that of the search; nothing if INFO is not logged. An explanation
+    that exceeds its time is abandoned; the response does not depend on it.
     """
     if LOG.isEnabledFor(logging.INFO):
         LOG.info("No allocation candidates for %s: %s", request_id, _reasons(snapshot, request))
@@ -26,7 +27,7 @@ def log_why(snapshot: Snapshot, request: CandidateRequest, request_id: str | Non
 
 def _reasons(snapshot: Snapshot, request: CandidateRequest) -> str:
     try:
-        found = explain(snapshot, request, now=time.monotonic, budget_seconds=BUDGET_SECONDS)
+        explanation = explain(snapshot, request, now=time.monotonic, budget_seconds=BUDGET_SECONDS)
     except exception.SearchDeadlineExceeded:
         return f"not explained within {BUDGET_SECONDS:g} s"
-    return summary(found)
+    return summary(explanation)

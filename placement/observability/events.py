@@ -1,6 +1,6 @@
-"""What the parts of the service tell the observer, as values.
+"""Events that components report to an observer.
 
-What becomes of them is not their business: see ``placement.observability.metrics``.
+The observer decides what becomes of them; see ``placement.observability.metrics``.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLoaded:
-    """All providers were read, because there was no snapshot or it could not be brought on."""
+    """All providers were read, because there was no snapshot or it could not be refreshed."""
 
     providers: int
     seconds: float
@@ -17,7 +17,7 @@ class SnapshotLoaded:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRefreshed:
-    """What others had written was read."""
+    """The snapshot was updated with the changes of other writers."""
 
     changed: int
     removed: int
@@ -26,19 +26,19 @@ class SnapshotRefreshed:
 
 @dataclass(frozen=True, slots=True)
 class CandidatesReturned:
-    """A search was answered."""
+    """A candidate search returned this many candidates."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRetried:
-    """A transaction lost a race, and was run again or given up."""
+    """A transaction failed because of a concurrent update; it was retried or abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCompleted:
-    """A request came to its end; the route is as it is declared, empty if there is none."""
+    """A request was answered. ``route`` is the declared path, empty if none matched."""
 
     method: str
     route: str
@@ -51,4 +51,4 @@ Observer = Callable[[Event], None]
 
 
 def ignore(_event: Event) -> None:
-    """Observe nothing."""
+    """Discard the event."""

@@ -1,7 +1,7 @@
-"""``/healthcheck``: oslo.middleware's, and what it can ask of this service."""
+"""Health checks: ``/healthcheck`` of oslo.middleware, with a backend for this service."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -20,10 +20,10 @@ PATH = "/healthcheck"
 _ENGINE = "placement.engine"
 
 
-class Health:
-    """Answers ``/healthcheck`` before anything else sees the request, log and authentication.
+class HealthMiddleware:
+    """Handles ``/healthcheck`` outside of the request log and of authentication.
 
-    A request from where it is not to be answered (``allowed_source_ranges``) goes on.
+    Requests from outside [healthcheck]allowed_source_ranges are passed on to the application.
     """
 
     def __init__(
@@ -31,33 +31,33 @@ class Health:
     ) -> None:
         self._application = application
         middleware = healthcheck.Healthcheck(application, conf)
-        # its backends keep this very dictionary, the only way to tell them anything
+        # the backends share this dictionary; there is no other way to pass the engine to them
         middleware.conf[_ENGINE] = engine
         self._health: WSGIApplication = middleware
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         if environ["PATH_INFO"] == PATH:
             return self._health(environ, start_response)
         return self._application(environ, start_response)
 
 
 class Backend(pluginbase.HealthcheckBaseExtension):
-    """Whether the database is reached and the snapshot fresh: the backend ``placement``."""
+    """The backend ``placement``: whether the snapshot can be refreshed from the database."""
 
     def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:  # noqa: ARG002
-        """Return whether a search could be answered, and over how many providers."""
+        """Return whether a search is possible now, and the number of providers."""
         engine: Engine = self.conf[_ENGINE]
-        return _result(lambda: f"{len(engine.current())} providers")
+        return _result(engine)
 
 
-def _result(ask: Callable[[], str]) -> pluginbase.HealthcheckResult:
+def _result(engine: Engine) -> pluginbase.HealthcheckResult:
     try:
-        details = ask()
+        details = f"{len(engine.current())} providers"
     except PlacementException as error:
-        LOG.warning("The health check finds: %s", error)
+        LOG.warning("Health check failed: %s", error)
         return pluginbase.HealthcheckResult(
             available=False, reason="The database is not reached", details=str(error)
         )

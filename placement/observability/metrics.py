@@ -1,7 +1,7 @@
-"""``/metrics``: figures for Prometheus, of all processes of a deployment.
+"""Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
 
-Each process keeps its figures in files of [metrics]folder, and each can add them all up. What is
-true of the cloud, not of a process, is read from the snapshot when it is asked for.
+Each process stores its metrics in files of [metrics]folder; any process can add up all of them.
+The inventory metrics are computed from the snapshot at each scrape.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PATH = "/metrics"
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _PROXIED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED")
@@ -41,8 +41,8 @@ _COUNTS = (0, 1, 10, 100, 1_000, 10_000)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
 
-class Figures:
-    """The observer that counts; safe to share between threads, and to fork with.
+class PrometheusObserver:
+    """Counts events in Prometheus metrics. It is thread-safe and may be used across forks.
 
     Raises: ImportError without the library prometheus_client (the extra ``metrics``).
     """
@@ -50,95 +50,97 @@ class Figures:
     def __init__(self, folder: Path) -> None:
         self.library = _library(folder)
         self.folder = folder
-        self.moved_at: float | None = None
-        new = self.library
-        self._requests = new.Counter(
+        self.refreshed_at: float | None = None
+        client = self.library
+        self._requests = client.Counter(
             "placement_requests",
             "Requests answered.",
             ("method", "route", "status"),
             registry=None,
         )
-        self._seconds = new.Histogram(
+        self._seconds = client.Histogram(
             "placement_request_seconds",
-            "How long answers took.",
+            "Time to answer requests.",
             ("method", "route"),
             registry=None,
             buckets=_SECONDS,
         )
-        self._snapshot = new.Histogram(
+        self._snapshot = client.Histogram(
             "placement_snapshot_refresh_seconds",
-            "How long it took to load the snapshot, or to bring it up to date.",
+            "Time to load or to refresh the snapshot.",
             ("kind",),
             registry=None,
             buckets=_SECONDS,
         )
-        self._candidates = new.Histogram(
+        self._candidates = client.Histogram(
             "placement_candidates_returned",
-            "How many candidates searches returned.",
+            "Number of candidates that searches returned.",
             registry=None,
             buckets=_COUNTS,
         )
-        self._repeated = new.Counter(
-            "placement_write_retries", "Transactions that lost a race.", registry=None
+        self._retries = client.Counter(
+            "placement_write_retries",
+            "Transactions that failed because of a concurrent update.",
+            registry=None,
         )
 
     def __call__(self, event: Event) -> None:
-        """Count what happened."""
+        """Count the event."""
         match event:
             case RequestCompleted(method, route, status, seconds):
                 self._requests.labels(method, route, str(status)).inc()
                 self._seconds.labels(method, route).observe(seconds)
             case SnapshotLoaded():
-                self._note_move("load", event.seconds)
+                self._record_refresh("load", event.seconds)
             case SnapshotRefreshed():
-                self._note_move("refresh", event.seconds)
+                self._record_refresh("refresh", event.seconds)
             case CandidatesReturned(count):
                 self._candidates.observe(count)
             case WriteRetried():
-                self._repeated.inc()
+                self._retries.inc()
 
-    def _note_move(self, kind: str, seconds: float) -> None:
-        self.moved_at = time.monotonic()
+    def _record_refresh(self, kind: str, seconds: float) -> None:
+        self.refreshed_at = time.monotonic()
         self._snapshot.labels(kind).observe(seconds)
 
 
 def _library(folder: Path) -> ModuleType:
-    """Return prometheus_client, which decides when it is imported where figures are kept."""
+    """Return prometheus_client, which reads the directory of its files when it is imported."""
     folder.mkdir(parents=True, exist_ok=True)
-    os.environ[FOLDER] = str(folder)
+    os.environ[FOLDER_VARIABLE] = str(folder)
     import prometheus_client  # noqa: PLC0415  an optional library
     import prometheus_client.multiprocess  # noqa: PLC0415
 
     return prometheus_client
 
 
-def folder_of(conf: cfg.ConfigOpts) -> Path:
-    """Return where figures are kept.  Raises: RequiredOptError if nothing says it."""
-    folder = conf.metrics.folder or os.environ.get(FOLDER)
+def configured_folder(conf: cfg.ConfigOpts) -> Path:
+    """Return the directory of the metrics.  Raises: RequiredOptError if none is configured."""
+    folder = conf.metrics.folder or os.environ.get(FOLDER_VARIABLE)
     if not folder:
         raise cfg.RequiredOptError("folder", cfg.OptGroup("metrics"))
     return Path(folder)
 
 
-class Page:
-    """Answers ``/metrics``, and times every request behind it."""
+class MetricsMiddleware:
+    """Serves ``/metrics``, and measures all other requests."""
 
     def __init__(
         self,
         application: "WSGIApplication",
-        figures: Figures,
+        observer: PrometheusObserver,
         engine: Engine,
         allowed: Iterable[str],
     ) -> None:
         self._application = application
-        self._figures = figures
-        self._cloud = Cloud(engine, figures)
+        self._observer = observer
+        self._inventories = InventoryCollector(engine, observer)
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         if environ["PATH_INFO"] == PATH and self._is_allowed(environ):
             body = self.text()
             headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(body)))]
@@ -147,15 +149,15 @@ class Page:
         return self._timed(environ, start_response)
 
     def text(self) -> bytes:
-        """Return all figures, in the text format of Prometheus."""
-        library = self._figures.library
-        folder = self._figures.folder
-        with metrics_multiprocess.gathered(folder, library):
-            counted: bytes = library.generate_latest(
+        """Return all observer, in the text format of Prometheus."""
+        library = self._observer.library
+        folder = self._observer.folder
+        with metrics_multiprocess.merged_files(folder, library):
+            process_metrics: bytes = library.generate_latest(
                 library.multiprocess.MultiProcessCollector(None, path=str(folder))
             )
-        found: bytes = library.generate_latest(self._cloud)
-        return counted + found
+        inventory_metrics: bytes = library.generate_latest(self._inventories)
+        return process_metrics + inventory_metrics
 
     def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
         if any(header in environ for header in _PROXIED):
@@ -169,7 +171,7 @@ class Page:
     def _timed(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        begun = time.monotonic()
+        started_at = time.monotonic()
         statuses = []
 
         def start(
@@ -178,39 +180,41 @@ class Page:
             statuses.append(int(status[:3]))
             return start_response(status, headers, exc_info)
 
-        answer = self._application(environ, start)
-        route, seconds = environ.get(TEMPLATE, ""), time.monotonic() - begun
-        method = environ["REQUEST_METHOD"] if route else ""  # what clients make up is not kept
-        self._figures(RequestCompleted(method, route, statuses[-1], seconds))
-        return answer
+        response = self._application(environ, start)
+        route, seconds = environ.get(TEMPLATE, ""), time.monotonic() - started_at
+        method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
+        self._observer(RequestCompleted(method, route, statuses[-1], seconds))
+        return response
 
 
-class Cloud:
-    """What there is of everything, under the names that OpenStack's exporter uses."""
+class InventoryCollector:
+    """Collects the inventory metrics, with the names of the OpenStack exporter."""
 
-    def __init__(self, engine: Engine, figures: Figures) -> None:
+    def __init__(self, engine: Engine, observer: PrometheusObserver) -> None:
         self._engine = engine
-        self._figures = figures
+        self._observer = observer
 
     def collect(self) -> Iterator[Any]:
-        """Yield the families of figures; just that nothing is up if the database is away."""
-        gauge = self._figures.library.metrics_core.GaugeMetricFamily
+        """Yield the families; if the database is unreachable, only that the service is not up."""
+        gauge = self._observer.library.metrics_core.GaugeMetricFamily
         try:
             snapshot = self._engine.current()
         except DatabaseUnavailable:
-            yield gauge("openstack_placement_up", "Whether the database is reached.", 0)
+            yield gauge("openstack_placement_up", "Whether the database is reachable.", 0)
             return
-        yield gauge("openstack_placement_up", "Whether the database is reached.", 1)
-        yield gauge("placement_snapshot_providers", "Providers there are.", len(snapshot))
-        moved_at = self._figures.moved_at
-        if moved_at is not None:
-            age = time.monotonic() - moved_at
-            yield gauge("placement_snapshot_age_seconds", "Since anything was written.", age)
+        yield gauge("openstack_placement_up", "Whether the database is reachable.", 1)
+        yield gauge("placement_snapshot_providers", "Number of resource providers.", len(snapshot))
+        refreshed_at = self._observer.refreshed_at
+        if refreshed_at is not None:
+            age = time.monotonic() - refreshed_at
+            yield gauge(
+                "placement_snapshot_age_seconds", "Seconds since the snapshot last changed.", age
+            )
         yield from _inventories(snapshot, gauge)
 
 
 def _inventories(snapshot: Snapshot, gauge: Callable[..., Any]) -> Iterator[Any]:
-    """Yield four families, each with a figure for each class that each provider has."""
+    """Yield four metric families, each with one value per provider and resource class."""
     for name, text, read in _INVENTORY:
         family = gauge(f"openstack_placement_resource_{name}", text, labels=_LABELS)
         for state in snapshot.states():
@@ -223,12 +227,12 @@ def _inventories(snapshot: Snapshot, gauge: Callable[..., Any]) -> Iterator[Any]
 _Read = Callable[[ProviderState, str, Inventory], float]
 _LABELS = ("hostname", "resourcetype")
 _INVENTORY: tuple[tuple[str, str, _Read], ...] = (
-    ("total", "What a provider has.", lambda _state, _name, inventory: inventory.total),
-    ("usage", "What is allocated of it.", lambda state, name, _: state.used.get(name, 0)),
-    ("reserved", "What is not for allocations.", lambda _state, _name, it: it.reserved),
+    ("total", "Total amount of the inventory.", lambda _state, _name, inventory: inventory.total),
+    ("usage", "Allocated amount.", lambda state, name, _: state.used.get(name, 0)),
+    ("reserved", "Reserved amount.", lambda _state, _name, inventory: inventory.reserved),
     (
         "allocation_ratio",
-        "How often it may be allocated.",
+        "Allocation ratio.",
         lambda _state, _name, inventory: inventory.allocation_ratio,
     ),
 )

@@ -1,7 +1,11 @@
-"""The files in which processes keep what they count for Prometheus.
+"""Merges the metrics files of exited processes.
 
-Each process has one for each kind of figure, and leaves them behind when it ends: what it counted
-stays counted. A server that replaces its workers would leave more and more of them to be read.
+Each process has one file per type of metric, which remains when the process exits, so that
+counters never decrease. Without merging, a server that replaces its workers would accumulate
+files.
+
+prometheus_client has no public interface for this: ``mmap_dict`` is internal, hence the upper
+bound on its version in the extra ``metrics``.
 """
 
 import fcntl
@@ -12,39 +16,39 @@ from pathlib import Path
 from types import ModuleType
 
 _LOCK = "lock"
-_ENDED = "ended"  # in place of the number of a process
+_EXITED = "ended"  # in place of a process id
 
 
 @contextmanager
-def gathered(folder: Path, library: ModuleType) -> Iterator[None]:
-    """Have the folder to oneself, with one file of each kind for all processes that have ended."""
+def merged_files(folder: Path, library: ModuleType) -> Iterator[None]:
+    """Lock the directory, with the files of all exited processes merged into one per type."""
     with (folder / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for path in folder.glob("*.db"):
-            if _has_ended(path):
-                _gather(path, library)
+            if _has_exited(path):
+                _merge(path, library)
         yield
 
 
-def _has_ended(path: Path) -> bool:
+def _has_exited(path: Path) -> bool:
     pid = path.stem.rpartition("_")[2]
-    if pid == _ENDED:
+    if pid == _EXITED:
         return False
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # the process exists and belongs to another user
     return False
 
 
-def _gather(path: Path, library: ModuleType) -> None:
-    """Add what is in the file to what is kept of processes that have ended."""
-    new = library.mmap_dict.MmapedDict
-    kept = new(str(path.with_stem(f"{path.stem.partition('_')[0]}_{_ENDED}")))
-    for key, value, timestamp, _position in new.read_all_values_from_file(str(path)):
-        before, _ = kept.read_value(key)
-        kept.write_value(key, before + value, timestamp)
-    kept.close()
+def _merge(path: Path, library: ModuleType) -> None:
+    """Add the values of a file to the file of exited processes, and remove it."""
+    mmaped_dict = library.mmap_dict.MmapedDict
+    merged = mmaped_dict(str(path.with_stem(f"{path.stem.partition('_')[0]}_{_EXITED}")))
+    for key, value, timestamp, _position in mmaped_dict.read_all_values_from_file(str(path)):
+        previous, _ = merged.read_value(key)
+        merged.write_value(key, previous + value, timestamp)
+    merged.close()
     path.unlink()

@@ -1,10 +1,10 @@
-"""The interface as an OpenAPI 3.1 document, made of what the service itself works with.
+"""The API as an OpenAPI 3.1 document, generated from the data that the service itself uses.
 
-Routes, windows of microversions and schemas of requests are those that requests meet; summaries
-are those of the policy rules. Where a body or an answer changes with the microversion, its forms
-are alternatives, each marked ``x-openstack: {min-ver, max-ver}`` as in the descriptions of other
-services. Which of them is meant is told by a header, which OpenAPI cannot express: the document
-of a single microversion has one form of everything, and is exact.
+Routes, microversion windows and request schemas are the ones that requests are checked against;
+summaries come from the policy rules. If a body or a response changes with the microversion, its
+forms are alternatives, each annotated with ``x-openstack: {min-ver, max-ver}`` as in the
+descriptions of other services. A header selects the form, which OpenAPI cannot express. The
+document of a single microversion has one form of everything and is exact.
 """
 
 from collections.abc import Mapping
@@ -12,80 +12,80 @@ from typing import Any
 
 from placement import policies
 from placement.handler import ROUTE_DECLARATIONS
-from placement.openapi import answers, requests
+from placement.openapi import requests, responses
 from placement.openapi.operations import OPERATIONS
-from placement.openapi.spans import Span, served
+from placement.openapi.version_range import VersionRange, supported_versions
 
 Document = dict[str, Any]
 
 _OPEN_PATHS = frozenset({"", "/"})
 
 
-def document(versions: Span | None = None) -> Document:
-    """Return the description of the interface at these microversions: at all, if none are given.
+def document(versions: VersionRange | None = None) -> Document:
+    """Return the description of the API at these microversions; by default, at all of them.
 
-    An operation that none of them has is left out.
+    Operations that none of them supports are left out.
     """
-    asked = versions or Span()
+    requested = versions or VersionRange()
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Placement",
-            "summary": "Which hosts could hold this, and a claim on them.",
-            "version": str(asked.last),
+            "summary": "An inventory of resources, and claims on them.",
+            "version": str(requested.last),
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}],
-        "paths": {path: item for path in _paths() if (item := _path_item(path, asked))},
+        "paths": {path: item for path in _paths() if (item := _path_item(path, requested))},
         "components": {
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
             },
-            "parameters": {"microversion": requests.version_header(asked)},
-            "responses": answers.error_responses(),
-            "headers": answers.HEADERS,
+            "parameters": {"microversion": requests.version_header(requested)},
+            "responses": responses.error_responses(),
+            "headers": responses.HEADERS,
         },
     }
 
 
 def _paths() -> list[str]:
-    """Return the declared paths; that of nothing is ``/`` to OpenAPI."""
+    """Return the declared paths; OpenAPI has no empty path, only ``/``."""
     return [path for path in ROUTE_DECLARATIONS if path]
 
 
-def _path_item(path: str, asked: Span) -> Document:
+def _path_item(path: str, requested: VersionRange) -> Document:
     methods = {
-        method.lower(): _operation(method, path, span)
+        method.lower(): _operation(method, path, versions)
         for method, handler in ROUTE_DECLARATIONS[path].items()
-        if (span := served(handler).within(asked))
+        if (versions := supported_versions(handler).intersect(requested))
     }
     if not methods:
         return {}
     return {"parameters": requests.path_parameters(path), **methods}
 
 
-def _operation(method: str, path: str, span: Span) -> Document:
-    described = OPERATIONS[method, path]
+def _operation(method: str, path: str, versions: VersionRange) -> Document:
+    operation = OPERATIONS[method, path]
     is_open = path in _OPEN_PATHS
     return {
-        "operationId": _name(method, path),
-        **_told(method, path),
-        **requests.described(described, span),
-        "responses": answers.described(described, span, is_open=is_open),
+        "operationId": _operation_id(method, path),
+        **_policy_summary(method, path),
+        **requests.describe(operation, versions),
+        "responses": responses.describe(operation, versions, is_open=is_open),
         **({"security": []} if is_open else {}),
-        "x-openstack": {"min-ver": str(span.first), "max-ver": str(span.last)},
+        "x-openstack": {"min-ver": str(versions.first), "max-ver": str(versions.last)},
     }
 
 
-def _name(method: str, path: str) -> str:
-    """Return the name of an operation, for programs: ``get_traits_name``."""
+def _operation_id(method: str, path: str) -> str:
+    """Return the identifier of an operation: ``get_traits_name``."""
     return "_".join([method.lower(), *(part.strip("{}") for part in path.split("/") if part)])
 
 
-def _told(method: str, path: str) -> Mapping[str, str]:
-    """Return what the policy rule of the operation tells of it."""
+def _policy_summary(method: str, path: str) -> Mapping[str, str]:
+    """Return the description and the name of the policy rule of the operation."""
     for rule in policies.list_rules():
         for operation in getattr(rule, "operations", ()):
             if (operation["method"], operation["path"]) == (method, path):
                 return {"summary": str(rule.description), "x-openstack-policy": rule.name}
-    return {"summary": "Show which microversions there are."}
+    return {"summary": "Show the supported microversions."}

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from placement.handlers.insight.routes import PREFIX
-from placement.openapi.operation import Answers, Operation
+from placement.openapi.operation import Operation, Responses
 from placement.schemas import insight
 from placement.schemas.base import Windows
 
 
-def from_snapshot(windows: Windows) -> Answers:
-    """Return the answers of an operation that the snapshot is enough for: 304, too."""
+def from_snapshot(windows: Windows) -> Responses:
+    """Return the responses of an operation on the snapshot: 200, and 304 if it is unchanged."""
     return tuple((since, {200: schema, 304: None}) for since, schema in windows)
 
 

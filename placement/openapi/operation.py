@@ -1,24 +1,23 @@
-"""What an operation takes and answers, as a value."""
+"""The type of the description of an operation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.schemas.base import Schema, Version, Windows
 
-Answers = Sequence[tuple[Version, Mapping[int, Schema | None]]]
+Responses = Sequence[tuple[Version, Mapping[int, Schema | None]]]
 Bodies = Sequence[tuple[Version, Schema | None]]
 Codes = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: ``success`` is the answer by status, without a schema if it has no body.
+    """An operation: ``success`` maps a status to the schema of its body, None without a body.
 
-    ``errors`` are the statuses of its own mistakes; those that any request can make are not
-    among them.
+    ``errors`` are the error statuses particular to the operation, not those of any request.
     """
 
-    success: Answers
+    success: Responses
     errors: Codes = frozenset()
     body: Bodies = ()
     query: Windows = ()

@@ -1,30 +1,30 @@
-"""What each operation takes and answers, beyond what its route and its handler tell."""
+"""The body, query and responses of each operation; route and handler give the rest."""
 
 from collections.abc import Mapping
 
 from placement.openapi import insight
-from placement.openapi.operation import Answers, Codes, Operation
+from placement.openapi.operation import Codes, Operation, Responses
 from placement.schemas import (
     aggregate,
     allocation,
     allocation_candidate,
-    answers,
     inventory,
     reshaper,
     resource_class,
     resource_provider,
     resource_provider_query,
+    responses,
     trait,
     usage,
 )
 from placement.schemas.base import Windows
 
 
-def _ok(windows: Windows, status: int = 200) -> Answers:
+def _ok(windows: Windows, status: int = 200) -> Responses:
     return tuple((since, {status: schema}) for since, schema in windows)
 
 
-def _silent(*statuses: int) -> Answers:
+def _no_body(*statuses: int) -> Responses:
     return (((1, 0), dict.fromkeys(statuses)),)
 
 
@@ -32,95 +32,99 @@ def _errors(*statuses: int) -> Codes:
     return frozenset(statuses)
 
 
-_ROOT = Operation(_ok(answers.VERSIONS))
-_MISSING = _errors(404)
-_MISSING_OR_IN_CONFLICT = _errors(404, 409)
+_ROOT = Operation(_ok(responses.VERSIONS))
+_NOT_FOUND = _errors(404)
+_NOT_FOUND_OR_CONFLICT = _errors(404, 409)
 _CONFLICT = _errors(409)
-_DONE = _silent(204)
+_NO_CONTENT = _no_body(204)
 
-_SINCE_1_20 = tuple(window for window in _ok(answers.PROVIDER) if window[0] >= (1, 14))
-_CREATED_PROVIDER: Answers = (
-    *_silent(201),
-    *(((1, 20), answer) for _, answer in _SINCE_1_20),
+_SINCE_1_20 = tuple(window for window in _ok(responses.PROVIDER) if window[0] >= (1, 14))
+_CREATED_PROVIDER: Responses = (
+    *_no_body(201),
+    *(((1, 20), response) for _, response in _SINCE_1_20),
 )
-_RENAMED_OR_ENSURED: Answers = (
-    *_ok(answers.RESOURCE_CLASS),
+_RENAMED_OR_ENSURED: Responses = (
+    *_ok(responses.RESOURCE_CLASS),
     ((1, 7), {201: None, 204: None}),
 )
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", ""): _ROOT,
     ("GET", "/"): _ROOT,
-    ("GET", "/resource_classes"): Operation(_ok(answers.RESOURCE_CLASSES)),
-    ("POST", "/resource_classes"): Operation(_silent(201), _CONFLICT, resource_class.NAMED),
-    ("GET", "/resource_classes/{name}"): Operation(_ok(answers.RESOURCE_CLASS), _MISSING),
+    ("GET", "/resource_classes"): Operation(_ok(responses.RESOURCE_CLASSES)),
+    ("POST", "/resource_classes"): Operation(_no_body(201), _CONFLICT, resource_class.NAMED),
+    ("GET", "/resource_classes/{name}"): Operation(_ok(responses.RESOURCE_CLASS), _NOT_FOUND),
     ("PUT", "/resource_classes/{name}"): Operation(
         _RENAMED_OR_ENSURED,
-        _MISSING_OR_IN_CONFLICT,
+        _NOT_FOUND_OR_CONFLICT,
         (*resource_class.NAMED, ((1, 7), None)),
     ),
-    ("DELETE", "/resource_classes/{name}"): Operation(_DONE, _MISSING_OR_IN_CONFLICT),
-    ("GET", "/traits"): Operation(_ok(answers.TRAITS), query=trait.LIST_QUERY),
-    ("GET", "/traits/{name}"): Operation(_DONE, _MISSING),
-    ("PUT", "/traits/{name}"): Operation(_silent(201, 204)),
-    ("DELETE", "/traits/{name}"): Operation(_DONE, _MISSING_OR_IN_CONFLICT),
+    ("DELETE", "/resource_classes/{name}"): Operation(_NO_CONTENT, _NOT_FOUND_OR_CONFLICT),
+    ("GET", "/traits"): Operation(_ok(responses.TRAITS), query=trait.LIST_QUERY),
+    ("GET", "/traits/{name}"): Operation(_NO_CONTENT, _NOT_FOUND),
+    ("PUT", "/traits/{name}"): Operation(_no_body(201, 204)),
+    ("DELETE", "/traits/{name}"): Operation(_NO_CONTENT, _NOT_FOUND_OR_CONFLICT),
     ("GET", "/resource_providers"): Operation(
-        _ok(answers.PROVIDERS), query=resource_provider_query.LIST_QUERY
+        _ok(responses.PROVIDERS), query=resource_provider_query.LIST_QUERY
     ),
     ("POST", "/resource_providers"): Operation(
         _CREATED_PROVIDER, _CONFLICT, resource_provider.CREATE
     ),
-    ("GET", "/resource_providers/{uuid}"): Operation(_ok(answers.PROVIDER), _MISSING),
+    ("GET", "/resource_providers/{uuid}"): Operation(_ok(responses.PROVIDER), _NOT_FOUND),
     ("PUT", "/resource_providers/{uuid}"): Operation(
-        _ok(answers.PROVIDER), _MISSING_OR_IN_CONFLICT, resource_provider.UPDATE
+        _ok(responses.PROVIDER), _NOT_FOUND_OR_CONFLICT, resource_provider.UPDATE
     ),
-    ("DELETE", "/resource_providers/{uuid}"): Operation(_DONE, _MISSING_OR_IN_CONFLICT),
+    ("DELETE", "/resource_providers/{uuid}"): Operation(_NO_CONTENT, _NOT_FOUND_OR_CONFLICT),
     ("GET", "/resource_providers/{uuid}/inventories"): Operation(
-        _ok(answers.INVENTORIES), _MISSING
+        _ok(responses.INVENTORIES), _NOT_FOUND
     ),
     ("POST", "/resource_providers/{uuid}/inventories"): Operation(
-        _ok(answers.INVENTORY, 201), _MISSING_OR_IN_CONFLICT, inventory.CREATE
+        _ok(responses.INVENTORY, 201), _NOT_FOUND_OR_CONFLICT, inventory.CREATE
     ),
     ("PUT", "/resource_providers/{uuid}/inventories"): Operation(
-        _ok(answers.INVENTORIES), _MISSING_OR_IN_CONFLICT, inventory.REPLACE
+        _ok(responses.INVENTORIES), _NOT_FOUND_OR_CONFLICT, inventory.REPLACE
     ),
     ("DELETE", "/resource_providers/{uuid}/inventories"): Operation(
-        _DONE, _MISSING_OR_IN_CONFLICT
+        _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
     ),
     ("GET", "/resource_providers/{uuid}/inventories/{resource_class}"): Operation(
-        _ok(answers.INVENTORY), _MISSING
+        _ok(responses.INVENTORY), _NOT_FOUND
     ),
     ("PUT", "/resource_providers/{uuid}/inventories/{resource_class}"): Operation(
-        _ok(answers.INVENTORY), _MISSING_OR_IN_CONFLICT, inventory.UPDATE
+        _ok(responses.INVENTORY), _NOT_FOUND_OR_CONFLICT, inventory.UPDATE
     ),
     ("DELETE", "/resource_providers/{uuid}/inventories/{resource_class}"): Operation(
-        _DONE, _MISSING_OR_IN_CONFLICT
+        _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
     ),
     ("GET", "/resource_providers/{uuid}/usages"): Operation(
-        _ok(answers.USAGES_OF_PROVIDER), _MISSING
+        _ok(responses.USAGES_OF_PROVIDER), _NOT_FOUND
     ),
-    ("GET", "/resource_providers/{uuid}/aggregates"): Operation(_ok(answers.AGGREGATES), _MISSING),
+    ("GET", "/resource_providers/{uuid}/aggregates"): Operation(
+        _ok(responses.AGGREGATES), _NOT_FOUND
+    ),
     ("PUT", "/resource_providers/{uuid}/aggregates"): Operation(
-        _ok(answers.AGGREGATES), _MISSING_OR_IN_CONFLICT, aggregate.REPLACE
+        _ok(responses.AGGREGATES), _NOT_FOUND_OR_CONFLICT, aggregate.REPLACE
     ),
     ("GET", "/resource_providers/{uuid}/allocations"): Operation(
-        _ok(answers.ALLOCATIONS_ON_PROVIDER), _MISSING
+        _ok(responses.ALLOCATIONS_ON_PROVIDER), _NOT_FOUND
     ),
     ("GET", "/resource_providers/{uuid}/traits"): Operation(
-        _ok(answers.TRAITS_OF_PROVIDER), _MISSING
+        _ok(responses.TRAITS_OF_PROVIDER), _NOT_FOUND
     ),
     ("PUT", "/resource_providers/{uuid}/traits"): Operation(
-        _ok(answers.TRAITS_OF_PROVIDER), _MISSING_OR_IN_CONFLICT, trait.REPLACE
+        _ok(responses.TRAITS_OF_PROVIDER), _NOT_FOUND_OR_CONFLICT, trait.REPLACE
     ),
-    ("DELETE", "/resource_providers/{uuid}/traits"): Operation(_DONE, _MISSING_OR_IN_CONFLICT),
-    ("POST", "/allocations"): Operation(_DONE, _CONFLICT, allocation.SEVERAL),
-    ("GET", "/allocations/{consumer_uuid}"): Operation(_ok(answers.ALLOCATIONS)),
-    ("PUT", "/allocations/{consumer_uuid}"): Operation(_DONE, _CONFLICT, allocation.REPLACE),
-    ("DELETE", "/allocations/{consumer_uuid}"): Operation(_DONE, _MISSING),
+    ("DELETE", "/resource_providers/{uuid}/traits"): Operation(
+        _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
+    ),
+    ("POST", "/allocations"): Operation(_NO_CONTENT, _CONFLICT, allocation.MANAGE),
+    ("GET", "/allocations/{consumer_uuid}"): Operation(_ok(responses.ALLOCATIONS)),
+    ("PUT", "/allocations/{consumer_uuid}"): Operation(_NO_CONTENT, _CONFLICT, allocation.REPLACE),
+    ("DELETE", "/allocations/{consumer_uuid}"): Operation(_NO_CONTENT, _NOT_FOUND),
     ("GET", "/allocation_candidates"): Operation(
-        _ok(answers.CANDIDATES), query=allocation_candidate.LIST_QUERY
+        _ok(responses.CANDIDATES), query=allocation_candidate.LIST_QUERY
     ),
-    ("GET", "/usages"): Operation(_ok(answers.USAGES), query=usage.OF_PROJECT_QUERY),
-    ("POST", "/reshaper"): Operation(_DONE, _CONFLICT, reshaper.RESHAPE),
+    ("GET", "/usages"): Operation(_ok(responses.USAGES), query=usage.OF_PROJECT_QUERY),
+    ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, reshaper.RESHAPE),
     **insight.OPERATIONS,
 }

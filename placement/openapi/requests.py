@@ -1,4 +1,4 @@
-"""What a request brings: headers, parameters and a body."""
+"""The request of an operation: its headers, parameters and body."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,27 +6,27 @@ from typing import Any
 
 from placement.microversion import SERVICE_TYPE, VERSIONS
 from placement.openapi.operation import Operation
-from placement.openapi.spans import Span, by_version, held
+from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import Schema
 
 JSON = "application/json"
 
-# A slash ends it, encoded or not.
+# It ends at a slash, percent-encoded or not.
 _SEGMENT: Schema = {"type": "string", "pattern": "^[^/]+$"}
 
 _Part = dict[str, Any]
 
 
-def version_header(asked: Span) -> _Part:
-    """Return the header that says which of the microversions is spoken."""
-    versions = [version for version in VERSIONS if asked.first <= version <= asked.last]
+def version_header(requested: VersionRange) -> _Part:
+    """Return the header that selects the microversion."""
+    versions = [version for version in VERSIONS if requested.first <= version <= requested.last]
     return {
         "name": "OpenStack-API-Version",
         "in": "header",
         "description": (
-            "Without the header, the oldest microversion is spoken; under /insight the newest."
+            "Without the header the oldest microversion applies; under /insight the newest."
         ),
-        "required": asked.first == asked.last,
+        "required": requested.first == requested.last,
         "schema": {
             "type": "string",
             "enum": [f"{SERVICE_TYPE} {version}" for version in versions],
@@ -42,48 +42,54 @@ def path_parameters(path: str) -> list[_Part]:
     ]
 
 
-def described(operation: Operation, span: Span) -> _Part:
-    """Return what the operation takes in these microversions."""
+def describe(operation: Operation, versions: VersionRange) -> _Part:
+    """Return the parameters and the body of the operation in these microversions."""
     version = {"$ref": "#/components/parameters/microversion"}
-    return {"parameters": [version, *_query(operation, span)], **_body(operation, span)}
+    return {"parameters": [version, *_query(operation, versions)], **_body(operation, versions)}
 
 
-def _body(operation: Operation, span: Span) -> _Part:
-    schemas = [(part, schema) for part, schema in held(operation.body, span) if schema]
+def _body(operation: Operation, versions: VersionRange) -> _Part:
+    schemas = [
+        (part, schema) for part, schema in values_in_range(operation.body, versions) if schema
+    ]
     if not schemas:
         return {}
-    covered = Span(schemas[0][0].first, schemas[-1][0].last)
-    schema = by_version(schemas, span)
-    return {"requestBody": {"required": covered == span, "content": {JSON: {"schema": schema}}}}
+    covered = VersionRange(schemas[0][0].first, schemas[-1][0].last)
+    schema = by_version(schemas, versions)
+    return {
+        "requestBody": {"required": covered == versions, "content": {JSON: {"schema": schema}}}
+    }
 
 
-def _query(operation: Operation, span: Span) -> Iterator[_Part]:
-    """Yield the parameters in the query: those of one name, and then those of a suffix."""
-    windows = list(held(operation.query, span))
+def _query(operation: Operation, versions: VersionRange) -> Iterator[_Part]:
+    """Yield the query parameters: those with fixed names, then those that take a suffix."""
+    windows = list(values_in_range(operation.query, versions))
     names = {name: None for _, query in windows for name in query.get("properties", ())}
     for name in names:
         known = [(part, query) for part, query in windows if name in query["properties"]]
-        yield _parameter(name, known, span)
+        yield _parameter(name, known, versions)
     patterns = [
         (part, {"type": "object", "patternProperties": query["patternProperties"]})
         for part, query in windows
         if "patternProperties" in query
     ]
     if patterns:
-        yield {**_in_query("groups", by_version(patterns, span)), **_SUFFIXED}
+        yield {**_in_query("groups", by_version(patterns, versions)), **_SUFFIXED}
 
 
 _SUFFIXED: Mapping[str, Any] = {
     "style": "form",
     "explode": True,
-    "description": "Parameters of a group of resources end in the suffix of the group.",
+    "description": "The parameters of a request group end in the suffix of the group.",
 }
 
 
-def _parameter(name: str, known: list[tuple[Span, Schema]], span: Span) -> _Part:
+def _parameter(
+    name: str, known: list[tuple[VersionRange, Schema]], versions: VersionRange
+) -> _Part:
     required = all(name in query.get("required", ()) for _, query in known)
     schemas = [(part, query["properties"][name]) for part, query in known]
-    return _in_query(name, by_version(schemas, span), required=required)
+    return _in_query(name, by_version(schemas, versions), required=required)
 
 
 def _in_query(name: str, schema: Schema, *, required: bool = False) -> _Part:

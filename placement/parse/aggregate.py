@@ -1,4 +1,4 @@
-"""The aggregates that a provider is to be associated with."""
+"""Parses the body that replaces the aggregates of a provider."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,18 +10,16 @@ from placement.schemas import aggregate
 _REPLACE = body.validators(aggregate.REPLACE)
 
 
-class ProviderAggregates(NamedTuple):
-    """The aggregates as they are spelled, and the generation, None below 1.19."""
+class ReplaceAggregates(NamedTuple):
+    """The aggregates as written, and the provider generation, None below 1.19."""
 
     aggregates: Sequence[str]
     generation: int | None
 
 
-def of_provider(document: Any, version: Version) -> ProviderAggregates:
-    """Return the aggregates that a body associates a provider with.  Raises: BadRequest."""
-    body.checked(_REPLACE, document, version)
+def of_provider(document: Any, version: Version) -> ReplaceAggregates:
+    """Return the aggregates in a body.  Raises: BadRequest."""
+    body.validate(_REPLACE, document, version)
     if version < (1, 19):
-        return ProviderAggregates(document, None)
-    return ProviderAggregates(
-        document["aggregates"], int(document["resource_provider_generation"])
-    )
+        return ReplaceAggregates(document, None)
+    return ReplaceAggregates(document["aggregates"], int(document["resource_provider_generation"]))

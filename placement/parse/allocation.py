@@ -1,7 +1,6 @@
-"""What consumers are to hold.
+"""Parses bodies that write allocations.
 
-Providers and classes of an allocation are taken as they are written; whether there are such is
-for the store to say.
+Whether the providers and resource classes exist is checked by the store.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from placement.parse.query import canonical_uuid
 from placement.schemas import allocation
 
 _REPLACE = body.validators(allocation.REPLACE)
-_SEVERAL = body.validators(allocation.SEVERAL)
+_MANAGE = body.validators(allocation.MANAGE)
 
 Amounts = Mapping[str, Mapping[str, int]]
 
@@ -29,50 +28,50 @@ def consumer_uuid(text: str) -> str:
 
 
 def replacement(
-    consumer_uuid: str, document: Any, version: Version, unnamed: Mapping[str, str]
+    consumer_uuid: str, document: Any, version: Version, default_owner: Mapping[str, str]
 ) -> ReplaceAllocations:
-    """Return what a body lets one consumer hold.
+    """Return the new allocations of one consumer.
 
-    ``unnamed`` are the ``project_id`` and ``user_id`` of consumers about whom a body says
-    nothing, as none does below 1.8.
+    ``default_owner`` has the ``project_id`` and ``user_id`` of consumers whose body has none, as
+    below 1.8.
 
     Raises: BadRequest.
     Source: API reference, "Update allocations".
     """
-    body.checked(_REPLACE, document, version)
-    return ReplaceAllocations((_claim(consumer_uuid, {**unnamed, **document}, version),))
+    body.validate(_REPLACE, document, version)
+    return ReplaceAllocations((_claim(consumer_uuid, {**default_owner, **document}, version),))
 
 
-def several(document: Any, version: Version) -> ReplaceAllocations:
-    """Return what a body lets several consumers hold, by their UUIDs as they are written.
+def replacements(document: Any, version: Version) -> ReplaceAllocations:
+    """Return the new allocations of several consumers.
 
     Raises: BadRequest.
     Source: API reference, "Manage allocations".
     """
-    body.checked(_SEVERAL, document, version)
+    body.validate(_MANAGE, document, version)
     return ReplaceAllocations(claims(document, version))
 
 
 def claims(document: Any, version: Version) -> tuple[ConsumerClaim, ...]:
-    """Return the claims in a document that is known to be valid."""
-    return tuple(_claim(uuid, written, version) for uuid, written in document.items())
+    """Return the claims in a validated document."""
+    return tuple(_claim(uuid, entry, version) for uuid, entry in document.items())
 
 
-def _claim(consumer_uuid: str, written: Mapping[str, Any], version: Version) -> ConsumerClaim:
-    generation = written.get("consumer_generation")
+def _claim(consumer_uuid: str, entry: Mapping[str, Any], version: Version) -> ConsumerClaim:
+    generation = entry.get("consumer_generation")
     return ConsumerClaim(
         consumer_uuid=consumer_uuid,
-        resources=_resources(written["allocations"]),
-        project_id=written["project_id"],
-        user_id=written["user_id"],
+        resources=_resources(entry["allocations"]),
+        project_id=entry["project_id"],
+        user_id=entry["user_id"],
         generation=None if generation is None else int(generation),
         check_generation=version >= (1, 28),
-        type=written.get("consumer_type"),
+        type=entry.get("consumer_type"),
     )
 
 
 def _resources(allocations: Any) -> Amounts:
-    """Return amounts by provider and class; of two items for one provider the last counts."""
+    """Return amounts by provider and class; of two items for one provider the last one applies."""
     if isinstance(allocations, list):
         pairs = ((item["resource_provider"]["uuid"], item) for item in allocations)
     else:

@@ -1,4 +1,4 @@
-"""Bodies against their schemas."""
+"""Validates request bodies."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from placement.schemas.base import Windows
 
 
 def validators(windows: Windows) -> validation.ValidatorWindows:
-    """Return validators of bodies, in which a UUID may be spelled in any way."""
+    """Return validators of bodies, in which a UUID may have any accepted spelling."""
     return validation.validators(windows, lambda text: canonical_uuid(text) is not None)
 
 
-def checked(windows: validation.ValidatorWindows, document: Any, version: Version) -> Any:
-    """Return the document, which is what the schema of the microversion describes.
+def validate(windows: validation.ValidatorWindows, document: Any, version: Version) -> Any:
+    """Return the document if it is valid according to the schema of the microversion.
 
     Raises: BadRequest.
     """
-    mistake = validation.mistake(windows, document, version)
-    if mistake is not None:
-        raise exception.BadRequest(f"JSON does not validate: {mistake}")
+    message = validation.error_message(windows, document, version)
+    if message is not None:
+        raise exception.BadRequest(f"JSON does not validate: {message}")
     return document

@@ -1,7 +1,7 @@
-"""The query of GET /allocation_candidates.
+"""Parses the query of GET /allocation_candidates.
 
-The checks run in the order that the API promises: a client that makes two
-mistakes is told of the same one by every implementation.
+The order of the checks is part of the API: for a query with two errors, every
+implementation reports the same one.
 """
 
 import re
@@ -17,14 +17,14 @@ from placement.schemas import allocation_candidate
 
 _VALIDATORS = query.validators(allocation_candidate.LIST_QUERY)
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)")
-_READ_AT_ONCE = ("required", "member_of")
-_LONGEST_LIMIT = 18
+_COMBINED = ("required", "member_of")
+_MAX_LIMIT_DIGITS = 18
 
 
 def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateRequest:
-    """Return what a query string asks of the search.
+    """Return the request in a query string.
 
-    Whether classes and traits exist is for the search to say.
+    Whether classes and traits exist is checked by the search.
 
     Raises: BadRequest, DuplicateQueryKey, BadQueryValue, MissingQueryValue.
     Source: API reference, "List allocation candidates".
@@ -49,20 +49,20 @@ def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateReq
 
 
 def _limit(values: query.Values) -> int | None:
-    """Return the limit; one of more digits than providers can be counted in is none."""
+    """Return the limit; None if there is none, or it is larger than any possible result."""
     text = values.get("limit", [""])[0]
-    return int(text) if 0 < len(text) <= _LONGEST_LIMIT else None
+    return int(text) if 0 < len(text) <= _MAX_LIMIT_DIGITS else None
 
 
 def _root_traits(values: query.Values) -> tuple[frozenset[str], frozenset[str]]:
-    given = values.get("root_required", ())
-    if not given:
+    texts = values.get("root_required", ())
+    if not texts:
         return frozenset(), frozenset()
-    if len(given) > 1:
+    if len(texts) > 1:
         raise exception.DuplicateQueryKey(
             "Query parameter 'root_required' may be specified only once."
         )
-    required, forbidden = group.root_traits(given[0])
+    required, forbidden = group.root_traits(texts[0])
     if required & forbidden:
         raise exception.BadQueryValue(
             "Conflicting required and forbidden traits found in root_required: "
@@ -72,7 +72,7 @@ def _root_traits(values: query.Values) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _suffixes(value: str) -> frozenset[str]:
-    """Return the suffixes that one ``same_subtree`` names."""
+    """Return the suffixes in one ``same_subtree`` value."""
     suffixes = frozenset(piece.strip() for piece in value.split(","))
     if "" in suffixes:
         raise exception.BadQueryValue(
@@ -82,7 +82,7 @@ def _suffixes(value: str) -> frozenset[str]:
 
 
 def _groups(pairs: query.QueryPairs, values: query.Values, version: Version) -> group_rules.Groups:
-    """Return the groups that the suffixable parameters make, walking through the query once."""
+    """Return the request groups, in the order of their first parameter in the query."""
     groups: dict[str, RequestGroup] = {}
     complete: set[str] = set()
     for key, value in pairs:
@@ -90,24 +90,24 @@ def _groups(pairs: query.QueryPairs, values: query.Values, version: Version) -> 
         if match is None or key in complete:
             continue
         parameter, suffix = match.groups()
-        if parameter in _READ_AT_ONCE:
+        if parameter in _COMBINED:
             complete.add(key)
-            read = _repeated(parameter, key, values[key], version)
+            fields = _repeated(parameter, key, values[key], version)
         else:
-            read = _single(parameter, value)
-        groups[suffix] = replace(groups.get(suffix, RequestGroup(suffix)), **read)
+            fields = _single(parameter, value)
+        groups[suffix] = replace(groups.get(suffix, RequestGroup(suffix)), **fields)
     return groups
 
 
 def _single(parameter: str, value: str) -> dict[str, Any]:
-    """Return the fields of a group that one ``resources`` or ``in_tree`` sets."""
+    """Return the group fields for one ``resources`` or ``in_tree`` parameter."""
     if parameter == "resources":
         return {"resources": group.resources(value)}
     return {"in_tree": group.tree(value)}
 
 
 def _repeated(parameter: str, key: str, values: Sequence[str], version: Version) -> dict[str, Any]:
-    """Return the fields of a group that all of one ``required`` or ``member_of`` set."""
+    """Return the group fields for all ``required`` or ``member_of`` parameters of one key."""
     if parameter == "required":
         required, forbidden = group.traits(values, version)
         return {"required": required, "forbidden": forbidden}

@@ -1,4 +1,4 @@
-"""The four parameters that describe what a provider must have, in either list."""
+"""Parses the parameters ``resources``, ``required``, ``member_of`` and ``in_tree``."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,16 +13,16 @@ _RESOURCES_FORM = (
 _ANY_OF_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
-"""Either-lists of wanted traits, and forbidden traits."""
+"""Required traits (any of each set), and forbidden traits."""
 Aggregates = tuple[tuple[frozenset[str], ...], frozenset[str]]
-"""Either-lists of wanted aggregates, and forbidden aggregates."""
+"""Required aggregates (any of each set), and forbidden aggregates."""
 
 
 def resources(value: str) -> Mapping[str, int]:
     """Return the amounts by class of a value such as ``VCPU:2,MEMORY_MB:1024``.
 
-    A class given twice has the last amount. Whether there is such a class is
-    for the search to say.
+    Of two amounts for one class the last one applies. Whether the class exists is
+    checked by the search.
 
     Raises: BadRequest.
     """
@@ -53,10 +53,10 @@ def _amount(resource_class: str, text: str) -> int:
 
 
 def traits(values: Sequence[str], version: Version) -> Traits:
-    """Return what all occurrences of one ``required`` parameter say together.
+    """Return the traits in all values of one ``required`` parameter.
 
-    Up to 1.38 only the last occurrence counts. Forbidden traits came with 1.22,
-    the ``in:`` form with 1.39.
+    Up to 1.38 only the last value applies. Forbidden traits exist since 1.22, the
+    ``in:`` form since 1.39.
 
     Raises: BadRequest.
     """
@@ -67,9 +67,9 @@ def traits(values: Sequence[str], version: Version) -> Traits:
         if value.startswith("in:"):
             required[_any_of_traits(value, supported=any_of)] = None
         else:
-            wanted, unwanted = plain_traits(value, forbidding=version >= (1, 22))
-            required |= dict.fromkeys(frozenset({name}) for name in wanted)
-            forbidden |= unwanted
+            names, forbidden_names = plain_traits(value, forbidding=version >= (1, 22))
+            required |= dict.fromkeys(frozenset({name}) for name in names)
+            forbidden |= forbidden_names
     return tuple(required), frozenset(forbidden)
 
 
@@ -90,7 +90,7 @@ def _any_of_traits(value: str, *, supported: bool) -> frozenset[str]:
 
 
 def plain_traits(value: str, *, forbidding: bool) -> tuple[Sequence[str], frozenset[str]]:
-    """Return the wanted traits, in order, and the forbidden ones of a list without ``in:``.
+    """Return the required traits, in order, and the forbidden traits of a list without ``in:``.
 
     Raises: BadRequest.
     """
@@ -105,14 +105,14 @@ def plain_traits(value: str, *, forbidding: bool) -> tuple[Sequence[str], frozen
 
 
 def root_traits(value: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the wanted and the forbidden traits of a ``root_required``, which has no ``in:``.
+    """Return the required and the forbidden traits of a ``root_required`` value.
 
     Raises: BadRequest.
     """
     if value.startswith("in:"):
         _any_of_traits(value, supported=False)
-    wanted, forbidden = plain_traits(value, forbidding=True)
-    return frozenset(wanted), forbidden
+    required, forbidden = plain_traits(value, forbidding=True)
+    return frozenset(required), forbidden
 
 
 def _names(value: str) -> list[str]:
@@ -126,20 +126,20 @@ def _malformed_traits(form: str, got: str) -> exception.BadRequest:
 
 
 def aggregates(key: str, values: Sequence[str], version: Version) -> Aggregates:
-    """Return what all occurrences of one ``member_of`` parameter, named by its key, say together.
+    """Return the aggregates in all values of the ``member_of`` parameter with this key.
 
     Raises: BadRequest.
     """
     if len(values) > 1 and version < (1, 24):
         raise exception.BadRequest(f"Multiple {key} parameters are not supported")
-    wanted: dict[frozenset[str], None] = {}
+    required: dict[frozenset[str], None] = {}
     forbidden: frozenset[str] = frozenset()
     for value in values:
         if value.startswith("!"):
             forbidden |= _forbidden_aggregates(key, value, version)
         else:
-            wanted[_listed_aggregates(key, value, value)] = None
-    return tuple(wanted), forbidden
+            required[_listed_aggregates(key, value, value)] = None
+    return tuple(required), forbidden
 
 
 def _forbidden_aggregates(key: str, value: str, version: Version) -> frozenset[str]:
@@ -161,9 +161,9 @@ def _listed_aggregates(key: str, listed: str, value: str) -> frozenset[str]:
 
 
 def _spellings(piece: str) -> tuple[str, str]:
-    """Return an aggregate as it is asked for and in canonical form.
+    """Return the UUID of an aggregate as written and in canonical form.
 
-    Aggregates are stored as they were given, so each spelling may be one's name.
+    Aggregates are stored as written, so either spelling may be the stored one.
     """
     canonical = canonical_uuid(piece)
     if canonical is None:

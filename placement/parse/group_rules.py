@@ -1,6 +1,6 @@
-"""What the groups of one candidate query must be together, apart from what each says.
+"""Rules for the combination of groups in one candidates query.
 
-Each rule raises; they are in the order in which the API reports them.
+Each rule raises an exception; the API reports them in this order.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Subtrees = tuple[frozenset[str], ...]
 
 
 def check_resources(groups: Groups, same_subtree: Subtrees, version: Version) -> None:
-    """Refuse groups that ask for no resources where they must; 1.36 allows some."""
+    """Check that groups have resources; since 1.36 some need none."""
     if version >= (1, 36):
         _check_resourceless(groups, frozenset().union(*same_subtree))
     else:
@@ -23,31 +23,31 @@ def check_resources(groups: Groups, same_subtree: Subtrees, version: Version) ->
 
 
 def _check_resourceless(groups: Groups, related: frozenset[str]) -> None:
-    """Refuse a group without resources unless ``same_subtree`` relates it to another."""
+    """Check that each group without resources is in ``same_subtree``."""
     if not any(each.resources for each in groups.values()):
         raise exception.MissingQueryValue(
             "There must be at least one resources or resources[$S] parameter."
         )
-    stray = [
+    orphans = [
         suffix for suffix, each in groups.items() if not each.resources and suffix not in related
     ]
-    if stray:
+    if orphans:
         raise exception.BadQueryValue(
             "Resourceless suffixed group request should be specified in `same_subtree` query "
-            f"param: bad group(s) - {stray}."
+            f"param: bad group(s) - {orphans}."
         )
-    unreal = sorted(related - groups.keys())
-    if unreal:
+    unknown = sorted(related - groups.keys())
+    if unknown:
         raise exception.BadQueryValue(
-            f"Real suffixes should be specified in `same_subtree`: {unreal} "
+            f"Real suffixes should be specified in `same_subtree`: {unknown} "
             f"not found in {list(groups)}."
         )
 
 
 def _check_all_have_resources(groups: Groups) -> None:
-    """Refuse any group without resources, saying what else it has."""
-    bare = {suffix: each for suffix, each in groups.items() if not each.resources}
-    traits = [f"required{suffix}" for suffix, each in bare.items() if each.required]
+    """Check that each group has resources."""
+    without_resources = {suffix: each for suffix, each in groups.items() if not each.resources}
+    traits = [f"required{suffix}" for suffix, each in without_resources.items() if each.required]
     if traits:
         raise exception.BadRequest(
             "All traits parameters must be associated with resources.  "
@@ -55,7 +55,7 @@ def _check_all_have_resources(groups: Groups) -> None:
         )
     aggregates = [
         f"member_of{suffix}"
-        for suffix, each in bare.items()
+        for suffix, each in without_resources.items()
         if each.member_of or each.not_member_of
     ]
     if aggregates:
@@ -63,7 +63,7 @@ def _check_all_have_resources(groups: Groups) -> None:
             "All member_of parameters must be associated with resources. "
             f"Found the following orphaned member_of keys: {', '.join(aggregates)}"
         )
-    if bare:
+    if without_resources:
         raise exception.BadRequest("All request groups must specify resources.")
     if not groups:
         raise exception.BadRequest(
@@ -72,28 +72,28 @@ def _check_all_have_resources(groups: Groups) -> None:
 
 
 def check_conflicts(groups: Groups, version: Version) -> None:
-    """Refuse groups that want one of several traits, and forbid them all."""
+    """Check that no group both requires and forbids a trait."""
     if version < (1, 22):
         return
-    conflicts = {suffix: _contradicted(each) for suffix, each in groups.items()}
-    found = sorted(
+    conflicts = {suffix: _conflicting_traits(each) for suffix, each in groups.items()}
+    messages = sorted(
         f"required{suffix}: ({exception.listed(traits)})"
         for suffix, traits in conflicts.items()
         if traits
     )
-    if found:
+    if messages:
         raise exception.BadRequest(
             "Conflicting required and forbidden traits found in the following traits keys: "
-            + ", ".join(found)
+            + ", ".join(messages)
         )
 
 
-def _contradicted(each: RequestGroup) -> frozenset[str]:
-    return frozenset().union(*(wanted for wanted in each.required if wanted <= each.forbidden))
+def _conflicting_traits(each: RequestGroup) -> frozenset[str]:
+    return frozenset().union(*(names for names in each.required if names <= each.forbidden))
 
 
 def check_policy(groups: Groups, *, has_policy: bool) -> None:
-    """Refuse two or more suffixed groups that are not said how to combine."""
+    """Check that several suffixed groups come with a ``group_policy``."""
     if sum(map(bool, groups)) > 1 and not has_policy:
         raise exception.BadRequest(
             'The "group_policy" parameter is required when specifying more than one '

@@ -1,7 +1,7 @@
-"""What is written of inventories.
+"""Parses bodies that write inventories.
 
-JSON knows no integers: ``16``, ``16.0`` and ``1.6e1`` are one number. It is stored as an
-integer, and answered as the caller wrote it.
+JSON has no integers: ``16``, ``16.0`` and ``1.6e1`` are the same number. It is stored as an
+integer, and returned as the client wrote it.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ _CREATE = body.validators(inventory.CREATE)
 _UPDATE = body.validators(inventory.UPDATE)
 _REPLACE = body.validators(inventory.REPLACE)
 
-Written = Mapping[str, float]
-"""The six fields of an inventory as the caller wrote them, or by default."""
+AsWritten = Mapping[str, float]
+"""The six fields of an inventory as the client wrote them, or their defaults."""
 
-_DEFAULTS: Written = {
+_DEFAULTS: AsWritten = {
     "reserved": 0,
     "min_unit": 1,
     "max_unit": MAX_INT,
@@ -31,26 +31,26 @@ _DEFAULTS: Written = {
 
 
 class NewInventory(NamedTuple):
-    """One inventory of a provider, to be added or changed, and how the caller wrote it."""
+    """One inventory to be added or changed, parsed and as the client wrote it."""
 
     resource_class: str
     inventory: Inventory
-    written: Written
+    as_written: AsWritten
 
 
 class Replacement(NamedTuple):
-    """All inventories of a provider, and how the caller wrote each."""
+    """All inventories of a provider, parsed and as the client wrote them."""
 
     command: ReplaceInventories
-    written: Mapping[str, Written]
+    as_written: Mapping[str, AsWritten]
 
 
 def creation(provider_uuid: str, document: Any, version: Version) -> NewInventory:
-    """Return the inventory that a body adds to the provider.
+    """Return the inventory to add to the provider.
 
     Raises: BadRequest, NegativeCapacity.
     """
-    body.checked(_CREATE, document, version)
+    body.validate(_CREATE, document, version)
     added = _new(document["resource_class"], document)
     _check_capacity("create", provider_uuid, {added.resource_class: added.inventory}, version)
     return added
@@ -59,14 +59,14 @@ def creation(provider_uuid: str, document: Any, version: Version) -> NewInventor
 def update(
     provider: Provider, resource_class: str, document: Any, version: Version
 ) -> tuple[int, NewInventory]:
-    """Return the generation that a body names, and what it makes of one inventory.
+    """Return the generation in a body, and the new values of one inventory.
 
-    The generation is compared with that of the provider first, as a stale caller is told so
-    before what is wrong with the amounts. It decides nothing: the write compares it again.
+    The generation is compared first, because a stale generation is reported before invalid
+    amounts. The write compares it again, in its transaction.
 
     Raises: BadRequest, StaleProviderGeneration, NegativeCapacity.
     """
-    body.checked(_UPDATE, document, version)
+    body.validate(_UPDATE, document, version)
     generation = _current_generation(provider, document)
     changed = _new(resource_class, document)
     _check_capacity("update", provider.uuid, {resource_class: changed.inventory}, version)
@@ -74,11 +74,11 @@ def update(
 
 
 def replacement(provider: Provider, document: Any, version: Version) -> Replacement:
-    """Return what a body makes of all inventories of a provider; see ``update``.
+    """Return the new inventories of a provider; see ``update``.
 
     Raises: BadRequest, StaleProviderGeneration, NegativeCapacity.
     """
-    body.checked(_REPLACE, document, version)
+    body.validate(_REPLACE, document, version)
     _current_generation(provider, document)
     command = all_of_provider(provider.uuid, document)
     _check_capacity("update", provider.uuid, command.inventories, version)
@@ -87,7 +87,7 @@ def replacement(provider: Provider, document: Any, version: Version) -> Replacem
 
 
 def all_of_provider(provider_uuid: str, document: Any) -> ReplaceInventories:
-    """Return the command in a document that is known to be valid."""
+    """Return the command in a validated document."""
     return ReplaceInventories(
         provider_uuid,
         int(document["resource_provider_generation"]),
@@ -100,13 +100,13 @@ def _new(resource_class: str, document: Any) -> NewInventory:
     return NewInventory(resource_class, _inventory(written), written)
 
 
-def _written(document: Any) -> Written:
+def _written(document: Any) -> AsWritten:
     return {"total": document["total"]} | {
         field: document.get(field, default) for field, default in _DEFAULTS.items()
     }
 
 
-def _inventory(written: Written) -> Inventory:
+def _inventory(written: AsWritten) -> Inventory:
     return Inventory(
         total=int(written["total"]),
         reserved=int(written["reserved"]),
@@ -118,18 +118,18 @@ def _inventory(written: Written) -> Inventory:
 
 
 def _current_generation(provider: Provider, document: Any) -> int:
-    given = int(document["resource_provider_generation"])
-    if given != provider.generation:
-        raise exception.StaleProviderGeneration(provider.uuid, provider.generation, given)
-    return given
+    generation = int(document["resource_provider_generation"])
+    if generation != provider.generation:
+        raise exception.StaleProviderGeneration(provider.uuid, provider.generation, generation)
+    return generation
 
 
 def _check_capacity(
-    doing: str, provider_uuid: str, inventories: Mapping[str, Inventory], version: Version
+    operation: str, provider_uuid: str, inventories: Mapping[str, Inventory], version: Version
 ) -> None:
-    """Refuse inventories that reserve more than there is; before 1.26, all there is."""
-    zero_refused = version < (1, 26)
-    least = 1 if zero_refused else 0
+    """Check that not more than the total is reserved; before 1.26, less than the total."""
+    is_zero_refused = version < (1, 26)
+    minimum = 1 if is_zero_refused else 0
     for name, inventory_ in inventories.items():
-        if integer_capacity(inventory_) < least:
-            raise exception.NegativeCapacity(provider_uuid, name, doing, zero_refused)
+        if integer_capacity(inventory_) < minimum:
+            raise exception.NegativeCapacity(provider_uuid, name, operation, is_zero_refused)

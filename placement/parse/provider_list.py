@@ -1,4 +1,4 @@
-"""The query of GET /resource_providers."""
+"""Parses the query of GET /resource_providers."""
 
 from placement.core.request import ProviderFilter, RequestGroup
 from placement.microversion import Version
@@ -9,7 +9,7 @@ _VALIDATORS = query.validators(resource_provider_query.LIST_QUERY)
 
 
 def provider_filter(pairs: query.QueryPairs, version: Version) -> ProviderFilter:
-    """Return what the listed providers must be; what is not given does not filter.
+    """Return the conditions on the listed providers; absent parameters set no condition.
 
     Raises: BadRequest.
     Source: API reference, "List resource providers".
@@ -24,7 +24,7 @@ def provider_filter(pairs: query.QueryPairs, version: Version) -> ProviderFilter
 
 
 def _group(values: query.Values, version: Version) -> RequestGroup:
-    """Return the conditions that a candidate's group knows too, read in the order of errors."""
+    """Return the conditions shared with request groups, parsed in the order of their errors."""
     member_of, not_member_of = group.aggregates("member_of", values.get("member_of", ()), version)
     required, forbidden = group.traits(values.get("required", ()), version)
     return RequestGroup(

@@ -1,8 +1,7 @@
-"""Query strings against their schemas: which parameters there are, and of what form.
+"""Validates query strings.
 
-A query string is read as JSON Schema reads an object of strings, so that its
-errors are worded as those of bodies are. A UUID is 36 characters with hyphens
-in their places.
+A query string is validated as an object of strings by JSON Schema, so its errors
+have the same form as those of bodies. A UUID has 36 characters with hyphens.
 """
 
 import re
@@ -14,7 +13,7 @@ from placement.parse import validation
 from placement.schemas.base import Windows
 
 PREFIX = "Invalid query string parameters: "
-FIRST_COUNTS = frozenset({"limit", "group_policy"})
+FIRST_VALUE_APPLIES = frozenset({"limit", "group_policy"})
 
 QueryPairs = Sequence[tuple[str, str]]
 Values = Mapping[str, Sequence[str]]
@@ -24,19 +23,19 @@ _HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
 
 
 def validators(windows: Windows) -> validation.ValidatorWindows:
-    """Return validators of queries, in which a UUID has its hyphens."""
+    """Return validators of queries, in which a UUID must have hyphens."""
     return validation.validators(windows, lambda text: _UUID.fullmatch(text) is not None)
 
 
 def check(windows: validation.ValidatorWindows, pairs: QueryPairs, version: Version) -> None:
     """Raise BadRequest unless each parameter is known at the microversion and well formed.
 
-    Of a repeated parameter the value that is going to be used is looked at: the
-    first of ``limit`` and ``group_policy``, the last of any other.
+    Of a repeated parameter only the value that applies is checked: the first of
+    ``limit`` and ``group_policy``, the last of any other.
     """
-    mistake = validation.mistake(windows, used(pairs), version)
-    if mistake is not None:
-        raise exception.BadRequest(f"{PREFIX}{mistake}")
+    message = validation.error_message(windows, effective(pairs), version)
+    if message is not None:
+        raise exception.BadRequest(f"{PREFIX}{message}")
 
 
 def grouped(pairs: QueryPairs) -> Values:
@@ -48,9 +47,9 @@ def grouped(pairs: QueryPairs) -> Values:
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Return a UUID as it is stored, whatever its spelling, or None if it is none.
+    """Return a UUID in canonical form, None if the text is no UUID.
 
-    Letter case, hyphens, braces and ``urn:uuid:`` do not matter.
+    Letter case, hyphens, braces and ``urn:uuid:`` are ignored.
 
     >>> canonical_uuid("{AAAAAAAA11112222-3333444444444444}")
     'aaaaaaaa-1111-2222-3333-444444444444'
@@ -61,10 +60,10 @@ def canonical_uuid(text: str) -> str | None:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def used(pairs: QueryPairs) -> dict[str, str]:
-    """Return the one value of each parameter that counts where only one can."""
+def effective(pairs: QueryPairs) -> dict[str, str]:
+    """Return one value of each parameter: the one that applies where only one is allowed."""
     values: dict[str, str] = {}
     for key, value in pairs:
-        if key not in FIRST_COUNTS or key not in values:
+        if key not in FIRST_VALUE_APPLIES or key not in values:
             values[key] = value
     return values

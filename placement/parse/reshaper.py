@@ -1,4 +1,4 @@
-"""Inventories and allocations that move together."""
+"""Parses the body of POST /reshaper."""
 
 from typing import Any
 
@@ -11,15 +11,16 @@ _RESHAPE = body.validators(reshaper.RESHAPE)
 
 
 def reshape(document: Any, version: Version) -> Reshape:
-    """Return what a body moves.  What is reserved of an inventory is not compared with its total.
+    """Return the new inventories and allocations. Reserved amounts may exceed the total here.
 
     Raises: BadRequest.
     Source: API reference, "Reshaper".
     """
-    body.checked(_RESHAPE, document, version)
+    body.validate(_RESHAPE, document, version)
     return Reshape(
         inventories=tuple(
-            inventory.all_of_provider(uuid, own) for uuid, own in document["inventories"].items()
+            inventory.all_of_provider(uuid, entry)
+            for uuid, entry in document["inventories"].items()
         ),
         claims=allocation.claims(document["allocations"], version),
     )

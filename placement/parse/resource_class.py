@@ -1,4 +1,4 @@
-"""Names of custom resource classes."""
+"""Parses bodies with the name of a custom resource class."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ _NAMED = body.validators(resource_class.NAMED)
 
 def name(document: Any, version: Version) -> str:
     """Return the name in a body, ``{"name": "CUSTOM_GOLD"}``.  Raises: BadRequest."""
-    checked: str = body.checked(_NAMED, document, version)["name"]
-    return checked
+    validated: str = body.validate(_NAMED, document, version)["name"]
+    return validated

@@ -1,4 +1,4 @@
-"""What is written of a resource provider."""
+"""Parses bodies that write resource providers."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ _UPDATE = body.validators(resource_provider.UPDATE)
 
 
 class NewProvider(NamedTuple):
-    """A provider to create; ``uuid`` None leaves the choice to us."""
+    """A provider to create; if ``uuid`` is None, the service chooses one."""
 
     uuid: str | None
     name: str
@@ -20,19 +20,19 @@ class NewProvider(NamedTuple):
 
 
 class ProviderUpdate(NamedTuple):
-    """What a provider is to be; the parent stays what it is unless ``names_parent``."""
+    """New attributes of a provider; the parent is unchanged unless ``has_parent``."""
 
     name: str
-    names_parent: bool
+    has_parent: bool
     parent_uuid: str | None
 
 
 def creation(document: Any, version: Version) -> NewProvider:
-    """Return the provider that a body describes, its UUID in canonical form.
+    """Return the provider to create, its UUID in canonical form.
 
     Raises: BadRequest.
     """
-    body.checked(_CREATE, document, version)
+    body.validate(_CREATE, document, version)
     uuid = document.get("uuid")
     return NewProvider(
         uuid and canonical_uuid(uuid), document["name"], document.get("parent_provider_uuid")
@@ -40,7 +40,7 @@ def creation(document: Any, version: Version) -> NewProvider:
 
 
 def update(document: Any, version: Version) -> ProviderUpdate:
-    """Return what a body wants a provider to be.  Raises: BadRequest."""
-    body.checked(_UPDATE, document, version)
+    """Return the new attributes of a provider.  Raises: BadRequest."""
+    body.validate(_UPDATE, document, version)
     key = "parent_provider_uuid"
     return ProviderUpdate(document["name"], key in document, document.get(key))

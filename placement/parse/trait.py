@@ -1,4 +1,4 @@
-"""Queries for traits, names of custom ones, and the traits that a provider is to have."""
+"""Parses queries for traits, names of custom traits, and bodies with a provider's traits."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
@@ -14,35 +14,35 @@ _REPLACE = body.validators(trait.REPLACE)
 
 
 class TraitFilter(TypedDict, total=False):
-    """Which traits are asked for; what is not there does not filter."""
+    """The conditions on listed traits; absent keys set no condition."""
 
     names: Sequence[str]
     prefix: str
     associated: bool
 
 
-class ProviderTraits(NamedTuple):
-    """The traits that a provider, at the generation given, is to have."""
+class ReplaceTraits(NamedTuple):
+    """The new traits of a provider, and the generation of the provider."""
 
     generation: int
     traits: frozenset[str]
 
 
 def trait_filter(pairs: query.QueryPairs, version: Version) -> TraitFilter:
-    """Return what a query asks of the listed traits.
+    """Return the conditions in a query.
 
     Raises: BadRequest.
     Source: API reference, "List traits".
     """
     query.check(_LIST_QUERY, pairs, version)
-    values = query.used(pairs)
-    wanted = _named(values["name"]) if "name" in values else TraitFilter()
+    values = query.effective(pairs)
+    conditions = _by_name(values["name"]) if "name" in values else TraitFilter()
     if "associated" in values:
-        wanted["associated"] = _associated(values["associated"])
-    return wanted
+        conditions["associated"] = _associated(values["associated"])
+    return conditions
 
 
-def _named(value: str) -> TraitFilter:
+def _by_name(value: str) -> TraitFilter:
     operator, colon, operand = value.partition(":")
     if not colon:
         raise exception.BadRequest(
@@ -64,8 +64,8 @@ def _associated(value: str) -> bool:
 
 
 def custom_name(name: str, version: Version) -> str:
-    """Return the name if a custom trait may have it.  Raises: BadRequest."""
-    if validation.mistake(_CUSTOM, name, version) is not None:
+    """Return the name if it is valid for a custom trait.  Raises: BadRequest."""
+    if validation.error_message(_CUSTOM, name, version) is not None:
         raise exception.BadRequest(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
             'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
@@ -73,9 +73,9 @@ def custom_name(name: str, version: Version) -> str:
     return name
 
 
-def of_provider(document: Any, version: Version) -> ProviderTraits:
-    """Return the traits that a body gives to a provider.  Raises: BadRequest."""
-    body.checked(_REPLACE, document, version)
-    return ProviderTraits(
+def of_provider(document: Any, version: Version) -> ReplaceTraits:
+    """Return the new traits of a provider.  Raises: BadRequest."""
+    body.validate(_REPLACE, document, version)
+    return ReplaceTraits(
         int(document["resource_provider_generation"]), frozenset(document["traits"])
     )

@@ -1,4 +1,4 @@
-"""Whose usage is asked for."""
+"""Parses the query of GET /usages."""
 
 from typing import NamedTuple
 
@@ -9,16 +9,16 @@ from placement.schemas import usage
 _OF_PROJECT = query.validators(usage.OF_PROJECT_QUERY)
 
 
-class ProjectUsage(NamedTuple):
-    """A project, perhaps one of its users, perhaps one type of consumers (1.38)."""
+class UsageQuery(NamedTuple):
+    """A project, optionally with one of its users and one consumer type (1.38)."""
 
     project_id: str
     user_id: str | None
     consumer_type: str | None
 
 
-def of_project(pairs: query.QueryPairs, version: Version) -> ProjectUsage:
-    """Return whose usage a query asks for.  Raises: BadRequest."""
+def of_project(pairs: query.QueryPairs, version: Version) -> UsageQuery:
+    """Return the project, user and consumer type of a query.  Raises: BadRequest."""
     query.check(_OF_PROJECT, pairs, version)
-    values = query.used(pairs)
-    return ProjectUsage(values["project_id"], values.get("user_id"), values.get("consumer_type"))
+    values = query.effective(pairs)
+    return UsageQuery(values["project_id"], values.get("user_id"), values.get("consumer_type"))

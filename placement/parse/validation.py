@@ -1,11 +1,11 @@
-"""Bodies and query strings against their schemas.
+"""Validation by JSON Schema.
 
-JSON Schema is read as jsonschema reads draft 2020-12, whose errors clients match, but for:
+Validates as jsonschema does for draft 2020-12, whose messages clients match, except that
 
-- ``$`` in a pattern is the end of a text, not what precedes a last line feed;
-- a UUID is what the caller of this module says it is;
-- of very many errors only the first are weighed, and items are compared for uniqueness only if
-  all are text, so that the work is linear in what was sent.
+- ``$`` in a pattern matches only at the end of a text, not before a final line feed;
+- the caller defines the format of UUIDs;
+- only the first errors are considered, and items are compared for uniqueness only if all are
+  strings, so that the cost is linear in the size of the input.
 """
 
 import re
@@ -24,34 +24,32 @@ from placement.schemas.base import Windows
 
 ValidatorWindows = Sequence[tuple[tuple[int, int], Validator]]
 
-_MOST_ERRORS = 100
-_LONGEST_INSTANCE = 2000
+_MAX_ERRORS = 100
+_MAX_INSTANCE_LENGTH = 2000
 
 Errors = Iterator[ValidationError]
 Schema = Mapping[str, Any]
 
 
 def validators(windows: Windows, is_uuid: Callable[[str], bool]) -> ValidatorWindows:
-    """Return a validator for each schema; made once, as building one costs more than using it."""
+    """Return a validator for each schema. Building one costs more than using it."""
     formats = FormatChecker(formats=())
     formats.checks("uuid")(lambda value: not isinstance(value, str) or is_uuid(value))
-    return tuple(
-        (since, _OurValidator(schema, format_checker=formats)) for since, schema in windows
-    )
+    return tuple((since, _Validator(schema, format_checker=formats)) for since, schema in windows)
 
 
-def mistake(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
-    """Say what is wrong by the schema of the microversion; None if nothing is."""
+def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
+    """Return the most relevant error by the schema of the microversion; None if there is none."""
     validator = next(each for since, each in reversed(windows) if since <= version)
-    error = best_match(islice(validator.iter_errors(instance), _MOST_ERRORS))
-    return None if error is None else _told(error)
+    error = best_match(islice(validator.iter_errors(instance), _MAX_ERRORS))
+    return None if error is None else _message(error)
 
 
-def _told(error: ValidationError) -> str:
-    """Return all that jsonschema says, with a large instance cut short: it is told twice."""
-    if len(repr(error.instance)) > _LONGEST_INSTANCE:
+def _message(error: ValidationError) -> str:
+    """Return the message of jsonschema, with a large instance shortened: it occurs twice in it."""
+    if len(repr(error.instance)) > _MAX_INSTANCE_LENGTH:
         error.instance = reprlib.repr(error.instance)
-        error.message = f"{error.message[:_LONGEST_INSTANCE]} ... {error.message[-1000:]}"
+        error.message = f"{error.message[:_MAX_INSTANCE_LENGTH]} ... {error.message[-1000:]}"
     return str(error)
 
 
@@ -90,14 +88,14 @@ def _additional_properties(
         and not any(_matches(pattern, key) for pattern in patterns)
     )
     if allowed is False:
-        yield from map(ValidationError, _refused(others, patterns))
+        yield from map(ValidationError, _unexpected_keys(others, patterns))
     elif allowed is not True:
         for key in others:
             yield from validator.descend(instance[key], allowed, path=key)
 
 
-def _refused(keys: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
-    """Yield one sentence on keys that have no place, if there are any, as jsonschema words it."""
+def _unexpected_keys(keys: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
+    """Yield the message of jsonschema for keys that are not allowed, if there are any."""
     names, one = ", ".join(map(repr, keys)), len(keys) == 1
     if keys and patterns:
         expected = ", ".join(map(repr, patterns))
@@ -115,7 +113,7 @@ def _unique_items(validator: Validator, unique: bool, instance: object, schema: 
         yield ValidationError(f"{instance!r} has non-unique elements")
 
 
-_OurValidator = extend(  # type: ignore[no-untyped-call]
+_Validator = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     validators={
         "pattern": _pattern,

@@ -9,44 +9,45 @@ from placement.microversion import Version
 UNKNOWN_TYPE = "unknown"
 
 
-def of_consumer(found: ConsumerAllocations, version: Version) -> bytes:
+def of_consumer(consumer_allocations: ConsumerAllocations, version: Version) -> bytes:
     """Return the body of GET /allocations/{consumer_uuid}.
 
-    A consumer is described only if it holds something.
+    A consumer without allocations is not described.
     """
     document: dict[str, Any] = {
         "allocations": {
-            uuid: {"resources": dict(holding.resources), "generation": holding.generation}
-            for uuid, holding in found.allocations.items()
+            uuid: {"resources": dict(entry.resources), "generation": entry.generation}
+            for uuid, entry in consumer_allocations.allocations.items()
         }
     }
-    if found.consumer is not None:
-        document |= _described(found.consumer, version)
+    if consumer_allocations.consumer is not None:
+        document |= _describe(consumer_allocations.consumer, version)
     return json.dumps(document).encode("ascii")
 
 
-def _described(consumer: Consumer, version: Version) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _describe(consumer: Consumer, version: Version) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
     if version >= (1, 12):
-        told |= {"project_id": consumer.project_id, "user_id": consumer.user_id}
+        attributes |= {"project_id": consumer.project_id, "user_id": consumer.user_id}
     if version >= (1, 28):
-        told["consumer_generation"] = consumer.generation
+        attributes["consumer_generation"] = consumer.generation
     if version >= (1, 38):
-        told["consumer_type"] = consumer.type or UNKNOWN_TYPE
-    return told
+        attributes["consumer_type"] = consumer.type or UNKNOWN_TYPE
+    return attributes
 
 
-def on_provider(found: ProviderAllocations, version: Version) -> bytes:
+def on_provider(provider_allocations: ProviderAllocations, version: Version) -> bytes:
     """Return the body of GET /resource_providers/{uuid}/allocations."""
     allocations: dict[str, dict[str, Any]] = {
-        uuid: {"resources": dict(holding.resources)} for uuid, holding in found.allocations.items()
+        uuid: {"resources": dict(entry.resources)}
+        for uuid, entry in provider_allocations.allocations.items()
     }
     if version >= (1, 28):
-        for uuid, holding in found.allocations.items():
-            allocations[uuid]["consumer_generation"] = holding.generation
+        for uuid, entry in provider_allocations.allocations.items():
+            allocations[uuid]["consumer_generation"] = entry.generation
     return json.dumps(
         {
             "allocations": allocations,
-            "resource_provider_generation": found.provider.generation,
+            "resource_provider_generation": provider_allocations.provider.generation,
         }
     ).encode("ascii")

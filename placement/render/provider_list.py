@@ -1,7 +1,7 @@
 """Resource providers as JSON text.
 
-UUIDs, numbers and fixed words are put into text as they are: their alphabets
-hold nothing that JSON escapes. Names and the mount prefix go through the encoder.
+UUIDs, numbers and fixed words are inserted without escaping: they contain no
+character that JSON escapes. Names and the mount prefix are encoded.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ def provider_list(providers: Iterable[Provider], version: Version, prefix: str) 
 
     Cost: about 0.6 microseconds a provider.
     """
-    pieces = _linked(version, prefix)
+    pieces = _text_between_uuids(version, prefix)
     write = _nested if version >= (1, 14) else _flat
     texts = ",".join([write(provider, pieces) for provider in providers])
     return f'{{"resource_providers":[{texts}]}}'.encode("ascii")
@@ -33,11 +33,11 @@ def provider_list(providers: Iterable[Provider], version: Version, prefix: str) 
 def provider(provider: Provider, version: Version, prefix: str) -> bytes:
     """Return the body of one provider; links begin with the mount prefix."""
     write = _nested if version >= (1, 14) else _flat
-    return write(provider, _linked(version, prefix)).encode("ascii")
+    return write(provider, _text_between_uuids(version, prefix)).encode("ascii")
 
 
-def _linked(version: Version, prefix: str) -> Sequence[str]:
-    """Return what stands between the places where a provider's UUID goes."""
+def _text_between_uuids(version: Version, prefix: str) -> Sequence[str]:
+    """Return the pieces of text between the occurrences of a provider's UUID."""
     path = quoted(f"{prefix}/resource_providers/")[1:-1]
     names = [name for since, name in _LINKS_SINCE if since <= version]
     ends = ['"}', *(f'/{name}"}}' for name in names)]

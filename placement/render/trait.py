@@ -11,11 +11,11 @@ def traits(names: Sequence[str]) -> bytes:
     return json.dumps({"traits": names}).encode("ascii")
 
 
-def of_provider(found: ProviderTraits) -> bytes:
+def of_provider(provider_traits: ProviderTraits) -> bytes:
     """Return the body of the traits of a provider."""
     return json.dumps(
         {
-            "traits": found.traits,
-            "resource_provider_generation": found.provider.generation,
+            "traits": provider_traits.traits,
+            "resource_provider_generation": provider_traits.provider.generation,
         }
     ).encode("ascii")

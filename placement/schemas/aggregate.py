@@ -1,4 +1,4 @@
-"""The aggregates that a provider is to be associated with."""
+"""The request body that replaces the aggregates of a provider."""
 
 from placement.schemas.base import GENERATION, UUID, Schema, Windows, closed
 

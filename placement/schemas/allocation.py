@@ -1,4 +1,4 @@
-"""Bodies of writes to allocations: of one consumer, and of several by their UUIDs."""
+"""Request bodies that write allocations: of one consumer, or of several by UUID."""
 
 from placement.schemas.base import (
     GENERATION,
@@ -32,7 +32,7 @@ _TYPE: Schema = {
     "maxLength": 255,
     "pattern": RESOURCE_CLASS_NAME,
 }
-# What a candidate tells about its groups may be sent back with it; nobody reads it.
+# Clients may send back the mappings of an allocation candidate; they are not used.
 _MAPPINGS: Schema = {
     "type": "object",
     "minProperties": 1,
@@ -43,7 +43,7 @@ _MAPPINGS: Schema = {
 
 
 def _consumer(required: Schema, optional: Schema | None = None) -> Schema:
-    """Return the schema of what is written about one consumer."""
+    """Return the schema of the allocations and attributes of one consumer."""
     return closed({**required, **(optional or {})}, *required)
 
 
@@ -68,7 +68,9 @@ REPLACE: Windows = (
     ((1, 12), _consumer({"allocations": _BY_PROVIDER_NOT_EMPTY, **_SINCE_1_8})),
     *_WITH_GENERATION,
 )
-SEVERAL: Windows = tuple(
+MANAGE: Windows = tuple(
     (since, keyed(UUID_KEY, consumer, at_least=1)) for since, consumer in _CONSUMER
 )
-RESHAPED: Windows = tuple((since, keyed(UUID_KEY, consumer)) for since, consumer in _CONSUMER)
+RESHAPE_ALLOCATIONS: Windows = tuple(
+    (since, keyed(UUID_KEY, consumer)) for since, consumer in _CONSUMER
+)

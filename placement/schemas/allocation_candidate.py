@@ -1,4 +1,4 @@
-"""Which parameters GET /allocation_candidates takes, from which microversion on."""
+"""The query parameters of GET /allocation_candidates, by microversion."""
 
 from placement.schemas.base import TEXT, Schema, Windows, closed
 
@@ -9,7 +9,7 @@ _NAME = "[a-zA-Z0-9_-]{1,64}"
 
 
 def _plain(*parameters: str) -> Schema:
-    """Return the schema of a query without groups: ``resources`` and these."""
+    """Return the schema of a query without groups: ``resources`` and these parameters."""
     known = {"limit": _LIMIT}
     names = ("resources", *parameters)
     return closed({name: known.get(name, TEXT) for name in names}, "resources")

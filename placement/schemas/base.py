@@ -1,8 +1,8 @@
-"""What schemas are made of: draft 2020-12 of JSON Schema, in words that draft 4 has, too.
+"""Parts shared by the schemas: JSON Schema draft 2020-12, limited to keywords that draft 4 has.
 
-A schema describes bodies or queries from one microversion on, until the next one does. Clients
-match what validation says of them: which keyword failed at which ``properties`` of the schema,
-and the patterns as they are written here.
+A schema applies from its microversion on until the next one. Validation errors quote the schema,
+and clients match these texts: the failed keyword, its place in the schema, and the patterns as
+they are written here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,26 +25,31 @@ OWNER: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 
 def closed(properties: Schema, *required: str) -> Schema:
     """Return the schema of an object that has these properties and no others."""
-    demand = {"required": list(required)} if required else {}
-    return {"type": "object", "properties": properties, **demand, "additionalProperties": False}
+    constraint = {"required": list(required)} if required else {}
+    return {
+        "type": "object",
+        "properties": properties,
+        **constraint,
+        "additionalProperties": False,
+    }
 
 
 def keyed(pattern: str, value: Schema, *, at_least: int = 0) -> Schema:
-    """Return the schema of an object from keys that match the pattern to values."""
-    demand = {"minProperties": at_least} if at_least else {}
+    """Return the schema of an object that maps keys of this pattern to these values."""
+    constraint = {"minProperties": at_least} if at_least else {}
     return {
         "type": "object",
-        **demand,
+        **constraint,
         "patternProperties": {pattern: value},
         "additionalProperties": False,
     }
 
 
 def always(schema: Schema) -> Windows:
-    """Return the windows of a schema that never changed."""
+    """Return the windows of a schema that is the same at all microversions."""
     return (((1, 0), schema),)
 
 
 def merged(added: Windows) -> Windows:
-    """Return what there is from each microversion on, given what each adds."""
+    """Return the properties at each microversion, given what each one adds."""
     return tuple(accumulate(added, lambda before, new: (new[0], {**before[1], **new[1]})))

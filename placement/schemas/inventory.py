@@ -1,9 +1,9 @@
-"""Bodies of writes to inventories."""
+"""Request bodies that write inventories."""
 
 from placement.core.model import MAX_INT
 from placement.schemas.base import GENERATION, RESOURCE_CLASS_NAME, Schema, always, closed
 
-# What databases keep of a ratio is single precision; what is beyond it cannot be kept.
+# Databases store a ratio in single precision; larger values cannot be stored.
 _LARGEST_RATIO = 3.40282e38
 
 _AMOUNT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_INT}
@@ -23,7 +23,7 @@ _WITH_GENERATION: Schema = {**_FIELDS, "resource_provider_generation": GENERATIO
 _RECORD: Schema = closed(_WITH_GENERATION, "total")
 _CLASS: Schema = {"type": "string", "pattern": RESOURCE_CLASS_NAME}
 
-# Names of other forms are not refused here: there is no such class, which is another error.
+# Names of another form are not refused here: they are unknown classes, which is another error.
 ALL_OF_PROVIDER: Schema = closed(
     {
         "resource_provider_generation": GENERATION,

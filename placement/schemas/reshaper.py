@@ -15,6 +15,6 @@ RESHAPE: Windows = tuple(
             "allocations",
         ),
     )
-    for since, allocations in allocation.RESHAPED
+    for since, allocations in allocation.RESHAPE_ALLOCATIONS
     if since >= (1, 28)
 )

@@ -1,4 +1,4 @@
-"""The name of a custom resource class, which is all that is written of one."""
+"""The request body with the name of a custom resource class."""
 
 from placement.schemas.base import CUSTOM_NAME, always, closed
 

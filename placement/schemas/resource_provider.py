@@ -1,4 +1,4 @@
-"""Bodies of writes to resource providers."""
+"""Request bodies that write resource providers."""
 
 from placement.schemas.base import UUID, Windows, closed
 

@@ -1,4 +1,4 @@
-"""Which parameters GET /resource_providers takes, from which microversion on."""
+"""The query parameters of GET /resource_providers, by microversion."""
 
 from placement.schemas.base import TEXT, UUID, Windows, closed, merged
 

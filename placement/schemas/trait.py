@@ -1,4 +1,4 @@
-"""Queries for traits, names of custom ones, and the traits that a provider is to have."""
+"""The query for traits, names of custom traits, and the body that replaces a provider's traits."""
 
 from placement.schemas.base import CUSTOM_NAME, GENERATION, TEXT, Schema, always, closed
 

@@ -1,8 +1,8 @@
-"""The query for what a project uses."""
+"""The query parameters of GET /usages, by microversion."""
 
 from placement.schemas.base import OWNER, Schema, Windows, closed
 
-# Unlike the names that can be given to a type, these two mean all consumers, and those without.
+# ``all`` and ``unknown`` are no names of types: all consumers, and consumers without a type.
 _TYPE: Schema = {
     "type": "string",
     "minLength": 1,

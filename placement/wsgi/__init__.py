@@ -1,4 +1,4 @@
-"""Reading the configuration, and making of it the application that servers run."""
+"""Reads the configuration and creates the WSGI application."""
 
 import logging as python_logging
 import os
@@ -26,17 +26,17 @@ _NO_DEFAULTS: Mapping[tuple[str, str], object] = MappingProxyType({})
 
 
 def init_application() -> "WSGIApplication":
-    """Return the service as a WSGI application, configured by files and environment.
+    """Return the WSGI application, configured by files and environment variables.
 
-    With OS_PLACEMENT_CONFIG_DIR the file is ``placement.conf`` in that folder, which must exist;
-    otherwise oslo.config looks for it at its usual places. Variables such as
-    ``OS_PLACEMENT_DATABASE__CONNECTION`` win over files.
+    If OS_PLACEMENT_CONFIG_DIR is set, the file is ``placement.conf`` in that directory, which must
+    exist; otherwise oslo.config searches its default locations. Environment variables such as
+    ``OS_PLACEMENT_DATABASE__CONNECTION`` take precedence over files.
     """
     return load(read_configuration(config_files()))
 
 
 def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
-    """Return the service as a WSGI application, and set up the process for it."""
+    """Set up logging and the database, and return the WSGI application."""
     set_up_logging(conf)
     db_api.configure(conf)
     if conf.log_options:
@@ -45,7 +45,7 @@ def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
 
 
 def config_files() -> list[str] | None:
-    """Return the file that the environment names, None to look at the usual places."""
+    """Return the file that the environment names; None means the default locations."""
     folder = os.environ.get(CONFIG_FOLDER, "").strip()
     return [str(Path(folder) / CONFIG_FILE)] if folder else None
 
@@ -55,12 +55,12 @@ def read_configuration(
     defaults: Mapping[tuple[str, str], object] = _NO_DEFAULTS,
     arguments: Sequence[str] = (),
 ) -> cfg.ConfigOpts:
-    """Return a new configuration; the command line of the process is not looked at.
+    """Return a new configuration; the command line of the process is not read.
 
-    ``files`` are read if the arguments name none; without any, an empty list, no
-    ``placement.conf.d`` is looked for either. ``defaults`` are values by group and option that
-    take the place of our own defaults; files and environment win over them. ``arguments`` may be
-    ``--config-file`` and ``--config-dir``, as oslo.config has them.
+    ``files`` are read unless the arguments name some; with an empty list, ``placement.conf.d``
+    is not read either. ``defaults`` replace the defaults of options, by group and option; files
+    and environment take precedence over them. ``arguments`` may be ``--config-file`` and
+    ``--config-dir``, as in oslo.config.
     """
     conf = cfg.ConfigOpts()
     log.register_options(conf)
@@ -79,7 +79,7 @@ def read_configuration(
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Log as the options of oslo.log say; warnings of Python are log lines, too."""
+    """Set up logging with the options of oslo.log; Python warnings are logged, too."""
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
     log.setup(conf, PROJECT)
     python_logging.captureWarnings(capture=True)

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from placement import microversion, openapi
-from placement.openapi.spans import Span
+from placement.openapi.version_range import VersionRange
 from placement.tests.functional.test_api import stories, suite
 
 VERSION = "openstack-api-version"
@@ -18,7 +18,7 @@ VERSION = "openstack-api-version"
 @functools.cache
 def described(version):
     spoken = microversion.parse(version)
-    return openapi.document(Span(spoken, spoken))
+    return openapi.document(VersionRange(spoken, spoken))
 
 
 def operation(version, method, path):

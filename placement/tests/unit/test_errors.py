@@ -28,14 +28,14 @@ def test_codes_are_unique_and_of_this_service():
 
 
 def test_what_nobody_foresaw_is_500():
-    assert errors.wire(ValueError()).status == 500
-    assert errors.wire(exception.PlacementException()).status == 500
+    assert errors.http_error(ValueError()).status == 500
+    assert errors.http_error(exception.PlacementException()).status == 500
 
 
 def test_the_nearest_base_decides():
-    assert errors.wire(exception.MalformedJson("")).status == 400
-    assert errors.wire(exception.BadQueryValue("")).code == errors.QUERY_BAD_VALUE
+    assert errors.http_error(exception.MalformedJson("")).status == 400
+    assert errors.http_error(exception.BadQueryValue("")).code == errors.QUERY_BAD_VALUE
 
 
 def test_the_title_is_the_phrase_of_the_status():
-    assert errors.Wire(415).title == "Unsupported Media Type"
+    assert errors.HttpError(415).title == "Unsupported Media Type"

@@ -8,7 +8,7 @@ import pytest
 from placement import errors, microversion, openapi
 from placement.handler import ROUTE_DECLARATIONS
 from placement.openapi.operations import OPERATIONS
-from placement.openapi.spans import Span
+from placement.openapi.version_range import VersionRange
 
 OPERATIONS_SERVED = [
     (method, path) for path, methods in ROUTE_DECLARATIONS.items() for method in methods
@@ -17,7 +17,7 @@ OPERATIONS_SERVED = [
 
 def described(text):
     version = microversion.parse(text)
-    return openapi.document(Span(version, version))
+    return openapi.document(VersionRange(version, version))
 
 
 def operations(document):

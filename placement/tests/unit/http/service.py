@@ -92,7 +92,7 @@ def application(conf):
         search=SearchSettings(),
         incomplete_consumer=IncompleteConsumer("p", "u"),
     )
-    return middleware.assembled(PlacementHandler(parts, DECLARATIONS), conf, policy)
+    return middleware.pipeline(PlacementHandler(parts, DECLARATIONS), conf, policy)
 
 
 class Client(webtest.TestApp):

@@ -52,7 +52,7 @@ def test_a_refusal_for_scope_is_only_the_rule(http):
 
 
 def test_a_client_may_send_again_what_may_have_been_committed():
-    assert errors.wire(exception.CommitLost("gone")).headers == errors.RETRY_SOON
+    assert errors.http_error(exception.CommitLost("gone")).headers == errors.RETRY_SOON
 
 
 def test_without_a_database_the_client_may_come_back(http):

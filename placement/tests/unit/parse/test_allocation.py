@@ -107,13 +107,13 @@ def test_a_consumer_in_a_path_is_made_canonical():
 
 def test_several_consumers_are_named_as_they_are_written():
     document = {C.upper(): written(39), C: written(39, {})}
-    command = allocation.several(document, Version(1, 39))
+    command = allocation.replacements(document, Version(1, 39))
     assert [claim.consumer_uuid for claim in command.claims] == [C.upper(), C]
     assert command.claims[1].resources == {}
 
 
 def test_several_may_give_everything_back_from_the_first():
-    command = allocation.several({C: written(13, {})}, Version(1, 13))
+    command = allocation.replacements({C: written(13, {})}, Version(1, 13))
     assert command.claims[0].resources == {}
     assert not command.claims[0].check_generation
 
@@ -121,7 +121,7 @@ def test_several_may_give_everything_back_from_the_first():
 @pytest.mark.parametrize("document", [{}, [], {"x": {}}, {C: {}}, {C + "\n": {}}])
 def test_other_documents_of_several_are_refused(document):
     with pytest.raises(exception.BadRequest):
-        allocation.several(document, Version(1, 39))
+        allocation.replacements(document, Version(1, 39))
 
 
 @pytest.mark.parametrize("minor", [30, 34, 38, 39])

@@ -27,7 +27,7 @@ def replaced(generation=7, version=LATEST, **inventories):
 def test_what_is_not_written_is_default():
     new = created(total=4)
     assert (new.resource_class, new.inventory) == ("VCPU", Inventory(4))
-    assert new.written == {
+    assert new.as_written == {
         "total": 4,
         "reserved": 0,
         "min_unit": 1,
@@ -41,7 +41,10 @@ def test_whole_floats_are_stored_as_integers_and_kept_as_written():
     new = created(total=4.0, allocation_ratio=2)
     assert repr(new.inventory.total) == "4"
     assert repr(new.inventory.allocation_ratio) == "2.0"
-    assert (repr(new.written["total"]), repr(new.written["allocation_ratio"])) == ("4.0", "2")
+    assert (repr(new.as_written["total"]), repr(new.as_written["allocation_ratio"])) == (
+        "4.0",
+        "2",
+    )
 
 
 def test_an_update_names_the_generation():
@@ -52,7 +55,7 @@ def test_an_update_names_the_generation():
 def test_all_inventories_are_replaced_at_a_generation():
     wanted = replaced(VCPU={"total": 4, "resource_provider_generation": 99})
     assert wanted.command == ReplaceInventories(A, 7, {"VCPU": Inventory(4)})
-    assert wanted.written["VCPU"]["total"] == 4
+    assert wanted.as_written["VCPU"]["total"] == 4
 
 
 @pytest.mark.parametrize("given", [6, 8, 1e308, -1])

@@ -11,19 +11,19 @@ from placement.schemas.base import closed, keyed
 V = Version(1, 0)
 
 
-def mistake(schema, instance):
-    return validation.mistake(
+def error_message(schema, instance):
+    return validation.error_message(
         validation.validators((((1, 0), schema),), lambda text: text == "uuid"), instance, V
     )
 
 
 def test_nothing_is_wrong_with_what_is_right():
-    assert mistake({"type": "string"}, "x") is None
+    assert error_message({"type": "string"}, "x") is None
 
 
 def test_a_mistake_is_told_as_jsonschema_tells_it():
     schema = closed({"total": {"type": "integer", "minimum": 1}}, "total")
-    assert mistake(schema, {"total": 0}) == (
+    assert error_message(schema, {"total": 0}) == (
         "0 is less than the minimum of 1\n\n"
         "Failed validating 'minimum' in schema['properties']['total']:\n"
         "    {'type': 'integer', 'minimum': 1}\n\n"
@@ -35,75 +35,77 @@ def test_the_schema_is_that_of_the_version():
     windows = validation.validators(
         (((1, 0), {"type": "array"}), ((1, 19), {"type": "object"})), bool
     )
-    taken = [version for version in VERSIONS if validation.mistake(windows, [], version) is None]
+    taken = [
+        version for version in VERSIONS if validation.error_message(windows, [], version) is None
+    ]
     assert taken == list(VERSIONS[:19])
 
 
 def test_the_end_of_a_pattern_is_the_end_of_the_text():
     schema = {"type": "string", "pattern": "^[A-Z]+$"}
-    assert mistake(schema, "A") is None
-    assert mistake(schema, "A\n").startswith(r"'A\n' does not match '^[A-Z]+$'")
+    assert error_message(schema, "A") is None
+    assert error_message(schema, "A\n").startswith(r"'A\n' does not match '^[A-Z]+$'")
 
 
 def test_the_end_of_an_alternative_is_open_if_it_is_not_said():
     schema = {"type": "string", "pattern": "^[A-Z]+$|^all"}
-    assert mistake(schema, "allfoo") is None
+    assert error_message(schema, "allfoo") is None
 
 
 def test_keys_are_matched_to_their_end():
     schema = keyed("^[A-Z]+$", {"type": "integer"})
-    assert mistake(schema, {"A": 1}) is None
-    assert mistake(schema, {"A\n": 1}).startswith(
+    assert error_message(schema, {"A": 1}) is None
+    assert error_message(schema, {"A\n": 1}).startswith(
         r"'A\n' does not match any of the regexes: '^[A-Z]+$'"
     )
-    assert mistake(schema, {"b": 1, "a": 1}).startswith("'a', 'b' do not match any")
+    assert error_message(schema, {"b": 1, "a": 1}).startswith("'a', 'b' do not match any")
 
 
 def test_values_of_matching_keys_are_looked_at():
-    text = mistake(keyed("^[A-Z]+$", {"type": "integer"}), {"A": "x"})
+    text = error_message(keyed("^[A-Z]+$", {"type": "integer"}), {"A": "x"})
     assert "'x' is not of type 'integer'" in text
     assert "schema['patternProperties']['^[A-Z]+$']" in text
 
 
 def test_other_keys_are_told():
     schema = closed({"a": {}})
-    assert mistake(schema, {"b": 1}).startswith(
+    assert error_message(schema, {"b": 1}).startswith(
         "Additional properties are not allowed ('b' was unexpected)"
     )
-    assert "('b', 'c' were unexpected)" in mistake(schema, {"c": 1, "b": 1})
+    assert "('b', 'c' were unexpected)" in error_message(schema, {"c": 1, "b": 1})
 
 
 def test_other_keys_may_have_a_schema_of_their_own():
     schema = {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert mistake(schema, {"b": 1}) is None
-    assert "'x' is not of type 'integer'" in mistake(schema, {"b": "x"})
+    assert error_message(schema, {"b": 1}) is None
+    assert "'x' is not of type 'integer'" in error_message(schema, {"b": "x"})
 
 
 @pytest.mark.parametrize(
     ("instance", "ok"), [("uuid", True), ("x", False), (None, True), (5, True)]
 )
 def test_a_format_is_one_of_texts(instance, ok):
-    assert (mistake({"format": "uuid"}, instance) is None) is ok
+    assert (error_message({"format": "uuid"}, instance) is None) is ok
 
 
 def test_a_wrong_format_is_named():
-    assert mistake({"format": "uuid"}, "x").startswith("'x' is not a 'uuid'")
+    assert error_message({"format": "uuid"}, "x").startswith("'x' is not a 'uuid'")
 
 
 @pytest.mark.parametrize(("number", "ok"), [(1, True), (1.0, True), (1.5, False), (True, False)])
 def test_a_whole_float_is_an_integer(number, ok):
-    assert (mistake({"type": "integer"}, number) is None) is ok
+    assert (error_message({"type": "integer"}, number) is None) is ok
 
 
 def test_what_is_nearest_to_the_top_is_told():
     schema = closed({"a": {"type": "integer"}}, "a")
-    assert "'b' was unexpected" in mistake(schema, {"a": "x", "b": 1})
+    assert "'b' was unexpected" in error_message(schema, {"a": "x", "b": 1})
 
 
 def test_items_are_compared_if_all_are_text():
     schema = {"type": "array", "uniqueItems": True}
-    assert "has non-unique elements" in mistake(schema, ["a", "a"])
-    assert mistake(schema, ["a", 1, 1]) is None
+    assert "has non-unique elements" in error_message(schema, ["a", "a"])
+    assert error_message(schema, ["a", 1, 1]) is None
 
 
 @pytest.mark.parametrize("items", [["x"], ["uuid", 1]])
@@ -114,12 +116,12 @@ def test_many_mistakes_take_no_longer_than_many_items(items):
         "items": {"type": "string", "format": "uuid", "minLength": 5},
     }
     began = time.process_time()
-    assert mistake(schema, items * 100_000) is not None
+    assert error_message(schema, items * 100_000) is not None
     assert time.process_time() - began < 10  # quadratic work would be hours
 
 
 def test_of_a_large_instance_the_mistake_is_told_not_the_whole():
-    text = mistake({"type": "array", "uniqueItems": True}, ["uuid"] * 100_000)
+    text = error_message({"type": "array", "uniqueItems": True}, ["uuid"] * 100_000)
     assert "has non-unique elements" in text
     assert "Failed validating 'uniqueItems' in schema" in text
     assert len(text) < 5000

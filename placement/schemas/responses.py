@@ -1,6 +1,7 @@
-"""What answers hold, each from a microversion on: the description of the interface has them.
+"""Schemas of response bodies by microversion, for the OpenAPI document.
 
-Nothing is checked against these while serving; the tests check every answer of their stories.
+The service does not check its responses against them; the tests check every response of the API
+scenarios.
 """
 
 from placement.schemas.base import (
@@ -67,8 +68,13 @@ _TREE: Schema = {"parent_provider_uuid": _UUID_OR_NONE, "root_provider_uuid": UU
 
 
 def _provider(since: Version, relations: tuple[str, ...]) -> Schema:
-    told = {"uuid": UUID, "name": TEXT, "generation": GENERATION, "links": _links(*relations)}
-    return _all({**told, **_TREE} if since >= (1, 14) else told)
+    properties = {
+        "uuid": UUID,
+        "name": TEXT,
+        "generation": GENERATION,
+        "links": _links(*relations),
+    }
+    return _all({**properties, **_TREE} if since >= (1, 14) else properties)
 
 
 PROVIDER: Windows = tuple((since, _provider(since, names)) for since, names in _RELATIONS)
@@ -76,7 +82,7 @@ PROVIDERS: Windows = tuple(
     (since, _all({"resource_providers": _list(schema)})) for since, schema in PROVIDER
 )
 
-# --- what a provider has ---------------------------------------------------------------
+# --- data of a provider ---------------------------------------------------------------
 
 _NUMBER: Schema = {"type": "number"}
 _INVENTORY: Schema = {
@@ -103,22 +109,23 @@ RESOURCE_CLASSES = always(_all({"resource_classes": _list(_RESOURCE_CLASS)}))
 
 _RESOURCES: Schema = {"resources": _by_key({"type": "integer", "minimum": 1})}
 ALLOCATIONS_ON_PROVIDER: Windows = tuple(
-    (since, _all({"allocations": _by_key(_all(holding)), **_PROVIDER_GENERATION}))
-    for since, holding in (
+    (since, _all({"allocations": _by_key(_all(entry)), **_PROVIDER_GENERATION}))
+    for since, entry in (
         ((1, 0), _RESOURCES),
         ((1, 28), {**_RESOURCES, "consumer_generation": GENERATION}),
     )
 )
-_HELD: Schema = {"allocations": _by_key(_all({**_RESOURCES, "generation": GENERATION}))}
+_ALLOCATIONS: Schema = {"allocations": _by_key(_all({**_RESOURCES, "generation": GENERATION}))}
 _CONSUMER: Windows = (
     ((1, 0), {}),
     ((1, 12), {"project_id": TEXT, "user_id": TEXT}),
     ((1, 28), {"consumer_generation": GENERATION}),
     ((1, 38), {"consumer_type": TEXT}),
 )
-# Nothing is said of a consumer that holds nothing.
+# A consumer without allocations is not described.
 ALLOCATIONS: Windows = tuple(
-    (since, closed({**_HELD, **consumer}, "allocations")) for since, consumer in merged(_CONSUMER)
+    (since, closed({**_ALLOCATIONS, **consumer}, "allocations"))
+    for since, consumer in merged(_CONSUMER)
 )
 USAGES: Windows = (
     ((1, 9), _all({"usages": _by_key(_COUNT)})),

@@ -1,6 +1,6 @@
 """Requests made up from the description: their answers are in it, and none is our fault.
 
-By default that takes half a minute; PLACEMENT_MADE_UP_REQUESTS sets the number of requests for
+By default that takes half a minute; PLACEMENT_RANDOM_REQUESTS sets the number of requests for
 each microversion and kind, and then every microversion is asked.
 """
 
@@ -17,9 +17,9 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
 
 from placement import microversion, openapi
-from placement.openapi.spans import Span
+from placement.openapi.version_range import VersionRange
 
-ASKED = os.environ.get("PLACEMENT_MADE_UP_REQUESTS")
+ASKED = os.environ.get("PLACEMENT_RANDOM_REQUESTS")
 NUMBER = int(ASKED or 100)
 VERSIONS = (
     [str(version) for version in microversion.VERSIONS]
@@ -79,7 +79,7 @@ def backend():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_to_any_request_is_described(version, mode, application):
     spoken = microversion.parse(version)
-    schema = schemathesis.openapi.from_dict(openapi.document(Span(spoken, spoken)))
+    schema = schemathesis.openapi.from_dict(openapi.document(VersionRange(spoken, spoken)))
     schema.app = told_by_a_service(application, version)
     populate(webtest.TestApp(told_by_a_service(application, "1.39")))
 
