@@ -56,7 +56,7 @@ EXPLANATION = always(
         microversion=TEXT,
         at=_TIME,
         roots=_COUNT,
-        fits=_COUNT,
+        fits={"type": ["integer", "null"], "minimum": 0},
         funnel=_list(opened(**_REQUIREMENT, lost=_COUNT, left=_COUNT)),
         near_misses=_list(_NEAR_MISS),
         remedies=_list(opened(change=TEXT)),

@@ -24,6 +24,7 @@ class Stock:
     room: int
     portion: Portion
     free: int
+    max_unit: int
 
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "Stock":
@@ -32,6 +33,7 @@ class Stock:
             room=max(capacity.room(inventory, used), -1),
             portion=(inventory.min_unit, inventory.step_size),
             free=min(capacity.free(inventory, used), MAX_FREE),
+            max_unit=inventory.max_unit,
         )
 
 
@@ -39,16 +41,19 @@ class Stock:
 class Column:
     """All inventories of one class.
 
-    ``rows`` is sorted; ``room`` and ``portion`` run parallel to it, all int32, and ``free``,
-    which is int64: a total times a ratio.
+    ``rows`` is sorted; ``room``, ``portion`` and ``max_unit`` run parallel to it, all int32,
+    and ``free``, which is int64: a total times a ratio.
     ``room`` is the largest amount that capacity and ``max_unit`` leave. A cloud
     has few different (min_unit, step_size) pairs: they are kept once, in
     ``portions``, and by number in ``portion``, which spares a division per row.
+    ``max_unit`` is kept beside ``room`` for explanations: it separates an amount that is
+    too large for one allocation from one that is in use.
     """
 
     rows: Numbers
     room: Numbers
     portion: Numbers
+    max_unit: Numbers
     portions: tuple[Portion, ...]
     free: Amounts
 
@@ -61,6 +66,7 @@ class Column:
             rows=numbers(stocks),
             room=numbers(stock.room for stock in stocks.values()),
             portion=numbers(portion),
+            max_unit=numbers(stock.max_unit for stock in stocks.values()),
             portions=tuple(portions),
             free=_amounts(stock.free for stock in stocks.values()),
         )
@@ -74,6 +80,13 @@ class Column:
         if not all(given):
             enough &= np.array(given, dtype=np.bool_)[self.portion]
         return mask_of(self.rows[enough], size)
+
+    def admitting(self, amount: int, size: int) -> Mask:
+        """Return where one allocation may be of this amount, however much is free."""
+        if amount > MAX_INT:
+            return np.zeros(size, dtype=np.bool_)
+        given = np.array([low <= amount and amount % step == 0 for low, step in self.portions])
+        return mask_of(self.rows[(self.max_unit >= amount) & given[self.portion]], size)
 
     def holding(self, amount: int, size: int) -> Mask:
         """Return where the amount is left, in whatever portions, as a mask of ``size`` rows."""
@@ -118,6 +131,7 @@ class Column:
             self.rows[kept],
             self.room[kept],
             self.portion[kept],
+            self.max_unit[kept],
             self.portions,
             self.free[kept],
         )
@@ -132,6 +146,7 @@ class Column:
             rows=np.insert(self.rows, where, rows),
             room=np.insert(self.room, where, -1),
             portion=np.insert(self.portion, where, 0),
+            max_unit=np.insert(self.max_unit, where, MAX_INT),
             free=np.insert(self.free, where, 0),
         )
 
@@ -145,11 +160,12 @@ class Column:
         room[where] = numbers(stock.room for stock in stocks.values())
         free = self.free.copy()
         free[where] = _amounts(stock.free for stock in stocks.values())
-        same = np.array_equal(self.portion[where], portion)
+        max_unit = numbers(stock.max_unit for stock in stocks.values())
         return Column(
             self.rows,
             room,
-            self.portion if same else _put(self.portion, where, portion),
+            _put(self.portion, where, portion),
+            _put(self.max_unit, where, max_unit),
             tuple(portions),
             free,
         )
@@ -162,6 +178,9 @@ def _amounts(values: Iterable[int]) -> Amounts:
 def _put(
     array: Numbers, where: np.ndarray[tuple[int], np.dtype[np.intp]], values: Numbers
 ) -> Numbers:
+    """Return the array with other values in some places; itself if it has them already."""
+    if np.array_equal(array[where], values):
+        return array
     copy = array.copy()
     copy[where] = values
     return copy

@@ -1,0 +1,197 @@
+"""The requirements of a request, each as the providers that meet it.
+
+The search combines the conditions on a provider into one mask; an explanation needs them one
+by one. A condition has two masks over all rows, because two rules differ between the trees of a
+provider and those that it shares with: ``home`` holds where the provider serves its own tree,
+``abroad`` where a sharing provider serves another one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from placement.core.search.anchors import reach_at_home
+from placement.core.search.filters import (
+    Served,
+    having_trait,
+    in_aggregate,
+    one_of,
+    tree_of,
+)
+from placement.core.search.plan import Need
+from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Providers:
+    """A set of providers: who may serve the own tree, and which sharing ones other trees."""
+
+    home: Mask
+    abroad: Mask
+
+    def __and__(self, other: "Providers") -> "Providers":
+        return Providers(self.home & other.home, self.abroad & other.abroad)
+
+    def __or__(self, other: "Providers") -> "Providers":
+        return Providers(self.home | other.home, self.abroad | other.abroad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """One requirement on a provider: its code, its spelling without the suffix, who meets it."""
+
+    code: str
+    parameter: str
+    value: str
+    met: Providers
+    names: tuple[str, ...] = ()
+
+    def spelled(self, suffix: str) -> str:
+        """Return the requirement as the query spells it."""
+        return f"{self.parameter}{suffix}={self.value}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassConditions:
+    """What an amount of one class requires of a provider, in the order in which it is checked.
+
+    ``present``: has an inventory; ``unit``: min_unit, max_unit and step_size admit the amount;
+    ``enough``: that much is free. ``present`` and ``unit`` do not include each other.
+    """
+
+    resource_class: str
+    amount: int
+    present: Mask
+    unit: Mask
+    enough: Mask
+
+    def spelled(self, suffix: str) -> str:
+        """Return the requirement as the query spells it."""
+        return f"resources{suffix}={self.resource_class}:{self.amount}"
+
+    @property
+    def fitting(self) -> Mask:
+        """Where the amount can be allocated; not to be written to."""
+        return self.enough
+
+
+def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+    """Yield the conditions on what kind of provider is wanted, in the order of the funnel."""
+    if need.not_member_of:
+        value = f"!{one_of(need.not_member_of)}"
+        met = _alike(~in_aggregate(snapshot, need.not_member_of))
+        names = tuple(sorted(need.not_member_of))
+        yield Condition("forbidden_aggregate", "member_of", value, met, names)
+    yield from _memberships(snapshot, need)
+    if need.in_tree is not None:
+        yield Condition("in_tree", "in_tree", need.in_tree, _in_tree(snapshot, need))
+    for either in need.required:
+        yield trait_condition(snapshot, either)
+    for name in sorted(need.forbidden):
+        met = _alike(~having_trait(snapshot, (name,)))
+        yield Condition("forbidden_trait", "required", f"!{name}", met, (name,))
+
+
+def trait_condition(snapshot: Snapshot, either: frozenset[str]) -> Condition:
+    """Return the condition that a provider has one of the traits."""
+    met = _alike(having_trait(snapshot, either))
+    return Condition("trait", "required", one_of(either), met, tuple(sorted(either)))
+
+
+def class_conditions(snapshot: Snapshot, name: str, amount: int) -> ClassConditions:
+    """Return the conditions of an amount of one class."""
+    size, column = snapshot.size, snapshot.columns.get(name)
+    if column is None:
+        nobody = np.zeros(size, dtype=np.bool_)
+        return ClassConditions(name, amount, nobody, nobody, nobody)
+    return ClassConditions(
+        name,
+        amount,
+        present=mask_of(column.rows, size),
+        unit=column.admitting(amount, size),
+        enough=column.fitting(amount, size),
+    )
+
+
+def _alike(met: Mask) -> Providers:
+    return Providers(met, met)
+
+
+def _in_tree(snapshot: Snapshot, need: Need) -> Providers:
+    inside = mask_of(tree_of(snapshot, need.in_tree or ""), snapshot.size)
+    return Providers(inside, inside & False if need.spans else inside)
+
+
+def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+    """Yield a condition for each list of aggregates.
+
+    In the unsuffixed group the root's aggregates count for its tree, but only if they meet all
+    lists: that is a condition of its own, which fails only where each list by itself is met.
+    """
+    members = [in_aggregate(snapshot, either) for either in need.member_of]
+    spanned = [_spanned(snapshot, need, member) for member in members]
+    for either, member, home in zip(need.member_of, members, spanned, strict=True):
+        met = Providers(home, member)
+        yield Condition("aggregate", "member_of", one_of(either), met, tuple(sorted(either)))
+    if len(members) > 1 and need.spans and snapshot.forest.branched:
+        together = _spanned(snapshot, need, reduce(np.logical_and, members))
+        together = together | ~reduce(np.logical_and, spanned)
+        value = "&member_of=".join(one_of(either) for either in need.member_of)
+        met = Providers(together, np.ones(snapshot.size, dtype=np.bool_))
+        names = tuple(sorted(frozenset().union(*need.member_of)))
+        yield Condition("aggregate", "member_of", value, met, names)
+
+
+def _spanned(snapshot: Snapshot, need: Need, member: Mask) -> Mask:
+    """Return who counts as a member at its own root."""
+    if not need.spans or not snapshot.forest.branched:
+        return member
+    spanned: Mask = member | member[snapshot.forest.root]
+    return spanned
+
+
+class Reach:
+    """From providers to the roots that they can serve."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._sharing = snapshot.sharing.numbers
+        self._aggregates = [
+            snapshot.entries.state(row).aggregates for row in self._sharing.tolist()
+        ]
+        self._nobody = np.zeros(snapshot.size, dtype=np.bool_)
+
+    @property
+    def everybody(self) -> Providers:
+        """All providers at home; the sharing ones abroad."""
+        return Providers(
+            self._snapshot.forest.root >= 0,
+            mask_of(self._sharing, self._snapshot.size) if len(self._sharing) else self._nobody,
+        )
+
+    def roots(self, providers: Providers) -> Mask:
+        """Return the roots that have one of the providers in their tree or shared with it."""
+        home = self.at_home(providers.home)
+        return home | self.abroad(providers.abroad) if len(self._sharing) else home
+
+    def at_home(self, rows: Mask) -> Mask:
+        """Return the roots with one of the rows in their tree."""
+        return reach_at_home(self._snapshot, Served(rows, (), {}))
+
+    def abroad(self, rows: Mask) -> Mask:
+        """Return the roots that one of the rows shares with."""
+        shares = frozenset[str]().union(
+            *(
+                aggregates
+                for shared, aggregates in zip(rows[self._sharing], self._aggregates, strict=True)
+                if shared
+            )
+        )
+        if not shares:
+            return self._nobody
+        near = self._snapshot.tree_aggregates
+        is_near = [not shares.isdisjoint(aggregates) for aggregates in near.aggregates]
+        return np.array(is_near, dtype=np.bool_)[near.number] & self._snapshot.forest.is_root

@@ -1,0 +1,137 @@
+"""What a row of the funnel says beside its number: what there is instead.
+
+Each function returns another one, which is called with the roots that were lost only if there
+are any.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from placement.core.insight.conditions import ClassConditions, Condition, Providers
+from placement.core.search.plan import Plan
+from placement.core.snapshot.columns import Column
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+
+Detail = Callable[[Mask], dict[str, object]]
+
+
+def nothing(_lost: Mask) -> dict[str, object]:
+    """Return no detail."""
+    return {}
+
+
+def of_kind(snapshot: Snapshot, condition: Condition) -> Detail:
+    """Return how many providers there are of the wanted kind."""
+
+    def detail(_lost: Mask) -> dict[str, object]:
+        if condition.code == "in_tree":
+            return {"exists": condition.value in snapshot.forest.row_of}
+        if condition.code == "aggregate":
+            return {"members": _number_in_any(snapshot, condition.names)}
+        if condition.code == "trait":
+            rows = [snapshot.with_trait(name).mask(snapshot.size) for name in condition.names]
+            return {"providers": int(np.count_nonzero(np.logical_or.reduce(rows)))}
+        return {}
+
+    return detail
+
+
+def _number_in_any(snapshot: Snapshot, uuids: tuple[str, ...]) -> int:
+    rows = [snapshot.with_aggregate(uuid).mask(snapshot.size) for uuid in uuids]
+    return int(np.count_nonzero(np.logical_or.reduce(rows)))
+
+
+def of_class(
+    snapshot: Snapshot, code: str, wanted: ClassConditions, providers: Providers
+) -> Detail:
+    """Return the limits of units, or the largest free amount and where it is."""
+
+    def detail(lost: Mask) -> dict[str, object]:
+        column = snapshot.columns.get(wanted.resource_class)
+        name = {"resource_class": wanted.resource_class, "needed": wanted.amount}
+        if column is None:
+            return {"resource_class": wanted.resource_class, "providers": 0}
+        if code == "no_inventory":
+            return {"resource_class": wanted.resource_class, "providers": len(column.rows)}
+        here = _concerned(snapshot, column, providers, lost)
+        if code == "unit":
+            return name | _units(column, here)
+        return name | _best(snapshot, column, here, wanted.unit[column.rows])
+
+    return detail
+
+
+def _concerned(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
+    """Return which rows of a column are considered at one of the lost roots."""
+    rows = column.rows
+    at_home: Mask = providers.home[rows] & lost[snapshot.forest.root[rows]]
+    return at_home | providers.abroad[rows]
+
+
+def _units(column: Column, here: Mask) -> dict[str, object]:
+    """Return the widest limits among the providers concerned, and whether all have the same."""
+    if not here.any():
+        return {}
+    portions = [column.portions[number] for number in np.unique(column.portion[here]).tolist()]
+    largest = column.max_unit[here]
+    return {
+        "min_unit": min(low for low, _ in portions),
+        "max_unit": int(largest.max()),
+        "step_sizes": sorted({step for _, step in portions}),
+        "uniform": len(portions) == 1 and bool((largest == largest[0]).all()),
+    }
+
+
+def _best(snapshot: Snapshot, column: Column, here: Mask, unit: Mask) -> dict[str, object]:
+    """Return the largest free amount among the providers concerned."""
+    able = here & unit
+    if not able.any():
+        return {}
+    at = int(np.argmax(np.where(able, column.room, -2)))
+    provider = snapshot.entries.state(int(column.rows[at])).provider
+    return {
+        "free": max(int(column.room[at]), 0),
+        "provider": {"uuid": provider.uuid, "name": provider.name},
+    }
+
+
+def of_stage(snapshot: Snapshot, plan: Plan, code: str) -> Detail:
+    """Return what several groups want of one class together, and the root that has most of it."""
+
+    def detail(lost: Mask) -> dict[str, object]:
+        if code != "combined" or not plan.contended:
+            return {}
+        wants = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+        found = [_most(snapshot, name, wanted, lost) for name, wanted in wants.items()]
+        lacking = [each for each in found if each["free"] < each["needed"]]  # type: ignore[operator]
+        return {**(lacking or found)[0], "groups": _groups(plan)}
+
+    return detail
+
+
+def _groups(plan: Plan) -> list[dict[str, object]]:
+    """Return how many groups want the same, the most first."""
+    counts = Counter(slot.resources for slot in plan.slots if slot.resources)
+    return [
+        {"resources": dict(resources), "groups": number}
+        for resources, number in counts.most_common()
+    ]
+
+
+def _most(snapshot: Snapshot, name: str, wanted: int, lost: Mask) -> dict[str, object]:
+    """Return the lost root whose tree has most free of a class in all."""
+    column = snapshot.columns[name]
+    roots = snapshot.forest.root[column.rows]
+    weights = column.room.clip(0)
+    total = np.bincount(roots, weights=weights, minlength=snapshot.size)
+    best = int(np.argmax(np.where(lost, total, -1)))
+    provider = snapshot.entries.state(best).provider
+    return {
+        "resource_class": name,
+        "needed": wanted,
+        "free": int(total[best]),
+        "provider": {"uuid": provider.uuid, "name": provider.name},
+    }

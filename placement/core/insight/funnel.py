@@ -1,0 +1,220 @@
+"""Where the roots are lost, requirement by requirement.
+
+The order goes from what kind of host is wanted to how much of it is left:
+
+1. conditions on the root
+2. for each group: aggregates, in_tree, traits
+3. for each group and class: an inventory; min_unit, max_unit and step_size; enough free
+4. the group as a whole: one provider meets all of it
+5. groups together: amounts; ``group_policy=isolate``; each ``same_subtree``; below 1.29,
+   one provider for each tree
+
+Stage 2 narrows the providers of a part step by step: a root is lost where none is left. Stage 3
+looks at each class by itself among those that are left, so that two providers of which each
+lacks something else are charged to stage 4 and not to one of the classes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core.insight import details
+from placement.core.insight.conditions import ClassConditions, Providers, Reach
+from placement.core.insight.explanation import FunnelRow
+from placement.core.insight.feasibility import Feasibility
+from placement.core.insight.groups import Group, Part
+from placement.core.request import CandidateRequest
+from placement.core.search.deadline import Budget
+from placement.core.search.filters import in_aggregate, one_of
+from placement.core.search.plan import Plan
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+
+Detail = Callable[[Mask], dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One condition between the groups: its code and spelling, and the plan that has it."""
+
+    code: str
+    requirement: str
+    plan: Plan
+
+
+class Funnel:
+    """The roots that are left while the requirements are applied, and the rows so far."""
+
+    def __init__(self, snapshot: Snapshot, reach: Reach, budget: Budget) -> None:
+        self._snapshot = snapshot
+        self._reach = reach
+        self._budget = budget
+        self.left: Mask = snapshot.forest.is_root
+        self.rows: list[FunnelRow] = []
+        self._survivors: dict[int, Providers] = {}
+
+    def run(self, plan: Plan, groups: Sequence[Group], feasibility: Feasibility) -> None:
+        """Apply all requirements.  Raises: SearchDeadlineExceeded, with the rows so far kept."""
+        self._budget.look()
+        self._conditions_on_root(plan)
+        for group in groups:
+            self._kinds(group)
+        for group in groups:
+            self._classes(group)
+        for group in groups:
+            self._as_a_whole(group)
+        for stage in stages(plan):
+            self._together(stage, feasibility)
+
+    def _charge(
+        self, code: str, group: str, requirement: str, met: Mask, detail: Detail = details.nothing
+    ) -> None:
+        lost = self.left & ~met
+        count = int(np.count_nonzero(lost))
+        if count:
+            self.left = self.left & met
+            left = int(np.count_nonzero(self.left))
+            self.rows.append(FunnelRow(code, group, requirement, count, left, detail(lost)))
+
+    # --- 1. the root
+
+    def _conditions_on_root(self, plan: Plan) -> None:
+        request, snapshot = plan.request, self._snapshot
+        for name in sorted(request.root_required):
+            met = snapshot.with_trait(name).mask(snapshot.size)
+            self._charge("root_trait", "", f"root_required={name}", met)
+        for name in sorted(request.root_forbidden):
+            met = ~snapshot.with_trait(name).mask(snapshot.size)
+            self._charge("root_trait", "", f"root_required=!{name}", met)
+        for group in request.groups:
+            if not group.suffix and group.not_member_of:
+                met = ~in_aggregate(snapshot, group.not_member_of)
+                requirement = f"member_of=!{one_of(group.not_member_of)}"
+                self._charge("forbidden_aggregate", "", requirement, met)
+
+    # --- 2. what kind of provider
+
+    def _kinds(self, group: Group) -> None:
+        """Apply the conditions of a group; its parts have the same ones, in the same order."""
+        fresh = [part for part in group.parts if id(part) not in self._survivors]
+        self._survivors |= {id(part): part.considered for part in fresh}
+        traits_due = bool(group.together)
+        for number in range(len(fresh[0].kinds) if fresh else 0):
+            condition = fresh[0].kinds[number]
+            if traits_due and condition.code == "forbidden_trait":
+                self._traits_together(group)
+                traits_due = False
+            met = self._narrowed(fresh, number)
+            detail = details.of_kind(self._snapshot, condition)
+            self._charge(
+                condition.code, group.suffix, condition.spelled(group.suffix), met, detail
+            )
+        if traits_due:
+            self._traits_together(group)
+
+    def _narrowed(self, parts: Sequence[Part], number: int) -> Mask:
+        """Narrow the providers of each part by a condition; return the roots left to all."""
+        met = self._snapshot.forest.is_root
+        for part in parts:
+            survivors = self._survivors[id(part)] & part.kinds[number].met
+            self._survivors[id(part)] = survivors
+            met = met & self._reach.roots(survivors)
+        return met
+
+    def _traits_together(self, group: Group) -> None:
+        for condition in group.together:
+            met = self._snapshot.forest.is_root & False
+            for part in group.parts:
+                met = met | self._reach.roots(self._survivors[id(part)] & condition.met)
+            detail = details.of_kind(self._snapshot, condition)
+            self._charge("trait", group.suffix, condition.spelled(group.suffix), met, detail)
+
+    # --- 3. and 4. how much of it
+
+    def _classes(self, group: Group) -> None:
+        for part in group.parts:
+            for wanted in part.classes:
+                self._class(group, part, wanted)
+
+    def _class(self, group: Group, part: Part, wanted: ClassConditions) -> None:
+        requirement = wanted.spelled(group.suffix)
+        for code, mask in (
+            ("no_inventory", wanted.present),
+            ("unit", wanted.unit),
+            ("capacity", wanted.enough),
+        ):
+            met = self._reaching(part, mask)
+            detail = details.of_class(self._snapshot, code, wanted, self._survivors[id(part)])
+            self._charge(code, group.suffix, requirement, met, detail)
+
+    def _reaching(self, part: Part, mask: Mask) -> Mask:
+        """Return the roots at which a provider left to the part meets a condition on a class.
+
+        Where no provider has all classes, any that has this one counts.
+        """
+        survivors = self._survivors[id(part)]
+        met = self._reach.roots(Providers(survivors.home & mask, survivors.abroad & mask))
+        if len(part.classes) > 1 and (self.left & ~part.equipped).any():
+            anybody = Providers(mask, self._reach.everybody.abroad & mask)
+            met = met | (self._reach.roots(anybody) & ~part.equipped)
+        return met
+
+    def _as_a_whole(self, group: Group) -> None:
+        for part in group.parts:
+            met = self._reach.roots(part.serving)
+            self._charge("one_provider", group.suffix, spelled(group), met)
+
+    # --- 5. groups together
+
+    def _together(self, stage: Stage, feasibility: Feasibility) -> None:
+        if not self.left.any():
+            return
+        met = feasibility.roots(stage.plan, self.left)
+        detail = details.of_stage(self._snapshot, stage.plan, stage.code)
+        self._charge(stage.code, "", stage.requirement, met, detail)
+
+
+def spelled(group: Group) -> str:
+    """Return everything that a group asks of its providers, as the query spells it."""
+    suffix, parts = group.suffix, group.parts
+    amounts = ",".join(f"{name}:{amount}" for name, amount in group.group.resources.items())
+    pieces = [f"resources{suffix}={amounts}"] if amounts else []
+    pieces += [kind.spelled(suffix) for kind in parts[0].kinds]
+    pieces += [condition.spelled(suffix) for condition in group.together]
+    return "&".join(pieces)
+
+
+def stages(plan: Plan) -> Iterator[Stage]:
+    """Yield the plan with one more condition between its slots each time, at last all."""
+    request = replace(plan.request, isolate=False, same_subtree=(), nested=True)
+    loose = Plan.of(request)
+    if loose.either:
+        requirement = "&".join(_unsuffixed(request))
+        yield Stage("combined", requirement, replace(loose, contended={}))
+    if loose.contended:
+        yield Stage("combined", "&".join(_resources(request)), loose)
+    if plan.isolated:
+        request = replace(request, isolate=True)
+        yield Stage("isolate", "group_policy=isolate", Plan.of(request))
+    for suffixes in plan.request.same_subtree:
+        if len(suffixes) > 1:
+            request = replace(request, same_subtree=(*request.same_subtree, suffixes))
+            requirement = f"same_subtree={','.join(sorted(suffixes))}"
+            yield Stage("same_subtree", requirement, Plan.of(request))
+    if not plan.request.nested:
+        yield Stage("one_provider_per_tree", "one provider per tree", plan)
+
+
+def _resources(request: CandidateRequest) -> Iterator[str]:
+    for group in request.groups:
+        if group.resources:
+            amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
+            yield f"resources{group.suffix}={amounts}"
+
+
+def _unsuffixed(request: CandidateRequest) -> Iterator[str]:
+    for group in request.groups:
+        if not group.suffix:
+            yield from _resources(replace(request, groups=(group,)))
+            yield from (f"required={one_of(either)}" for either in group.required)

@@ -1,0 +1,130 @@
+"""The groups of a request as an explanation looks at them: parts, each served by one provider.
+
+A part is a slot of the plan: a suffixed group, or one class of the unsuffixed group. Which
+requirement a tree fails depends on the providers that are looked at: a GPU has no VCPU and is
+not expected to. So a part considers the providers that have all of its classes, at home or
+shared; only where a tree can reach none of these, all providers of the tree.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from placement.core.insight.conditions import (
+    ClassConditions,
+    Condition,
+    Providers,
+    Reach,
+    class_conditions,
+    kind_conditions,
+    trait_condition,
+)
+from placement.core.request import RequestGroup
+from placement.core.search.plan import Need, Plan
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One need, its conditions, and the providers that are considered for it.
+
+    ``equipped`` are the roots that reach a provider with all classes.
+    """
+
+    need: Need
+    kinds: tuple[Condition, ...]
+    classes: tuple[ClassConditions, ...]
+    considered: Providers
+    equipped: Mask
+
+    @property
+    def serving(self) -> Providers:
+        """The providers that meet every condition."""
+        met = reduce(np.logical_and, [each.enough for each in self.classes], self.considered.home)
+        providers = Providers(met, self.considered.abroad & met)
+        return reduce(Providers.__and__, [kind.met for kind in self.kinds], providers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """A group with its parts; ``together`` are traits that the parts may have between them."""
+
+    group: RequestGroup
+    parts: tuple[Part, ...]
+    together: tuple[Condition, ...]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix, empty for the unsuffixed group."""
+        return self.group.suffix
+
+
+class GroupsBuilder:
+    """Makes the groups of a plan; equal needs, and equal conditions, are computed once."""
+
+    def __init__(self, snapshot: Snapshot, reach: Reach) -> None:
+        self._snapshot = snapshot
+        self._reach = reach
+        self._parts: dict[Need, Part] = {}
+        self._kinds: dict[object, tuple[Condition, ...]] = {}
+        self._classes: dict[tuple[str, int], ClassConditions] = {}
+
+    def groups(self, plan: Plan) -> Iterator[Group]:
+        """Yield the groups in the order of the query."""
+        for group in plan.request.groups:
+            needs = [plan.needs[slot.need] for slot in plan.slots if slot.suffix == group.suffix]
+            either = () if group.suffix else plan.either
+            yield Group(
+                group,
+                tuple(self._part(need) for need in needs),
+                tuple(trait_condition(self._snapshot, traits) for traits in either),
+            )
+
+    def _part(self, need: Need) -> Part:
+        part = self._parts.get(need)
+        if part is None:
+            part = self._parts[need] = self._made(need)
+        return part
+
+    def _made(self, need: Need) -> Part:
+        classes = tuple(self._class(name, amount) for name, amount in need.resources)
+        everybody = self._reach.everybody
+        if not classes:
+            equipped = self._snapshot.forest.is_root
+            return Part(need, self._kinds_of(need), (), everybody, equipped)
+        having = reduce(np.logical_and, [each.present for each in classes])
+        candidates = Providers(having, everybody.abroad & having)
+        equipped = self._reach.roots(candidates)
+        considered = Providers(self._or_all(having, equipped), candidates.abroad)
+        return Part(need, self._kinds_of(need), classes, considered, equipped)
+
+    def _or_all(self, having: Mask, equipped: Mask) -> Mask:
+        """Return the providers with the classes, and all of the trees that reach none."""
+        root = self._snapshot.forest.root
+        if equipped.sum() == self._snapshot.forest.is_root.sum():
+            return having
+        return having | (~equipped[root] & (root >= 0))
+
+    def _kinds_of(self, need: Need) -> tuple[Condition, ...]:
+        key = (
+            *(need.required, need.forbidden, need.member_of),
+            *(need.not_member_of, need.in_tree, need.spans),
+        )
+        kinds = self._kinds.get(key)
+        if kinds is None:
+            kinds = self._kinds[key] = tuple(kind_conditions(self._snapshot, need))
+        return kinds
+
+    def _class(self, name: str, amount: int) -> ClassConditions:
+        known = self._classes.get((name, amount))
+        if known is None:
+            known = class_conditions(self._snapshot, name, amount)
+            self._classes[name, amount] = known
+        return known
+
+
+Details = Mapping[str, object]
+Groups = Sequence[Group]

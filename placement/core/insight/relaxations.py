@@ -1,0 +1,56 @@
+"""A request without one of its requirements, each spelled as in the query."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.filters import one_of
+
+
+def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
+    """Yield the request without each of its requirements.
+
+    The only class of a group cannot be dropped.
+    """
+    for name in sorted(request.root_required):
+        looser = replace(request, root_required=request.root_required - {name})
+        yield f"root_required={name}", looser
+    for name in sorted(request.root_forbidden):
+        looser = replace(request, root_forbidden=request.root_forbidden - {name})
+        yield f"root_required=!{name}", looser
+    for group in request.groups:
+        for requirement, relaxed in _group_without_one(group):
+            yield requirement, with_group(request, relaxed)
+    if request.isolate:
+        yield "group_policy=isolate", replace(request, isolate=False)
+    for suffixes in dict.fromkeys(request.same_subtree):
+        others = tuple(other for other in request.same_subtree if other != suffixes)
+        requirement = f"same_subtree={','.join(sorted(suffixes))}"
+        yield requirement, replace(request, same_subtree=others)
+
+
+def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateRequest:
+    """Return the request with another group in place of that with its suffix."""
+    groups = [changed if group.suffix == changed.suffix else group for group in request.groups]
+    return replace(request, groups=tuple(groups))
+
+
+def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
+    suffix = group.suffix
+    for name, amount in group.resources.items() if len(group.resources) > 1 else ():
+        others = {other: n for other, n in group.resources.items() if other != name}
+        yield f"resources{suffix}={name}:{amount}", replace(group, resources=others)
+    for either in group.required:
+        lists = tuple(other for other in group.required if other != either)
+        yield f"required{suffix}={one_of(either)}", replace(group, required=lists)
+    for name in sorted(group.forbidden):
+        fewer = replace(group, forbidden=group.forbidden - {name})
+        yield f"required{suffix}=!{name}", fewer
+    for either in group.member_of:
+        lists = tuple(other for other in group.member_of if other != either)
+        yield f"member_of{suffix}={one_of(either)}", replace(group, member_of=lists)
+    if group.not_member_of:
+        looser = replace(group, not_member_of=frozenset())
+        yield f"member_of{suffix}=!{one_of(group.not_member_of)}", looser
+    if group.in_tree is not None:
+        yield f"in_tree{suffix}={group.in_tree}", replace(group, in_tree=None)

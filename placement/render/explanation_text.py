@@ -1,0 +1,241 @@
+"""The JSON document of an explanation as text: a table for terminals, one line for a log.
+
+Works on the document and not on the value, because a client has only the document, as has
+whoever reads a recorded one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Document = Mapping[str, Any]
+
+
+def as_line(document: Document) -> str:
+    """Return an explanation in one line, the cause first.
+
+    The cause is the requirement that removed the last roots.
+    """
+    if document["fits"] is None and not document["funnel"]:
+        return "not determined within the time allowed"
+    parts = [_cause(document), *_before_the_cause(document)]
+    closest = list(map(_closest, document["near_misses"][:3]))
+    if closest:
+        parts.append(f"closest: {', '.join(closest)}")
+    return "; ".join(part for part in parts if part)
+
+
+def as_text(document: Document, *, asked: str = "") -> str:
+    """Return an explanation as a table for people; ``asked`` says when and by whom.
+
+    The first line has the answer, then come the funnel, what comes closest and what would help.
+    """
+    return "\n".join(_lines(document, asked))
+
+
+# --- the line ------------------------------------------------------------------
+
+
+def _cause(document: Document) -> str:
+    """Return the requirement that removed the last roots, and how many those were."""
+    rows, roots = document["funnel"], document["roots"]
+    if not roots:
+        return "there are no resource providers"
+    if not rows or document["fits"]:
+        return f"{document['fits']} of {roots} roots fit"
+    row = rows[-1]
+    which = f"all {roots} roots" if row["lost"] == roots else f"the last {row['lost']} of {roots}"
+    if document["fits"] is None:
+        return f"not fully determined; {phrase(row)}: {row['lost']} of {roots} roots"
+    return f"{phrase(row)}{_in_brackets(note(row))}: {which}"
+
+
+def _before_the_cause(document: Document) -> Iterator[str]:
+    rows = document["funnel"][: -1 if not document["fits"] else None]
+    if rows:
+        yield "before: " + ", ".join(f"{row['lost']} {phrase(row)}" for row in rows)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+# --- the table -----------------------------------------------------------------
+
+
+def _lines(document: Document, asked: str) -> Iterator[str]:
+    fits, roots = document["fits"], document["roots"]
+    if fits is None:
+        headline = "Not determined within the time allowed:"
+    else:
+        headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
+    yield f"{headline} {_title(document)}{_in_brackets(asked)}"
+    yield f"{roots:,} roots"
+    yield from _funnel(document["funnel"])
+    if document["near_misses"]:
+        yield "Closest: " + "; ".join(map(_closest, document["near_misses"]))
+    if document["remedies"]:
+        yield "Would fit: " + "; ".join(map(remedy, document["remedies"]))
+    if document["undetermined"]:
+        yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
+
+
+def _title(document: Document) -> str:
+    return str(document["query"])
+
+
+def _funnel(rows: Sequence[Document]) -> Iterator[str]:
+    if not rows:
+        return
+    phrases = [phrase(row) for row in rows]
+    lost = [f"{row['lost']:,}" for row in rows]
+    left = [f"{row['left']:,}" for row in rows]
+    widths = [max(map(len, column)) for column in (lost, phrases, left)]
+    for row, *cells in zip(rows, lost, phrases, left, strict=True):
+        line = (
+            f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
+            f"   {note(row)}"
+        )
+        yield line.rstrip()
+
+
+# --- one row -------------------------------------------------------------------
+
+
+def phrase(row: Document) -> str:
+    """Return what the roots of a row of the funnel, or a near miss, lack."""
+    return _PHRASES[row["code"]](row) + _in_group(row)
+
+
+def _in_group(row: Document) -> str:
+    group = row["group"]
+    return f" in group {group}" if group and row["code"] != "one_provider" else ""
+
+
+def _value(row: Document) -> str:
+    value: str = row["requirement"].partition("=")[2]
+    return value.removeprefix("in:")
+
+
+def _root_trait(row: Document) -> str:
+    value = _value(row)
+    return f"root has trait {value[1:]}" if value.startswith("!") else f"root has no trait {value}"
+
+
+def _forbidden_aggregate(row: Document) -> str:
+    return f"in aggregate {_value(row).removeprefix('!').removeprefix('in:')}"
+
+
+def _class(row: Document) -> str:
+    detail = row.get("detail") or row
+    return str(detail.get("resource_class", _value(row).partition(":")[0]))
+
+
+def _needed(row: Document) -> object:
+    detail = row.get("detail") or row
+    return detail.get("needed", _value(row).partition(":")[2])
+
+
+def _unit(row: Document) -> str:
+    needed, name = _needed(row), _class(row)
+    limits = row.get("detail") or row
+    if needed > limits.get("max_unit", needed):
+        return f"{name}:{needed} above max_unit"
+    if needed < limits.get("min_unit", needed):
+        return f"{name}:{needed} below min_unit"
+    if "step_size" in limits or "step_sizes" in limits:
+        return f"{name}:{needed} not a multiple of step_size"
+    return f"{name}:{needed} outside min_unit, max_unit and step_size"
+
+
+def _combined(row: Document) -> str:
+    groups = row.get("detail", {}).get("groups", [])
+    if not groups:
+        return f"not together: {row['requirement']}"
+    wanted = [
+        " + ".join(
+            name if amount == 1 else f"{amount} {name}"
+            for name, amount in group["resources"].items()
+        )
+        for group in groups
+    ]
+    counts = [f"{group['groups']} x " if group["groups"] > 1 else "" for group in groups]
+    return " + ".join(map("".join, zip(counts, wanted, strict=True))) + " together"
+
+
+_PHRASES: Mapping[str, Callable[[Document], str]] = {
+    "root_trait": _root_trait,
+    "forbidden_aggregate": _forbidden_aggregate,
+    "aggregate": lambda row: f"not in aggregate {_value(row)}",
+    "in_tree": lambda row: f"not in the tree of {_value(row)}",
+    "trait": lambda row: f"no trait {_value(row)}",
+    "forbidden_trait": lambda row: f"trait {_value(row).removeprefix('!')}",
+    "no_inventory": lambda row: f"no inventory of {_class(row)}",
+    "unit": _unit,
+    "capacity": lambda row: f"fewer than {_needed(row)} {_class(row)} free",
+    "one_provider": lambda row: f"no single provider for {row['requirement']}",
+    "combined": _combined,
+    "isolate": lambda _row: "too few providers for group_policy=isolate",
+    "same_subtree": lambda row: f"not in one subtree: {_value(row)}",
+    "one_provider_per_tree": lambda _row: "several providers of one tree (needs 1.29)",
+}
+
+
+def note(row: Document) -> str:
+    """Return what there is instead, if a row of the funnel says so."""
+    detail, code = row["detail"], row["code"]
+    if detail.get(_COUNTED.get(code, ("", ""))[0]) == 0:
+        return _COUNTED[code][1]
+    if code == "unit":
+        return _limits(detail)
+    if "free" in detail:
+        return f"best: {detail['provider']['name']} has {detail['free']} free"
+    return ""
+
+
+_COUNTED = {
+    "aggregate": ("members", "the aggregate has no providers"),
+    "in_tree": ("exists", "no such provider"),
+    "trait": ("providers", "no provider has it"),
+    "no_inventory": ("providers", "no provider has it"),
+}
+
+
+def _limits(detail: Document) -> str:
+    if not detail.get("step_sizes"):
+        return ""
+    needed = detail["needed"]
+    where = "everywhere" if detail["uniform"] else "at best"
+    if needed > detail["max_unit"]:
+        return f"max_unit {detail['max_unit']} {where}"
+    if needed < detail["min_unit"]:
+        return f"min_unit {detail['min_unit']} {where}"
+    return f"step_size {', '.join(map(str, detail['step_sizes']))}"
+
+
+def _closest(miss: Document) -> str:
+    lacks = [_lack(unmet) for unmet in miss["unmet"]]
+    rest = "; everything else fits" if len(lacks) == 1 and "free" not in miss["unmet"][0] else ""
+    return f"{miss['name']} ({', '.join(lacks)}{rest})"
+
+
+def _lack(unmet: Document) -> str:
+    """Return one unmet requirement: the amounts if it is about amounts, else in words."""
+    if unmet["code"] == "capacity":
+        where = f" in group {unmet['group']}" if unmet["group"] else ""
+        return f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}{where}"
+    return phrase(unmet)
+
+
+def remedy(document: Document) -> str:
+    """Return a remedy in words."""
+    roots = document["roots"]
+    return f"{roots:,} {'host' if roots == 1 else 'hosts'} {_change(document)}"
+
+
+def _change(document: Document) -> str:
+    if document["change"] == "both":
+        return " and ".join(map(_change, document["changes"]))
+    if document["change"] == "amount":
+        where = f" in group {document['group']}" if document["group"] else ""
+        return f"at {document['resource_class']}:{document['to']}{where}"
+    return f"without {document['requirement']}"

@@ -1,0 +1,98 @@
+"""Each loss is charged to the requirement that caused it."""
+
+import time
+
+import pytest
+
+from placement.core.insight.explain import explain
+from placement.core.insight.explanation import Explanation
+from placement.render.explanation import as_json
+from placement.render.explanation_text import note, phrase
+from placement.tests.queries import LATEST, request_of, snapshot_of
+
+FLAT = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  +CUSTOM_OFF
+"""
+NESTED = """
+    h1  MEMORY_MB=1024                            @az
+      h1n0  VCPU=64(max=64,used=60)
+      h1g0  CUSTOM_GPU=1
+      h1g1  CUSTOM_GPU=1
+      h1g2  CUSTOM_GPU=1
+      h1g3  CUSTOM_GPU=1(used=1)
+    h2  MEMORY_MB=1024
+      h2n0  VCPU=64(max=64,used=32)
+    h3  MEMORY_MB=1024
+      h3n0  VCPU=64(max=64)                       +CUSTOM_OFF
+"""
+SHARING = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az @rack
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024  @rack
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  @rack +CUSTOM_OFF
+    ss  DISK_GB=1000(max=500)                    @rack +MISC_SHARES_VIA_AGGREGATE
+"""
+WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
+
+
+def explained(picture, query, version=LATEST, **options) -> Explanation:
+    snapshot = snapshot_of(picture, traits=["CUSTOM_OFF", "CUSTOM_NOBODY"], classes=["CUSTOM_GPU"])
+    request = request_of(query, version)
+    return explain(
+        snapshot, request, query=query, now=time.monotonic, budget_seconds=60, **options
+    )
+
+
+def losses(explanation):
+    return [(row.code, row.lost) for row in explanation.funnel]
+
+
+@pytest.fixture(params=sorted(WORLDS))
+def picture(request):
+    return WORLDS[request.param]
+
+
+def test_an_aggregate_without_members(picture):
+    found = explained(picture, "resources=VCPU:1&member_of=@empty")
+    (row,) = found.funnel
+    assert (row.code, row.lost, row.left) == ("aggregate", found.roots, 0)
+    assert row.detail == {"members": 0}
+    assert row.requirement.startswith("member_of=")
+    assert note(as_json(found)["funnel"][0]) == "the aggregate has no providers"
+
+
+def test_a_tree_that_does_not_exist(picture):
+    found = explained(picture, "resources=VCPU:1&in_tree=$nobody")
+    (row,) = found.funnel
+    assert (row.code, row.lost, row.detail) == ("in_tree", found.roots, {"exists": False})
+    assert note(as_json(found)["funnel"][0]) == "no such provider"
+
+
+def test_an_amount_above_max_unit(picture):
+    found = explained(picture, "resources=VCPU:128")
+    codes = [code for code, _ in losses(found)]
+    assert codes in (["unit"], ["no_inventory", "unit"])  # the disk has no VCPU at all
+    row = found.funnel[-1]
+    assert (row.lost, row.left) == (3, 0)
+    document = as_json(found)["funnel"][-1]
+    assert (phrase(document), note(document)) == (
+        "VCPU:128 above max_unit",
+        "max_unit 64 everywhere",
+    )
+
+
+def test_children_without_the_class_are_not_counted():
+    found = explained(NESTED, "resources=VCPU:62")
+    assert losses(found) == [("capacity", 2)]
+    assert found.fits == 1
+    assert found.funnel[0].detail["free"] == 32
+
+
+def test_more_devices_than_any_host_has():
+    four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
+    found = explained(NESTED, f"{four}&group_policy=isolate")
+    assert losses(found) == [("no_inventory", 2), ("combined", 1)]
+    document = as_json(found)["funnel"][-1]
+    assert phrase(document) == "4 x CUSTOM_GPU together"
+    assert note(document) == "best: h1 has 3 free"
