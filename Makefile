@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVE ?= .serve
 # `make test T=placement/tests/unit` runs a part; J is the number of processes.
-T ?= placement/tests
+T ?= placement
 J ?= 2
 DATABASE ?= mariadb
-STORM ?= 60
+STRESS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format check storm test-galera bench bench-statements bench-worst docs openapi stats clean
+.PHONY: help serve test lint format check stress test-galera bench bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -22,13 +22,13 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready f
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
-storm: $(VENV)/.test  ## Run storms, outages, races and exact reads for long (STORM=seconds of each)
-	STORM_SECONDS=$(STORM) STORM_ROUNDS=100 STORM_COMPARISONS=10000 RACE_TIMES=200 \
+stress: $(VENV)/.test  ## Run stress, outage, race and exact-read tests for long (STRESS=seconds of each)
+	STRESS_SECONDS=$(STRESS) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
 		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/stress \
 		placement/tests/functional/db/test_races.py \
 		placement/tests/functional/db/test_races_of_providers.py
 
-test-galera: $(VENV)/.test  ## Run a storm and races on two nodes of a Galera cluster of three
+test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes
 	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/stress/test_galera.py
 
 lint: $(VENV)/.lint  ## Check format, style and types
@@ -36,19 +36,19 @@ lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
-format: $(VENV)/.lint  ## Write the format that lint wants
+format: $(VENV)/.lint  ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
 check: lint test docs  ## What CI runs
 
-bench: $(VENV)/.bench  ## Measure beside the reference (QUICK=1, DATABASE=postgresql, sqlite)
+bench: $(VENV)/.bench  ## Compare with openstack-placement (QUICK=1, DATABASE=postgresql, sqlite, mariadb-mysqlclient)
 	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick) $(if $(RECORD),--record)
 
-bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail where they grew
+bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail if they increased
 	$(BIN)/python -m bench.statements
 
-bench-worst: $(VENV)/.test  ## Ask the worst requests; fail where one outlasts its budget
+bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds its deadline
 	$(BIN)/python -m bench.worst
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
@@ -61,14 +61,14 @@ openapi: $(VENV)/.serve  ## Print the OpenAPI description (V=1.36: of one microv
 stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percentile, largest
 	@$(BIN)/python -m placement.tests.stats
 
-clean:  ## Remove what the commands made
+clean:  ## Remove generated files
 	rm -rf $(VENV) .keystone $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# One environment; each mark says that the extra of its name is installed.
+# One environment; each marker file means that the extra of its name is installed.
 $(VENV)/.serve: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
@@ -77,7 +77,7 @@ $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-# Keystone needs other releases of libraries than we do: it has an environment of its own.
+# Keystone requires other releases of libraries: it has an environment of its own.
 .keystone/.installed: placement/tests/functional/keystone/requirements.txt
 	$(PYTHON) -m venv .keystone
 	.keystone/bin/python -m pip install --quiet --requirement $<

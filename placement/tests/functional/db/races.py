@@ -13,7 +13,7 @@ from placement import exception
 
 SECONDS_TO_WAIT = 10
 SECONDS_TO_BE_STUCK = 1
-# how often a race is run; `make storm` asks for more
+# how often a race is run; `make stress` sets more
 TIMES = int(os.environ.get("RACE_TIMES", "20"))
 
 

@@ -1,4 +1,4 @@
-"""``placement-api`` in processes of its own, and a client that asks it."""
+"""Run ``placement-api``, and send requests to it."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ import psutil
 
 SECONDS_TO_START = 60
 TIMEOUT_SECONDS = 60
-REQUESTS_PER_CONNECTION = 20  # then another process may answer
+REQUESTS_PER_CONNECTION = 20  # the next connection may reach another process
 HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
@@ -36,7 +36,9 @@ class Api:
 
     def __enter__(self):
         self.folder.mkdir(parents=True, exist_ok=True)
-        given = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+        environment = {
+            name: text for name, text in os.environ.items() if not name.startswith("OS_")
+        }
         options = {
             "OS_PLACEMENT_DATABASE__CONNECTION": self.url,
             "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
@@ -51,9 +53,9 @@ class Api:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env=given | options,
+                env=environment | options,
             )
-        self._wait_until_it_answers()
+        self._wait_until_ready()
         return self
 
     def __exit__(self, *error):
@@ -69,13 +71,13 @@ class Api:
     def log(self) -> Path:
         return self.folder / "api.log"
 
-    def _wait_until_it_answers(self) -> None:
-        give_up_at = time.monotonic() + SECONDS_TO_START
-        while time.monotonic() < give_up_at and self._process.poll() is None:
-            found = re.search(
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < deadline and self._process.poll() is None:
+            match = re.search(
                 r"^Placement listens on \S+:(\d+)$", self.log.read_text(), re.MULTILINE
             )
-            self.port = int(found[1]) if found else 0
+            self.port = int(match[1]) if match else 0
             with suppress(OSError, http.client.HTTPException), closing(Client([self.port])) as one:
                 if self.port and len(self.pids()) == self.workers:
                     one.send("GET", "/")
@@ -88,18 +90,18 @@ class Api:
         return [child.pid for child in psutil.Process(self._process.pid).children()]
 
     def kill_a_worker(self) -> None:
-        """End one worker at once, and wait until the service has replaced it."""
+        """Kill one worker, and wait until the service has replaced it."""
         killed = random.choice(self.pids())
         os.kill(killed, signal.SIGKILL)
-        give_up_at = time.monotonic() + SECONDS_TO_START
+        deadline = time.monotonic() + SECONDS_TO_START
         while killed in self.pids() or len(self.pids()) < self.workers:
-            assert time.monotonic() < give_up_at, "a worker is not replaced"
+            assert time.monotonic() < deadline, "a worker is not replaced"
             time.sleep(0.01)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back of one request."""
+class Response:
+    """The response to one request."""
 
     status: int
     body: dict
@@ -107,46 +109,46 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The code of an error."""
+        """The error code."""
         return self.body["errors"][0]["code"] if "errors" in self.body else ""
 
 
 class Client:
-    """Sends one request at a time, to any of several services, over connections that change."""
+    """Sends one request at a time to one of several services; changes connections."""
 
     def __init__(self, ports: list[int], seed: int = 0) -> None:
         self._ports = ports
         self._choose = random.Random(seed)
         self._connection: http.client.HTTPConnection | None = None
-        self._rest = 0
+        self._remaining = 0
 
-    def send(self, method: str, path: str, body: object = None) -> Answer:
-        """Return the answer.  Raises: OSError, HTTPException if there is none."""
-        if self._rest <= 0:
+    def send(self, method: str, path: str, body: object = None) -> Response:
+        """Return the response.  Raises: OSError, HTTPException."""
+        if self._remaining <= 0:
             self.close()
-        self._rest -= 1
+        self._remaining -= 1
         try:
             return self._exchange(method, path, body)
         except BaseException:
             self.close()
             raise
 
-    def _exchange(self, method: str, path: str, body: object) -> Answer:
+    def _exchange(self, method: str, path: str, body: object) -> Response:
         if self._connection is None:
             port = self._choose.choice(self._ports)
             self._connection = http.client.HTTPConnection("127.0.0.1", port, TIMEOUT_SECONDS)
-            self._rest = self._choose.randrange(REQUESTS_PER_CONNECTION)
-        content = None if body is None else json.dumps(body)
+            self._remaining = self._choose.randrange(REQUESTS_PER_CONNECTION)
+        text = None if body is None else json.dumps(body)
         headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
-        self._connection.request(method, path, content, headers)
+        self._connection.request(method, path, text, headers)
         response = self._connection.getresponse()
         text = response.read()
         is_json = "json" in response.headers.get("Content-Type", "")
-        found = json.loads(text) if text and is_json else {}
-        return Answer(response.status, found, response.headers.get("Retry-After"))
+        content = json.loads(text) if text and is_json else {}
+        return Response(response.status, content, response.headers.get("Retry-After"))
 
     def close(self) -> None:
-        """Have the next request sent over a new connection."""
+        """Close the connection; the next request opens another."""
         if self._connection is not None:
             self._connection.close()
-        self._connection, self._rest = None, 0
+        self._connection, self._remaining = None, 0

@@ -1,4 +1,4 @@
-"""A MariaDB Galera cluster on loopback: every node takes writes, conflicts show at commit."""
+"""A MariaDB Galera cluster on loopback: each node accepts writes; commits detect conflicts."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ SECONDS_TO_JOIN = 90
 
 
 class Node(MariaDb):
-    """One node of a cluster; ``group`` has the ports by which the nodes talk to each other."""
+    """One node of a cluster; ``group`` has the ports of group communication."""
 
     def __init__(self, folder: Path, group_port: int, group: list[int]) -> None:
         super().__init__(folder, durable=False)
@@ -27,7 +27,7 @@ class Node(MariaDb):
         self.transfer_ports = (free_port(), free_port())
 
     def _as_root(self) -> list[str]:
-        """Not as root: rsync would receive the data as nobody."""
+        """Not as root: rsync would receive the data as user nobody."""
         return ["--user=mysql"] if os.getuid() == 0 else []
 
     def initialise(self) -> None:
@@ -37,7 +37,7 @@ class Node(MariaDb):
         if self.is_first:
             super().initialise()
             return
-        data = self.folder / "data"  # filled by another node
+        data = self.folder / "data"  # another node transfers the data
         data.mkdir()
         if os.getuid() == 0:
             shutil.chown(data, "mysql", "mysql")
@@ -66,17 +66,17 @@ class Node(MariaDb):
         ]
 
     def start(self) -> None:
-        """Run the node until it has all that the others have."""
+        """Start the node and wait until it is in sync."""
         super().start()
-        give_up_at = time.monotonic() + SECONDS_TO_JOIN
+        deadline = time.monotonic() + SECONDS_TO_JOIN
         while self.status("wsrep_local_state_comment") != "Synced":
-            if time.monotonic() > give_up_at:
+            if time.monotonic() > deadline:
                 raise RuntimeError((self.folder / "log").read_text()[-2000:])
             time.sleep(0.1)
         self.is_first = False
 
     def status(self, name: str) -> str:
-        """Return one of the server's status values, empty while the node cannot tell."""
+        """Return one of the server's status values, empty if the node does not respond."""
         try:
             return str(self.execute(f"SHOW STATUS LIKE '{name}'")[0][1])
         except pymysql.Error:
@@ -85,7 +85,7 @@ class Node(MariaDb):
 
 @contextmanager
 def cluster(count: int = 3) -> Iterator[list[Node]]:
-    """Nodes that run and know each other.  Raises: Missing."""
+    """Run a cluster.  Raises: Missing."""
     folder = Path(tempfile.mkdtemp(prefix="placement-galera-"))
     group = [free_port() for _ in range(count)]
     nodes = [Node(folder / f"node{at}", port, group) for at, port in enumerate(group)]

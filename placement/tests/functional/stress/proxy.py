@@ -1,4 +1,4 @@
-"""A TCP proxy between the service and its database, which can be slow, or break connections."""
+"""A TCP proxy between the service and its database that delays data or breaks connections."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ CHUNK = 1 << 16
 
 
 class Proxy:
-    """Listens on ``port`` and passes everything on; a thread for each direction."""
+    """Listens on ``port`` and forwards data; a thread for each direction."""
 
     def __init__(self, target_port: int) -> None:
         self.delay_seconds = 0.0
@@ -31,7 +31,7 @@ class Proxy:
         self.drop()
 
     def drop(self) -> int:
-        """Break all connections; return how many there were."""
+        """Break all connections; return their number."""
         with self._lock:
             broken = list(self._open)
         for each in broken:
@@ -58,9 +58,9 @@ class Proxy:
             self._open |= {client, server}
         rest = threading.Semaphore(1)
         for source, target in ((client, server), (server, client)):
-            threading.Thread(target=self._pass_on, args=(source, target, rest)).start()
+            threading.Thread(target=self._forward, args=(source, target, rest)).start()
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, rest) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket, rest) -> None:
         with suppress(OSError):
             while data := source.recv(CHUNK):
                 if self.delay_seconds:

@@ -1,4 +1,4 @@
-"""A cluster of three nodes, and the service on two of them: ``make test-galera``."""
+"""The service on two nodes of a cluster of three: ``make test-galera``."""
 
 import os
 import time
@@ -26,10 +26,10 @@ from placement.tests.functional.stress.api import Api
 from placement.tests.functional.stress.galera import cluster
 from placement.tests.functional.stress.workload import (
     SECONDS,
-    assert_kept,
-    new_world,
+    assert_consistent,
+    new_shared_state,
     report,
-    storm,
+    running_clients,
 )
 from placement.tests.servers import Missing
 
@@ -45,12 +45,12 @@ pytestmark = [
 def nodes():
     try:
         context = cluster()
-        found = context.__enter__()
+        cluster_nodes = context.__enter__()
     except Missing as missing:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(missing))
-    yield found
+    yield cluster_nodes
     context.__exit__(None, None, None)
 
 
@@ -70,23 +70,23 @@ def stores(nodes):
         store.dispose()
 
 
-def test_storms_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, stores, tmp_path):
-    """No claim lost or doubled, none over capacity, nothing that a retry could have prevented."""
-    world = new_world(stores[0])
-    begun = time.monotonic()
+def test_stress_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, stores, tmp_path):
+    """No claim is lost or doubled, no capacity exceeded, no error that a retry prevents."""
+    shared = new_shared_state(stores[0])
+    started_at = time.monotonic()
     with ExitStack() as stack:
         apis = [
             stack.enter_context(Api(tmp_path / f"api{at}", node.tcp_url("placement"), workers=2))
             for at, node in enumerate(nodes[:2])
         ]
-        with storm(world, [api.port for api in apis]) as stormers:
+        with running_clients(shared, [api.port for api in apis]) as clients:
             time.sleep(SECONDS)
             nodes[2].kill()
             time.sleep(SECONDS)
             nodes[2].start()
             time.sleep(SECONDS)
-        report("storm on galera", world, 2 * len(apis), time.monotonic() - begun)
-        assert_kept(stores[1], world, stormers)
+        report("stress on galera", shared, 2 * len(apis), time.monotonic() - started_at)
+        assert_consistent(stores[1], shared, clients)
         for api in apis:
             assert "Traceback" not in api.log.read_text()
     assert nodes[2].status("wsrep_cluster_size") == "3"
@@ -99,23 +99,23 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
     host, seconds = new_provider(stores[0], VCPU=1000), []
     for count in range(100):
         claim(stores[count % 2], uuid(), {host: {"VCPU": 1}})
-        begun = time.monotonic()
+        started_at = time.monotonic()
         assert used(stores[1 - count % 2], host) == {"VCPU": count + 1}
-        seconds.append(time.monotonic() - begun)
+        seconds.append(time.monotonic() - started_at)
     print(f"\na read after a write elsewhere: median {sorted(seconds)[50] * 1000:.1f} ms")
 
 
-def test_what_waiting_for_the_cluster_costs(nodes, stores):
+def test_cost_of_wsrep_sync_wait(nodes, stores):
     """A probe with wsrep_sync_wait and one without, in a cluster where nothing is written."""
     waiting = _milliseconds(stores[0].probe)
     engine = stores[0].engines().reader
 
-    def careless():
+    def without_waiting():
         with engine.connect() as connection:
             connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 0")
             return _milliseconds(lambda: connection.exec_driver_sql("SELECT value FROM clocks"))
 
-    print(f"\na probe: {waiting:.2f} ms, without waiting {careless():.2f} ms")
+    print(f"\na probe: {waiting:.2f} ms, without waiting {without_waiting():.2f} ms")
     engine.dispose()
     assert waiting < 100
 
@@ -123,9 +123,9 @@ def test_what_waiting_for_the_cluster_costs(nodes, stores):
 def _milliseconds(read) -> float:
     seconds = []
     for _ in range(200):
-        begun = time.monotonic()
+        started_at = time.monotonic()
         read()
-        seconds.append(time.monotonic() - begun)
+        seconds.append(time.monotonic() - started_at)
     return sorted(seconds)[100] * 1000
 
 
@@ -197,13 +197,13 @@ def test_trees_change_on_two_nodes_at_once(stores):
         assert_sound(stores[1])
 
 
-def test_a_node_that_left_the_cluster_says_so(nodes, stores):
-    """It must neither read nor write, for it does not know what the others acknowledge."""
+def test_a_node_outside_of_the_cluster_is_unavailable(nodes, stores):
+    """It must neither read nor write: it does not have the writes of the others."""
     host = new_provider(stores[0], VCPU=10)
     for node in nodes[1:]:
         node.kill()
-    give_up_at = time.monotonic() + 20
-    while nodes[0].status("wsrep_cluster_status") == "Primary" and time.monotonic() < give_up_at:
+    deadline = time.monotonic() + 20
+    while nodes[0].status("wsrep_cluster_status") == "Primary" and time.monotonic() < deadline:
         time.sleep(0.1)
     with pytest.raises(exception.DatabaseUnavailable):
         claim(stores[0], uuid(), {host: {"VCPU": 1}})

@@ -1,7 +1,7 @@
-"""Storms in which something breaks: nothing acknowledged is lost, nothing is half applied.
+"""Faults under load: no acknowledged write is lost, none is applied in part.
 
-While the database is away the service answers 503 with Retry-After, and it serves again
-within seconds of its return, without a restart.
+While the database is unavailable the service responds 503 with Retry-After. It serves again
+within seconds after the database returns, without a restart.
 """
 
 import os
@@ -25,10 +25,10 @@ from placement.tests.functional.stress.api import Api
 from placement.tests.functional.stress.proxy import Proxy
 from placement.tests.functional.stress.workload import (
     SECONDS,
-    assert_kept,
-    new_world,
+    assert_consistent,
+    new_shared_state,
     report,
-    storm,
+    running_clients,
 )
 
 CLIENTS = 6
@@ -36,159 +36,162 @@ WORKERS = 2
 PART = SECONDS / 3
 ROUNDS = max(1, round(SECONDS / 10))
 KILLS_AT_LEAST = 3
-SECONDS_TO_ANSWER = 1
-SECONDS_OF_SILENCE = 60
-SECONDS_UNTIL_GIVEN_UP = 30
+SECONDS_TO_RESPOND = 1
+SECONDS_UNRESPONSIVE = 60
+SECONDS_UNTIL_TIMEOUT = 30
 SECONDS_TO_RECOVER = 10
-SECONDS_TO_FEEL = 60
+SECONDS_UNTIL_FAULT = 60
 
 pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
 
 
 @pytest.fixture(params=sorted(servers.KINDS))
-def running(request):
-    """A server of its own, durable, which may be killed."""
-    with private(request.param) as found:
-        yield found
+def db(request):
+    """A durable server for one test, which may kill it."""
+    with private(request.param) as server:
+        yield server
 
 
 @contextmanager
 def private(kind):
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(servers.private(kind))
+            server = stack.enter_context(servers.private(kind))
         except servers.Missing as missing:
             if os.environ.get("CI") == "true":
                 raise
             pytest.skip(str(missing))
-        found.create("placement")
-        yield found
+        server.create("placement")
+        yield server
 
 
 @contextmanager
-def in_a_storm(name, folder, url, url_of_checks=None, *, workers_are_killed=False):
-    """A world, and clients at work on it; at the end, all that they were told must be there.
+def under_load(name, folder, url, url_of_checks=None, *, workers_are_killed=False):
+    """Clients at work on a service; at the end, all that was acknowledged must be stored.
 
-    Any answer but a 503 with Retry-After that tells of the fault, and any connection to the
-    service that breaks, is a violation, unless its workers are killed; else they are the same
-    processes at the end.
+    A 5xx other than 503 with Retry-After is a violation. So is a broken connection to the
+    service, unless its workers are killed; without kills, the workers stay the same processes.
     """
     store = SqlStore(DatabaseSettings(connection=url_of_checks or url, max_retries=0))
     migration.upgrade(store)
     seed.sync(store)
-    world = new_world(store, survives_outages=True, workers_are_killed=workers_are_killed)
-    begun = time.monotonic()
+    shared = new_shared_state(store, survives_outages=True, workers_are_killed=workers_are_killed)
+    started_at = time.monotonic()
     with Api(folder / "api", url, WORKERS) as api:
-        with storm(world, [api.port], CLIENTS) as stormers:
+        with running_clients(shared, [api.port], CLIENTS) as clients:
             workers = api.pids()
             time.sleep(PART)
-            yield api, world, stormers
+            yield api, shared, clients
             time.sleep(PART)
-            wait_until_served(stormers)
+            wait_until_served(clients)
             assert workers_are_killed or api.pids() == workers
-        report(name, world, WORKERS, time.monotonic() - begun)
-        assert_kept(store, world, stormers)
+        report(name, shared, WORKERS, time.monotonic() - started_at)
+        assert_consistent(store, shared, clients)
     store.dispose()
 
 
-def wait_until_served(stormers) -> float:
-    """Return the seconds until each client had a claim accepted since now: no read will do."""
+def wait_until_served(clients) -> float:
+    """Return the seconds until each client has had a claim accepted; reads do not count."""
     since = time.monotonic()
-    while any(one.last_claimed < since for one in stormers):
-        assert time.monotonic() - since < SECONDS_TO_RECOVER, "it does not recover"
+    while any(one.last_claimed < since for one in clients):
+        assert time.monotonic() - since < SECONDS_TO_RECOVER, "the service does not recover"
         time.sleep(0.01)
     return time.monotonic() - since
 
 
-def wait_until_unavailable(world) -> None:
-    """Writes go on as long as there is room within the files: on MariaDB for ten seconds."""
-    give_up_at = time.monotonic() + SECONDS_TO_FEEL
-    while not world.ledger.unavailable:
-        assert time.monotonic() < give_up_at, "nothing is refused"
+def wait_until_unavailable(shared) -> None:
+    """Wait for a 503. Writes continue while files have free pages."""
+    deadline = time.monotonic() + SECONDS_UNTIL_FAULT
+    while not shared.history.unavailable:
+        assert time.monotonic() < deadline, "no 503"
         time.sleep(0.05)
 
 
-def assert_away(world) -> None:
-    """Without a database nobody is told anything, and each is told so at once."""
-    time.sleep(SECONDS_TO_ANSWER)  # what was under way ends
-    served, refused = world.ledger.served, world.ledger.unavailable
+def assert_unavailable(shared) -> None:
+    """Assert that without a database every request gets a 503 at once."""
+    time.sleep(SECONDS_TO_RESPOND)  # requests in progress end
+    served, refused = shared.history.served, shared.history.unavailable
     time.sleep(PART)
-    assert world.ledger.served == served
-    assert world.ledger.unavailable > refused
+    assert shared.history.served == served
+    assert shared.history.unavailable > refused
 
 
-def test_the_database_server_is_killed(running, tmp_path):
+def test_the_database_server_is_killed(db, tmp_path):
     recovered = []
-    with in_a_storm(f"{running.name} killed", tmp_path, running.tcp_url("placement")) as found:
-        _api, world, stormers = found
+    with under_load(f"{db.name} killed", tmp_path, db.tcp_url("placement")) as parts:
+        _api, shared, clients = parts
         for _ in range(ROUNDS):
-            running.kill()
-            assert_away(world)
-            running.start()
-            recovered.append(wait_until_served(stormers))
-    print(f"{running.name} killed {ROUNDS} times: served again after {max(recovered):.2f} s")
+            db.kill()
+            assert_unavailable(shared)
+            db.start()
+            recovered.append(wait_until_served(clients))
+    print(f"{db.name} killed {ROUNDS} times: served again after {max(recovered):.2f} s")
 
 
-def test_workers_of_the_service_are_killed(running, tmp_path):
-    url, name = running.tcp_url("placement"), f"workers on {running.name} killed"
-    with in_a_storm(name, tmp_path, url, workers_are_killed=True) as (api, world, stormers):
+def test_workers_of_the_service_are_killed(db, tmp_path):
+    url, name = db.tcp_url("placement"), f"workers on {db.name} killed"
+    with under_load(name, tmp_path, url, workers_are_killed=True) as (api, shared, clients):
         kills, until = 0, time.monotonic() + PART
         while kills < KILLS_AT_LEAST or time.monotonic() < until:
             api.kill_a_worker()
             kills += 1
             time.sleep(random.uniform(0, 0.5))
-        recovered = wait_until_served(stormers)
-        assert world.ledger.unavailable == 0
-    assert world.ledger.answers["broken"] > 0
+        recovered = wait_until_served(clients)
+        assert shared.history.unavailable == 0
+    assert shared.history.responses["broken"] > 0
     print(f"{name}: {kills} killed, served again after {recovered:.2f} s")
 
 
-def test_connections_to_the_database_break(running, tmp_path):
-    with Proxy(running.port) as proxy:
-        url = running.tcp_url("placement", port=proxy.port)
-        direct = running.tcp_url("placement")
-        name = f"connections to {running.name} broken"
-        with in_a_storm(name, tmp_path, url, direct) as (_, _, stormers):
+def test_connections_to_the_database_break(db, tmp_path):
+    with Proxy(db.port) as proxy:
+        url = db.tcp_url("placement", port=proxy.port)
+        direct = db.tcp_url("placement")
+        name = f"connections to {db.name} broken"
+        with under_load(name, tmp_path, url, direct) as (_, _, clients):
             broken, until = 0, time.monotonic() + PART
             while time.monotonic() < until:
                 broken += proxy.drop()
                 time.sleep(random.uniform(0, 0.2))
-            recovered = wait_until_served(stormers)
+            recovered = wait_until_served(clients)
         print(f"{broken} connections broken, served again after {recovered:.2f} s")
         assert broken
 
 
-def test_the_database_is_slow(running, tmp_path):
-    with Proxy(running.port) as proxy:
-        url = running.tcp_url("placement", port=proxy.port)
-        direct = running.tcp_url("placement")
-        with in_a_storm(f"{running.name} slow", tmp_path, url, direct) as (_, world, stormers):
+def test_the_database_is_slow(db, tmp_path):
+    with Proxy(db.port) as proxy:
+        url = db.tcp_url("placement", port=proxy.port)
+        direct = db.tcp_url("placement")
+        with under_load(f"{db.name} slow", tmp_path, url, direct) as (
+            _,
+            shared,
+            clients,
+        ):
             proxy.delay_seconds = 0.02
             time.sleep(PART)
             proxy.delay_seconds = 0.0
-            wait_until_served(stormers)
-        assert world.ledger.unavailable == 0
+            wait_until_served(clients)
+        assert shared.history.unavailable == 0
 
 
-@pytest.mark.skipif(SECONDS < 30, reason="make storm runs it: it takes a minute")
-def test_the_database_host_falls_silent(running, tmp_path):
-    """It neither answers nor resets: that is noticed in the seconds that operators are told."""
-    with far_host(running.socket) as host:
-        url = sa.make_url(running.tcp_url("placement")).set(host=host.address, port=PORT)
+@pytest.mark.skipif(SECONDS < 30, reason="takes a minute: make stress runs it")
+def test_the_database_host_stops_responding(db, tmp_path):
+    """It neither responds nor resets; timeouts detect it within the documented time."""
+    with far_host(db.socket) as host:
+        url = sa.make_url(db.tcp_url("placement")).set(host=host.address, port=PORT)
         text = url.render_as_string(hide_password=False)
-        name = f"host of {running.name} silent"
-        with in_a_storm(name, tmp_path, text, running.tcp_url("placement")) as found:
-            _, world, stormers = found
+        name = f"host of {db.name} unresponsive"
+        with under_load(name, tmp_path, text, db.tcp_url("placement")) as parts:
+            _, shared, clients = parts
             host.fall_silent()
-            time.sleep(SECONDS_OF_SILENCE)
-            assert world.ledger.unavailable >= CLIENTS
+            time.sleep(SECONDS_UNRESPONSIVE)
+            assert shared.history.unavailable >= CLIENTS
             host.speak()
-            recovered = wait_until_served(stormers)
-        assert world.ledger.slowest < SECONDS_UNTIL_GIVEN_UP
+            recovered = wait_until_served(clients)
+        assert shared.history.slowest < SECONDS_UNTIL_TIMEOUT
         print(f"{name}: served again after {recovered:.2f} s")
 
 
-# --- no room, no writing ------------------------------------------------------------------
+# --- full disks, read-only databases ----------------------------------------------
 
 
 @contextmanager
@@ -209,7 +212,7 @@ def small_disk(megabytes: int):
 
 @contextmanager
 def filled(folder: Path):
-    """No room at all, for as long as this lasts."""
+    """Fill the disk for the length of the block."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -224,38 +227,38 @@ def filled(folder: Path):
 
 
 def assert_full(*logs: Path) -> None:
-    """It was the disk: the service, or the server that ended for it, says so."""
-    said = "".join(log.read_text(errors="replace") for log in logs)
-    assert re.search("is full|No space left on device", said)
+    """Assert that the service, or the server that stopped, logged the full disk."""
+    text = "".join(log.read_text(errors="replace") for log in logs)
+    assert re.search("is full|No space left on device", text)
 
 
-def test_sqlite_has_no_room(tmp_path):
+def test_the_disk_of_sqlite_is_full(tmp_path):
     with small_disk(8) as disk:
         url = f"sqlite:///{disk / 'placement.sqlite'}"
-        with in_a_storm("sqlite full", tmp_path, url) as (api, world, stormers):
+        with under_load("sqlite full", tmp_path, url) as (api, shared, clients):
             with filled(disk):
-                wait_until_unavailable(world)
-            recovered = wait_until_served(stormers)
+                wait_until_unavailable(shared)
+            recovered = wait_until_served(clients)
         assert_full(api.log)
         print(f"sqlite full: served again after {recovered:.2f} s")
 
 
 @pytest.mark.parametrize(("kind", "megabytes"), [("mariadb", 256), ("postgresql", 160)])
-def test_a_server_has_no_room(kind, megabytes, tmp_path):
-    """It may end; it is started again as its operator would.
+def test_the_disk_of_a_server_is_full(kind, megabytes, tmp_path):
+    """The server may stop; it is started again, as by its operator.
 
-    Its log is on another disk, so that it can tell why.
+    Its log is on another disk, so that it contains the reason.
     """
     log = tmp_path / "server.log"
-    with small_disk(megabytes) as disk, private_in(kind, disk / "server", log) as running:
-        url = running.tcp_url("placement")
-        with in_a_storm(f"{kind} full", tmp_path, url) as (api, world, stormers):
+    with small_disk(megabytes) as disk, private_in(kind, disk / "server", log) as server:
+        url = server.tcp_url("placement")
+        with under_load(f"{kind} full", tmp_path, url) as (api, shared, clients):
             with filled(disk):
-                wait_until_unavailable(world)
+                wait_until_unavailable(shared)
                 time.sleep(PART)
-            if running.process.poll() is not None:
-                running.start()
-            recovered = wait_until_served(stormers)
+            if server.process.poll() is not None:
+                server.start()
+            recovered = wait_until_served(clients)
         assert_full(api.log, log)
         print(f"{kind} full: served again after {recovered:.2f} s")
 
@@ -267,39 +270,43 @@ def private_in(kind, folder, log):
     except servers.Missing as missing:
         pytest.skip(str(missing))
     folder.mkdir()
-    running = servers.KINDS[kind](folder, durable=True)
-    running.log = log
+    server = servers.KINDS[kind](folder, durable=True)
+    server.log = log
     try:
-        running.start()
-        running.create("placement")
-        yield running
+        server.start()
+        server.create("placement")
+        yield server
     finally:
-        running.stop()
+        server.stop()
 
 
-def test_the_database_is_read_only_for_a_while(tmp_path, running):
-    """As after a failover: reads go on, writes are told to come back."""
-    url = sa.make_url(running.tcp_url("placement"))
-    if running.name == "mariadb":
-        running.execute("CREATE USER app@'%' IDENTIFIED BY 'app'")
-        running.execute("GRANT ALL ON placement.* TO app@'%'")
+def test_the_database_is_read_only_for_a_while(tmp_path, db):
+    """As after a failover: reads continue, writes get 503 with Retry-After."""
+    url = sa.make_url(db.tcp_url("placement"))
+    if db.name == "mariadb":
+        db.execute("CREATE USER app@'%' IDENTIFIED BY 'app'")
+        db.execute("GRANT ALL ON placement.* TO app@'%'")
         url = url.set(username="app", password="app")
         only, again = ["SET GLOBAL read_only = 1"], ["SET GLOBAL read_only = 0"]
     else:
         setting = "ALTER DATABASE placement SET default_transaction_read_only = {}"
         only, again = ([setting.format(word)] for word in ("on", "off"))
     text = url.render_as_string(hide_password=False)
-    name = f"{running.name} read-only"
-    with in_a_storm(name, tmp_path, text, running.tcp_url("placement")) as (_, world, stormers):
+    name = f"{db.name} read-only"
+    with under_load(name, tmp_path, text, db.tcp_url("placement")) as (
+        _,
+        shared,
+        clients,
+    ):
         for statement in only:
-            running.execute(statement)
-        if running.name == "postgresql":
-            running.disconnect("placement")  # the setting is for new connections
-        wait_until_unavailable(world)
+            db.execute(statement)
+        if db.name == "postgresql":
+            db.disconnect("placement")  # the setting is for new connections
+        wait_until_unavailable(shared)
         time.sleep(PART)
         for statement in again:
-            running.execute(statement)
-        if running.name == "postgresql":
-            running.disconnect("placement")
-        recovered = wait_until_served(stormers)
+            db.execute(statement)
+        if db.name == "postgresql":
+            db.disconnect("placement")
+        recovered = wait_until_served(clients)
     print(f"{name}: served again after {recovered:.2f} s")

@@ -1,4 +1,4 @@
-"""Storms over HTTP on four processes: nothing lost, nothing doubled, nothing over capacity."""
+"""Stress over HTTP on four processes: no claim lost or doubled, no capacity exceeded."""
 
 import os
 import time
@@ -11,13 +11,13 @@ from placement.tests.functional.db.factories import assert_sound, new_provider, 
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import (
     SECONDS,
-    assert_kept,
-    new_world,
+    assert_consistent,
+    new_shared_state,
     report,
-    storm,
+    running_clients,
 )
 
-ROUNDS = int(os.environ.get("STORM_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("STRESS_ROUNDS", "10"))
 PROCESSES = 4
 
 
@@ -28,19 +28,19 @@ def api(store, database_url, tmp_path):
 
 
 @pytest.mark.timeout(SECONDS * 2 + 300)
-def test_everything_at_once(store, api, backend):
-    world = new_world(store)
-    begun = time.monotonic()
-    with storm(world, [api.port]) as stormers:
+def test_all_operations_at_once(store, api, backend):
+    shared = new_shared_state(store)
+    started_at = time.monotonic()
+    with running_clients(shared, [api.port]) as clients:
         time.sleep(SECONDS)
-    report(f"storm on {backend}", world, PROCESSES, time.monotonic() - begun)
-    assert_kept(store, world, stormers)
+    report(f"stress on {backend}", shared, PROCESSES, time.monotonic() - started_at)
+    assert_consistent(store, shared, clients)
     assert "Traceback" not in api.log.read_text()
 
 
 @pytest.mark.timeout(ROUNDS * 5 + 120)
 def test_six_clients_claim_the_last_two_units(store, api, backend):
-    """The reference lets three or more in, most of the time."""
+    """openstack-placement usually accepts three or more."""
     clients, start = [Client([api.port], seed) for seed in range(6)], Barrier(6)
 
     def claim(client, host):

@@ -1,4 +1,4 @@
-"""Many clients at once, and what must hold at the end."""
+"""Concurrent stress clients, and the checks at their end."""
 
 import os
 import threading
@@ -9,61 +9,63 @@ from contextlib import contextmanager
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import models
 from placement.tests.functional.db.factories import assert_sound, new_provider, rows, uuid
-from placement.tests.functional.stress.client import VCPU, Stormer, World, amounts
-from placement.tests.functional.stress.ledger import Ledger
+from placement.tests.functional.stress.client import VCPU, SharedState, StressClient, amounts
+from placement.tests.functional.stress.history import History
 
-# `make storm` asks for minutes
-SECONDS = float(os.environ.get("STORM_SECONDS", "2"))
+# `make stress` sets minutes
+SECONDS = float(os.environ.get("STRESS_SECONDS", "2"))
 CLIENTS = 8
 HOSTS = 5
 
 
-def new_world(store, **faults: bool) -> World:
-    """Return hosts, in a database without any."""
+def new_shared_state(store, **faults: bool) -> SharedState:
+    """Create hosts in an empty database."""
     hosts = [
         new_provider(
             store, VCPU=Inventory(total=VCPU), MEMORY_MB=100_000, DISK_GB=Inventory(total=1000)
         )
         for _ in range(HOSTS)
     ]
-    return World(hosts, [uuid() for _ in range(3)], Ledger(), **faults)
+    return SharedState(hosts, [uuid() for _ in range(3)], History(), **faults)
 
 
 @contextmanager
-def storm(world: World, ports: list[int], clients: int = CLIENTS) -> Iterator[list[Stormer]]:
-    """Have clients at work; at the end they are stopped, and waited for."""
+def running_clients(
+    shared: SharedState, ports: list[int], count: int = CLIENTS
+) -> Iterator[list[StressClient]]:
+    """Run clients; stop and join them at the end."""
     stop = threading.Event()
-    seed = int(os.environ.get("STORM_SEED", time.time_ns() % 100_000))
-    stormers = [Stormer(world, ports, seed * 100 + count) for count in range(clients)]
-    threads = [threading.Thread(target=one.run, args=(stop.is_set,)) for one in stormers]
+    seed = int(os.environ.get("STRESS_SEED", time.time_ns() % 100_000))
+    clients = [StressClient(shared, ports, seed * 100 + number) for number in range(count)]
+    threads = [threading.Thread(target=one.run, args=(stop.is_set,)) for one in clients]
     for thread in threads:
         thread.start()
     try:
-        yield stormers
+        yield clients
     finally:
         stop.set()
         for thread in threads:
             thread.join(120)
 
 
-def assert_kept(store, world: World, stormers: list[Stormer]) -> None:
-    """All that was acknowledged is there, and nothing else."""
-    ledger = world.ledger
-    assert not ledger.violations, "\n".join(ledger.violations[:10])
+def assert_consistent(store, shared: SharedState, clients: list[StressClient]) -> None:
+    """Assert that the stored state is exactly what was acknowledged."""
+    history = shared.history
+    assert not history.violations, "\n".join(history.violations[:10])
     assert_sound(store)
     _assert_within_capacity(store)
     present = {row.uuid for row in rows(store, models.consumers)}
-    own = {uuid for one in stormers for uuid in one.own}
-    assert present - set(world.shared_consumers) == own
-    for one in stormers:
-        for consumer, held in one.own.items():
-            body = one.insist("GET", f"/allocations/{consumer}").body
-            assert amounts(body) == held.resources
-            assert body["consumer_generation"] == held.generation
+    acknowledged = {uuid for one in clients for uuid in one.consumers}
+    assert present - set(shared.shared_consumers) == acknowledged
+    for one in clients:
+        for consumer, state in one.consumers.items():
+            body = one.read_until_available("GET", f"/allocations/{consumer}").body
+            assert amounts(body) == state.resources
+            assert body["consumer_generation"] == state.generation
         one.client.close()
-    _assert_shared(world, stormers[0])
-    stormers[0].client.close()
-    _assert_children(store, stormers)
+    _assert_shared(shared, clients[0])
+    clients[0].client.close()
+    _assert_children(store, clients)
 
 
 def _assert_within_capacity(store) -> None:
@@ -71,31 +73,31 @@ def _assert_within_capacity(store) -> None:
         assert row.used <= row.total * row.allocation_ratio, row
 
 
-def _assert_shared(world: World, reader: Stormer) -> None:
-    for consumer in set(world.shared_consumers) - world.ledger.doubtful:
-        body = reader.insist("GET", f"/allocations/{consumer}").body
-        at, written = world.ledger.newest(consumer)
+def _assert_shared(shared: SharedState, reader: StressClient) -> None:
+    for consumer in set(shared.shared_consumers) - shared.history.unknown:
+        body = reader.read_until_available("GET", f"/allocations/{consumer}").body
+        at, written = shared.history.newest(consumer)
         assert body.get("consumer_generation", 0) == at + 1
         assert amounts(body) == (written or {})
 
 
-def _assert_children(store, stormers: list[Stormer]) -> None:
+def _assert_children(store, clients: list[StressClient]) -> None:
     by_uuid = {row.uuid: row for row in rows(store, models.resource_providers)}
-    for one in stormers:
+    for one in clients:
         for child, parent in one.children.items():
             parent_id = by_uuid[parent].id if parent else None
             assert by_uuid[child].parent_provider_id == parent_id
 
 
-def report(name: str, world: World, processes: int, seconds: float) -> None:
-    """Print one line: what was done, and what of it was wrong."""
-    ledger = world.ledger
-    kinds = {"2": "accepted", "4": "refused", "5": "unavailable", "b": "broken off"}
+def report(name: str, shared: SharedState, processes: int, seconds: float) -> None:
+    """Print one line with the numbers of operations, responses and violations."""
+    history = shared.history
+    kinds = {"2": "accepted", "4": "refused", "5": "unavailable", "b": "broken"}
     sums = dict.fromkeys(kinds.values(), 0)
-    for what, count in ledger.answers.items():
+    for what, count in history.responses.items():
         sums[kinds[what.split()[-1][0]]] += count
     print(
-        f"\n{name}: {ledger.operations} operations, {processes} processes, {seconds:.0f} s, "
+        f"\n{name}: {history.operations} operations, {processes} processes, {seconds:.0f} s, "
         f"{', '.join(f'{count} {kind}' for kind, count in sums.items())}, "
-        f"slowest {ledger.slowest:.2f} s, {len(ledger.violations)} violations"
+        f"slowest {history.slowest:.2f} s, {len(history.violations)} violations"
     )
