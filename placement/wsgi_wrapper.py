@@ -268,4 +268,5 @@ def _add_version_headers(request: Request, response: webob.Response) -> None:
     version = request.known_version
     if version is not None:
         response.headers[microversion.HEADER] = f"{microversion.SERVICE_TYPE} {version}"
-        response.headers["vary"] = microversion.HEADER
+        others = response.headers.get("vary")
+        response.headers["vary"] = ", ".join(filter(None, (microversion.HEADER, others)))

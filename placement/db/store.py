@@ -7,6 +7,7 @@ refuses it for a conflict, so it must have no effect but through ``tx``.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 P = ParamSpec("P")
@@ -34,14 +35,17 @@ class Transaction(Protocol):
         changed: Iterable[int] = (),
         *,
         generation_bumped: Iterable[int] = (),
-        removed: Iterable[int] = (),
+        removed: Mapping[int, str] = MappingProxyType({}),
         names: bool = False,
+        epoch: bool = False,
     ) -> None:
         """Make the change known to every process: the last call of each write.
 
         Advances the clocks of the providers named by id, in a fixed order, and
-        stamps them; ``grown`` providers also get their generation increased.
-        ``names`` tells that classes, traits or aggregates were made, renamed or removed.
+        stamps them; ``generation_bumped`` providers also get their generation increased.
+        ``removed`` has the UUIDs of removed ones, which are noted for readers of changes.
+        ``names`` tells that classes, traits or aggregates were made, renamed or removed;
+        ``epoch`` that everything read before is void.
         """
 
 
@@ -87,4 +91,12 @@ class Store(Protocol):
         Looked for are the changes of the clocks that have moved ``now``; which others moved
         meanwhile is told with them.
         Cost: one statement, outside of any transaction.
+        """
+
+    def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Any:
+        """Return ids of providers that changed since, and UUIDs of those that were removed.
+
+        They may include what was written after ``now``. ``removed`` is None if a UUID is not
+        known.
+        Cost: one statement that reads the rows concerned, outside of any transaction.
         """

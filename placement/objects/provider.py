@@ -186,4 +186,4 @@ def _delete(tx: Any, uuid: str) -> None:
     if tx.allocations.exist_on(provider.id):
         raise exception.ProviderInUse(uuid)
     tx.providers.delete(provider.id)
-    tx.publish(removed=[provider.id])
+    tx.publish(removed={provider.id: uuid})

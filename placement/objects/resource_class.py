@@ -64,7 +64,8 @@ def _rename(tx: Any, name: str, new_name: str) -> None:
     if tx.resource_classes.ids([new_name]):
         raise exception.ResourceClassNameTaken(new_name)
     tx.resource_classes.rename(renamed.id, new_name)
-    tx.publish(names=True)
+    # the providers that have it look different now, and none of them was written
+    tx.publish(names=True, epoch=True)
 
 
 def delete(store: Store, name: str) -> None:

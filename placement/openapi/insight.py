@@ -5,7 +5,7 @@ from typing import Final
 
 from placement.handlers.insight.routes import PREFIX
 from placement.openapi.operation import Operation, Responses
-from placement.schemas import insight
+from placement.schemas import insight, insight_cloud
 from placement.schemas.base import Windows
 
 
@@ -18,5 +18,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", PREFIX): Operation(from_snapshot(insight.OVERVIEW), query=insight.NOTHING_QUERY),
     ("GET", f"{PREFIX}/explanation"): Operation(
         from_snapshot(insight.EXPLANATION), query=insight.EXPLANATION_QUERY
+    ),
+    ("GET", f"{PREFIX}/providers"): Operation(
+        from_snapshot(insight_cloud.PROVIDERS), query=insight_cloud.PROVIDERS_QUERY
     ),
 }

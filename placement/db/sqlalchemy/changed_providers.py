@@ -70,11 +70,15 @@ def since(
     seen: Mapping[int, int], moved: Sequence[int]
 ) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
     """Return the statement, and its parameters, for what clocks that moved gave since then."""
+    return _since(len(moved)), _parameters(seen, moved)
+
+
+def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
     parameters = {}
     for turn, clock in enumerate(moved):
         parameters[f"after_{turn}"] = seen[clock]
         parameters[f"before_{turn}"] = clocks.first_value(clock + 1)
-    return _since(len(moved)), parameters
+    return parameters
 
 
 @lru_cache(maxsize=clocks.PROVIDER_CLOCKS + 1)
@@ -115,6 +119,32 @@ def _columns(
     yield provider_id
     for place in range(PROVIDER_ID + 1, _WIDTH):
         yield facts.get(place, sa.null())
+
+
+def touched_since(
+    seen: Mapping[int, int], moved: Sequence[int]
+) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
+    """Return the statement, and its parameters, for which providers changed or were removed.
+
+    Rows are a provider's id, and of a removed one True and its UUID, which is NULL if the
+    release that removed it did not note it.
+    """
+    return _touched_since(len(moved)), _parameters(seen, moved)
+
+
+@lru_cache(maxsize=clocks.PROVIDER_CLOCKS + 1)
+def _touched_since(count: int) -> sa.CompoundSelect[Any]:
+    removed = removed_providers.c
+    return sa.union_all(
+        sa.select(
+            _own.id,
+            sa.false().label("is_removed"),
+            sa.cast(sa.null(), sa.String(36)).label("uuid"),
+        ).where(_between(_own.stamp, count)),
+        sa.select(removed.provider_id, sa.true(), removed.uuid).where(
+            _between(removed.stamp, count)
+        ),
+    )
 
 
 def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:

@@ -18,9 +18,10 @@ Clocks are advanced in the order of their ids, and after all other rows are
 locked, so transactions that touch several of the same cannot deadlock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import sqlalchemy as sa
 
@@ -32,6 +33,7 @@ NAMES_CLOCK = 32
 EPOCH_CLOCK = 33  # everything is to be loaded again
 CLOCKS = 34
 _RANGE_BITS = 40
+_NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 def first_value(clock: int) -> int:
@@ -65,7 +67,7 @@ def publish(
     changed: AbstractSet[int] = frozenset(),
     *,
     generation_bumped: AbstractSet[int] = frozenset(),
-    removed: AbstractSet[int] = frozenset(),
+    removed: Mapping[int, str] = _NOTHING,
     names: bool = False,
 ) -> None:
     """Advance the clocks of the providers and stamp them; see ``Transaction.publish``.
@@ -73,24 +75,32 @@ def publish(
     The rows of the providers that remain must be locked already.
     Cost: one statement for the clocks (two for several on PostgreSQL) and one for the stamps.
     """
-    touched = {of_provider(provider_id) for provider_id in changed | generation_bumped | removed}
+    remaining = changed | generation_bumped
+    touched = {of_provider(provider_id) for provider_id in remaining | removed.keys()}
     if names:
         touched.add(NAMES_CLOCK)
     if not touched:
         return
     advance(connection, touched)
-    if generation_bumped - removed:
+    if generation_bumped - removed.keys():
         compiled_statements.execute_for(
-            connection, _GROW, _own.id, sorted(generation_bumped - removed), {"now": utcnow()}
+            connection,
+            _GROW,
+            _own.id,
+            sorted(generation_bumped - removed.keys()),
+            {"now": utcnow()},
         )
-    if changed - generation_bumped - removed:
+    if changed - generation_bumped - removed.keys():
         compiled_statements.execute_for(
-            connection, _STAMP, _own.id, sorted(changed - generation_bumped - removed)
+            connection, _STAMP, _own.id, sorted(changed - generation_bumped - removed.keys())
         )
     if removed:
         connection.execute(
             _NOTE_REMOVAL,
-            [{"provider": id_, "clock": of_provider(id_)} for id_ in sorted(removed)],
+            [
+                {"provider": id_, "clock": of_provider(id_), "uuid": uuid}
+                for id_, uuid in sorted(removed.items())
+            ],
         )
 
 
@@ -137,8 +147,10 @@ _GROW = _STAMP.values(
     updated_at=sa.bindparam("now", type_=sa.DateTime),
 )
 _NOTE_REMOVAL = removed_providers.insert().from_select(
-    ["provider_id", "stamp"],
-    sa.select(sa.bindparam("provider", type_=sa.Integer), clocks.c.value).where(
-        clocks.c.id == sa.bindparam("clock")
-    ),
+    ["provider_id", "stamp", "uuid"],
+    sa.select(
+        sa.bindparam("provider", type_=sa.Integer),
+        clocks.c.value,
+        sa.bindparam("uuid", type_=sa.String(36)),
+    ).where(clocks.c.id == sa.bindparam("clock")),
 )

@@ -196,5 +196,7 @@ removed_providers = sa.Table(
     metadata,
     sa.Column("provider_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("stamp", sa.BigInteger, primary_key=True, autoincrement=False),
+    # NULL where a release noted the removal that did not have this column
+    sa.Column("uuid", sa.String(36)),
     sa.Index("removed_providers_stamp_idx", "stamp"),
 )

@@ -89,6 +89,28 @@ class Changes:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Ids of providers that were written, and UUIDs of removed ones; None if one is not known."""
+
+    ids: Sequence[int]
+    removed: Sequence[str] | None
+
+
+def touched(connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]) -> Touched:
+    """Return what was written since the clocks were ``seen``, by those that moved ``now``."""
+    rows = connection.execute(*changed_providers.touched_since(seen, _moved(seen, now))).all()
+    removed = [row.uuid for row in rows if row.is_removed]
+    return Touched(
+        ids=[row.id for row in rows if not row.is_removed],
+        removed=None if None in removed else removed,
+    )
+
+
+def _moved(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
+    return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
+
+
 class Picture:
     """The providers with all that is theirs, in one transaction that sees one state."""
 
@@ -129,7 +151,7 @@ class Picture:
 
         Cost: one statement, which sees one state by itself, in a transaction or not.
         """
-        moved = [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
+        moved = _moved(seen, now)
         rows = defaultdict(list)
         for row in self._connection.execute(*changed_providers.since(seen, moved)):
             rows[row[0]].append(row)

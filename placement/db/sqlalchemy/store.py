@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from types import MappingProxyType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
 
 from placement import exception
 from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy import clocks, db_errors, engines
+from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
 from placement.db.sqlalchemy.consumers import Consumers
@@ -21,7 +22,7 @@ from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
-from placement.db.sqlalchemy.snapshot_reader import Changes, Picture
+from placement.db.sqlalchemy.snapshot_reader import Changes, Picture, Touched
 from placement.db.sqlalchemy.traits import Traits
 from placement.db.store import WriteConflict
 
@@ -52,17 +53,20 @@ class SqlTransaction:
         changed: Iterable[int] = (),
         *,
         generation_bumped: Iterable[int] = (),
-        removed: Iterable[int] = (),
+        removed: Mapping[int, str] = MappingProxyType({}),
         names: bool = False,
+        epoch: bool = False,
     ) -> None:
         """Make the change known to every process: the last call of each write."""
         clocks.publish(
             self.connection,
             set(changed),
             generation_bumped=set(generation_bumped),
-            removed=set(removed),
+            removed=removed,
             names=names,
         )
+        if epoch:
+            clocks.start_epoch(self.connection)
 
 
 class SqlStore:
@@ -171,6 +175,10 @@ class SqlStore:
     def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Changes:
         """Return what was written since the clocks were ``seen``, by those that moved ``now``."""
         return self._at_once(lambda found: Picture(found, self.names).changes(seen, now))
+
+    def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Touched:
+        """Return which providers changed or were removed since the clocks were ``seen``."""
+        return self._at_once(lambda found: snapshot_reader.touched(found, seen, now))
 
     def _at_once(self, ask: Callable[[sa.Connection], T]) -> T:
         """Return the answer to one statement, which needs no transaction to see one state."""

@@ -55,7 +55,7 @@ def is_served_by(configuration, tmp_path, capsys):
     assert manage.main([*file, "db", "sync"]) == 0
     capsys.readouterr()
     assert manage.main([*file, "db", "version"]) == 0
-    return capsys.readouterr().out.strip() == "c0de5a1d7e02"
+    return capsys.readouterr().out.strip() == migration.head()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_mariadb_is_made_as_told(mariadb, name, tmp_path, capsys):
     _, configuration = told("mariadb", name)
     reached = configuration.replace("db.example.org", f"127.0.0.1:{mariadb.port}")
     assert is_served_by(reached, tmp_path, capsys)
-    assert restored(mariadb, name) == ["c0de5a1d7e02"]
+    assert restored(mariadb, name) == [migration.head()]
 
 
 def restored(server, name):
@@ -116,7 +116,7 @@ def test_moving_over_is_tried_on_a_copy_and_goes_on_with_the_database(mariadb, n
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "unset"
     revision = "SELECT version_num FROM alembic_version"
-    assert mariadb.execute(revision, f"{name}_copy") == [("c0de5a1d7e02",)]
+    assert mariadb.execute(revision, f"{name}_copy") == [(migration.head(),)]
     assert migration.version(store) == migration.COMMON_HEAD
     store.dispose()
 

@@ -102,7 +102,7 @@ COMMON = {
 OURS = {
     "clocks": ({"value!"}, {}, {}, set()),
     "removed_providers": (
-        {"provider_id!", "stamp!"},
+        {"provider_id!", "stamp!", "uuid"},
         {},
         {"removed_providers_stamp_idx": ["stamp"]},
         set(),

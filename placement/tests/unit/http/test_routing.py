@@ -66,6 +66,7 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/reshaper": "POST",
         "/insight": "GET",
         "/insight/explanation": "GET",
+        "/insight/providers": "GET",
     }
 
 

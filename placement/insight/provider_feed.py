@@ -1,0 +1,115 @@
+"""Which providers a client of ``GET /insight/providers`` is sent, and which were removed.
+
+A client that sends the token of an earlier response gets what changed since. The token is the
+clocks of that response: what was written later has a larger stamp, whichever process wrote it, so
+nothing is missed. A provider may be sent once more than needed if it changes at this very moment.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.core.insight import change_token
+from placement.core.model import ProviderState
+from placement.core.request import ProviderFilter
+from placement.core.search.provider_filter import matching
+from placement.core.snapshot.entries import ProviderEntry
+from placement.core.snapshot.snapshot import Snapshot
+from placement.db.store import Store
+
+NO_FILTER = ProviderFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Providers to send; ``is_complete`` if these are all, otherwise what changed.
+
+    ``removed`` are UUIDs of providers that the client no longer has to know: they were removed,
+    or changed and do not match the filter now.
+    """
+
+    token: str
+    is_complete: bool
+    states: Iterable[ProviderState]
+    removed: Sequence[str] = ()
+
+
+def everything(snapshot: Snapshot, clocks: Mapping[int, int], wanted: ProviderFilter) -> Feed:
+    """Return all providers that match.  Raises: what ``matching`` raises."""
+    token = change_token.encode(clocks)
+    if wanted == NO_FILTER:
+        return Feed(token, is_complete=True, states=snapshot.states())
+    return Feed(token, is_complete=True, states=_states(matching(snapshot, wanted)))
+
+
+def changed_since(
+    store: Store,
+    snapshot: Snapshot,
+    clocks: Mapping[int, int],
+    wanted: ProviderFilter,
+    token: str,
+) -> Feed:
+    """Return what changed since the token; everything, if the token does not lead here.
+
+    It does not if it is malformed, of another database or of an earlier epoch of this one, or if
+    a removal was noted without a UUID, by an earlier release.
+    Cost: one statement that reads a row for each change, and with a filter that of ``matching``.
+    Raises: DatabaseUnavailable, and what ``matching`` raises.
+    """
+    seen = change_token.decode(token)
+    if seen is None or not _leads_to(clocks, seen, store.EPOCH):
+        return everything(snapshot, clocks, wanted)
+    touched = store.touched(seen, clocks)
+    entries = _entries(snapshot, touched.ids)
+    if touched.removed is None or _moves_the_tree(wanted, entries, touched.removed):
+        return everything(snapshot, clocks, wanted)
+    removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
+    kept = _matching(snapshot, wanted, entries)
+    kept_ids = {entry.state.provider.id for entry in kept}
+    left = [
+        entry.state.provider.uuid for entry in entries if entry.state.provider.id not in kept_ids
+    ]
+    return Feed(
+        change_token.encode(clocks),
+        is_complete=False,
+        states=_states(kept),
+        removed=[*dict.fromkeys((*removed, *left))],
+    )
+
+
+def _leads_to(now: Mapping[int, int], seen: Mapping[int, int], epoch: int) -> bool:
+    return (
+        now.keys() == seen.keys()
+        and now[epoch] == seen[epoch]
+        and all(now[clock] >= seen[clock] for clock in now)
+    )
+
+
+def _entries(snapshot: Snapshot, ids: Iterable[int]) -> list[ProviderEntry]:
+    row_of_id = snapshot.forest.row_of_id
+    return snapshot.entries.take(sorted(row_of_id[id_] for id_ in ids if id_ in row_of_id))
+
+
+def _moves_the_tree(
+    wanted: ProviderFilter, entries: Iterable[ProviderEntry], removed: Sequence[str]
+) -> bool:
+    """Tell whether the provider that ``in_tree`` names changed.
+
+    It may be in another tree now, whose other members match although they did not change.
+    """
+    top = wanted.group.in_tree
+    return top is not None and (
+        top in removed or any(entry.state.provider.uuid == top for entry in entries)
+    )
+
+
+def _matching(
+    snapshot: Snapshot, wanted: ProviderFilter, entries: Sequence[ProviderEntry]
+) -> Sequence[ProviderEntry]:
+    if wanted == NO_FILTER:
+        return entries
+    ids = {entry.state.provider.id for entry in matching(snapshot, wanted)}
+    return [entry for entry in entries if entry.state.provider.id in ids]
+
+
+def _states(entries: Iterable[ProviderEntry]) -> Iterable[ProviderState]:
+    return (entry.state for entry in entries)
