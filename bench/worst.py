@@ -15,7 +15,7 @@ from functools import cache, partial
 
 from placement.core.insight.explain import explain
 from placement.core.request import CandidateRequest, SearchSettings
-from placement.core.search.deadline import Budget
+from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
@@ -235,19 +235,14 @@ def run(case: Case) -> Outcome:
     """Serve one request as the service does."""
     began = time.monotonic()
     request = candidate_request(pairs(case.query), case.version)
-    budget = Budget(case.settings.budget_seconds, time.monotonic)
+    deadline = Deadline(case.settings.budget_seconds, time.monotonic)
     try:
-        found = search(
-            case.snapshot_factory(),
-            request,
-            case.settings,
-            rng=random.Random(7),
-            now=time.monotonic,
-        )
+        rng = random.Random(7) if case.settings.randomize else None
+        found = search(case.snapshot_factory(), request, case.settings, deadline, rng=rng)
         searched = time.monotonic()
         if not found.candidates:
             explain_within_budget(case.snapshot_factory(), request)
-        allocation_candidates(found, request, case.version, budget.look)
+        allocation_candidates(found, request, case.version, deadline.check)
     except SearchDeadlineExceeded:
         return Outcome(time.monotonic() - began, 0, None)
     return Outcome(searched - began, time.monotonic() - searched, len(found.candidates))

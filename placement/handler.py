@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import webob
 
 from placement import exception, microversion
+from placement.core.storable_text import is_storable
 from placement.handlers import (
     aggregate,
     allocation,
@@ -151,6 +152,6 @@ def _path(environ: "WSGIEnvironment") -> str:
         path: str = environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeError:
         raise exception.RouteNotFound from None
-    if "\0" in path:
+    if not is_storable(path):
         raise exception.RouteNotFound
     return path

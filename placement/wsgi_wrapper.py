@@ -12,6 +12,7 @@ import webob.exc
 from webob.acceptparse import create_accept_header
 
 from placement import errors, exception, microversion
+from placement.core.storable_text import is_storable
 from placement.http import request_body
 from placement.http.context import RequestContext
 from placement.microversion import Version
@@ -78,7 +79,7 @@ class Request(webob.Request):  # type: ignore[misc]
             decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
         except UnicodeError as error:
             raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
-        if any("\0" in key or "\0" in value for key, value in decoded):
+        if not all(is_storable(text) for pair in decoded for text in pair):
             raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
         return decoded
 

@@ -1,16 +1,15 @@
-"""How much an inventory can still give: the one arithmetic of search and of claims.
+"""The free capacity of an inventory: the arithmetic that the search and claims share.
 
-Source: API reference, "Update resource provider inventory"; contract, "capacity".
-Everything is computed in double precision and compared without rounding; as
-amounts are integers, "at most the product" and "at most the product truncated"
-are the same test.
+Source: API reference, "Update resource provider inventory". Capacities are
+computed in double precision and compared without rounding; as amounts are
+integers, "at most the product" and "at most the truncated product" are equivalent.
 """
 
 from placement.core.model import Inventory
 
 
 def capacity(inventory: Inventory) -> float:
-    """Return what may be used of an inventory in all: an integer times an IEEE double.
+    """Return the amount that can be allocated in total: an integer times an IEEE double.
 
     >>> capacity(Inventory(total=16, reserved=4, allocation_ratio=2.0))
     24.0
@@ -19,7 +18,7 @@ def capacity(inventory: Inventory) -> float:
 
 
 def integer_capacity(inventory: Inventory) -> int:
-    """Return the capacity as it is shown: truncated.
+    """Return the capacity as the API reports it: truncated.
 
     >>> integer_capacity(Inventory(total=100, allocation_ratio=1.15))  # 114.99...
     114
@@ -27,32 +26,35 @@ def integer_capacity(inventory: Inventory) -> int:
     return int(capacity(inventory))
 
 
-def within_capacity(inventory: Inventory, used: int, amount: int) -> bool:
-    """Tell whether the amount is still left beside what is used."""
+def is_within_capacity(inventory: Inventory, used: int, amount: int) -> bool:
+    """Return whether the amount is free beside the used amount."""
     return used + amount <= capacity(inventory)
 
 
-def is_portion(inventory: Inventory, amount: int) -> bool:
-    """Tell whether the inventory gives out the amount in one piece, however much is left."""
+def is_valid_amount(inventory: Inventory, amount: int) -> bool:
+    """Return whether one allocation may have the amount, independent of usage."""
     return inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
 
 
 def fits(inventory: Inventory, used: int, amount: int) -> bool:
-    """Tell whether one more allocation of the amount can be made.
+    """Return whether one more allocation of the amount is possible.
 
     >>> fits(Inventory(total=8, max_unit=4), used=4, amount=4)
     True
     >>> fits(Inventory(total=8, step_size=3), used=0, amount=4)
     False
     """
-    return within_capacity(inventory, used, amount) and is_portion(inventory, amount)
+    return is_within_capacity(inventory, used, amount) and is_valid_amount(inventory, amount)
 
 
-def room(inventory: Inventory, used: int) -> int:
-    """Return the largest amount that one consumer could get, portions aside; below 1 if none.
+def allocatable(inventory: Inventory, used: int) -> int:
+    """Return the largest amount that one consumer can allocate; below 1 if none.
 
-    Amounts of several groups that meet on one provider are bounded by this sum
-    alone; ``min_unit`` and ``step_size`` hold for each group.
+    ``min_unit`` and ``step_size`` are not considered: the amounts of several groups
+    that use one provider are limited by this sum alone.
+
+    >>> allocatable(Inventory(total=100, max_unit=16), used=90)
+    10
     """
     return min(integer_capacity(inventory) - used, inventory.max_unit)
 

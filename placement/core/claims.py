@@ -1,15 +1,15 @@
-"""What a claim changes, or why it cannot be: the decision behind each write of allocations.
+"""The decision behind every write of allocations: what changes, or why it is rejected.
 
-A claim says all that a consumer is to hold. The store reads, under locks, how
-things stand; :func:`plan` decides in the order that the contract gives (the
-first mistake wins) and returns what to write; nothing here knows a database.
+A claim lists all allocations that a consumer has afterwards. The store reads the
+current state under locks; :func:`plan_claims` checks the claims in the order of the
+API (the first error is reported) and returns what to write. Nothing here uses a database.
 
-A claim fits when what all others use and what this request needs together stay
-within the capacity. If they do not, it is still accepted as long as it makes
-nothing worse: as long as no more is used afterwards than before, so that the
-holder of an over-committed provider can always be moved, shrunk or restated.
+A claim fits if the usage of all other consumers plus the requested amounts is
+within the capacity. A claim that does not fit is still accepted if it does not
+increase the usage, so that a consumer on an over-committed provider can always be
+moved, reduced or written again.
 
-Source: API reference, "Update allocations"; contract, "Allocation write algorithm".
+Source: API reference, "Update allocations".
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement import exception
-from placement.core.capacity import integer_capacity, is_portion, within_capacity
+from placement.core.capacity import integer_capacity, is_valid_amount, is_within_capacity
 from placement.core.model import ConsumerClaim, Inventory
 
 Amounts = Mapping[str, Mapping[str, int]]
@@ -26,8 +26,8 @@ Amounts = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """What a provider has of each class, and how much of it is used, by all consumers."""
+class ProviderUsage:
+    """The inventories of a provider, and the used amounts of all consumers, by resource class."""
 
     id: int
     inventories: Mapping[str, Inventory]
@@ -35,22 +35,22 @@ class Stock:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How things stand before a request: all that its decision depends on.
+class AllocationState:
+    """The current state, as far as a decision about claims depends on it.
 
-    ``generations`` has the consumers that exist, ``held`` what the consumers
-    named hold, ``providers`` those that exist of the ones named or held on, and
-    ``class_ids`` the classes that exist of the ones named.
+    ``generations`` of the consumers that exist, ``allocations`` of the consumers in
+    the claims, ``providers`` that exist of those in the claims or in ``allocations``,
+    ``class_ids`` of the resource classes that exist of those in the claims.
     """
 
     generations: Mapping[str, int]
-    held: Mapping[str, Amounts]
-    providers: Mapping[str, Stock]
+    allocations: Mapping[str, Amounts]
+    providers: Mapping[str, ProviderUsage]
     class_ids: Mapping[str, int]
 
 
 class Allocation(NamedTuple):
-    """An amount that a consumer holds of one class on one provider."""
+    """An amount of one resource class that a consumer has on one provider."""
 
     consumer_uuid: str
     provider_uuid: str
@@ -59,40 +59,41 @@ class Allocation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to be written.
+class AllocationChanges:
+    """What to write.
 
-    ``allocations`` replace everything that the consumers held, ``used`` is what
-    to add to the used amount of a provider's class, ``grown`` are the providers
-    whose generation increases, ``changed`` the others whose usage does.
-    ``kept`` consumers hold something afterwards, ``emptied`` ones cease to exist.
+    ``allocations`` replace all allocations of the consumers, ``usage_deltas`` are
+    added to the used amounts, by provider and resource class. ``generation_bumped`` are the
+    providers whose generation increases, ``usage_changed`` the others whose usage
+    changes. ``retained`` consumers have allocations afterwards, ``removed`` ones do
+    not exist afterwards.
     """
 
     allocations: Sequence[Allocation]
-    used: Mapping[tuple[str, str], int]
+    usage_deltas: Mapping[tuple[str, str], int]
     generation_bumped: frozenset[str]
-    changed: frozenset[str]
-    kept: Sequence[ConsumerClaim]
-    emptied: Sequence[str]
+    usage_changed: frozenset[str]
+    retained: Sequence[ConsumerClaim]
+    removed: Sequence[str]
 
 
-def plan(standing: Standing, claims: Sequence[ConsumerClaim]) -> Changes:
+def plan_claims(state: AllocationState, claims: Sequence[ConsumerClaim]) -> AllocationChanges:
     """Return what the claims change, all or none.
 
-    Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass,
-    NotAllocatable (one of its kinds), in this order.
+    The generations and the existence of the providers are checked before, see
+    :func:`check_generations` and :func:`check_providers`: each as soon as it is known.
+
+    Raises: UnknownResourceClass, NotAllocatable (one of its subclasses), in this order.
     """
-    check_generations(standing.generations, claims)
-    check_providers(standing, claims)
-    wanted = tuple(_wanted(claims))
-    _check_classes(standing, claims)
-    _check_inventories(standing, wanted)
-    _check_amounts(standing, wanted)
-    return _changes(standing, claims, wanted)
+    requested = tuple(_requested(claims))
+    _check_classes(state, claims)
+    _check_inventories(state, requested)
+    _check_amounts(state, requested)
+    return _changes(state, claims, requested)
 
 
 def check_generations(generations: Mapping[str, int], claims: Iterable[ConsumerClaim]) -> None:
-    """Return if each claim that names a generation names the consumer's.
+    """Check that each claim with a generation has that of the consumer.
 
     Raises: StaleConsumerGeneration.
     """
@@ -102,59 +103,62 @@ def check_generations(generations: Mapping[str, int], claims: Iterable[ConsumerC
             raise exception.StaleConsumerGeneration(claim.consumer_uuid, actual, claim.generation)
 
 
-def _wanted(claims: Iterable[ConsumerClaim]) -> Iterator[Allocation]:
-    """Yield what is asked for, in the order in which it is."""
+def check_providers(state: AllocationState, claims: Iterable[ConsumerClaim]) -> None:
+    """Check that all providers of the claims exist.
+
+    Raises: ProviderToAllocateNotFound.
+    """
     for claim in claims:
-        yield from _listed(claim.consumer_uuid, claim.resources)
+        for provider_uuid in claim.resources:
+            if provider_uuid not in state.providers:
+                raise exception.ProviderToAllocateNotFound(provider_uuid)
 
 
-def _listed(consumer_uuid: str, amounts: Amounts) -> Iterator[Allocation]:
+def _requested(claims: Iterable[ConsumerClaim]) -> Iterator[Allocation]:
+    """Yield the allocations of the claims, in the order of the request."""
+    for claim in claims:
+        yield from _allocations(claim.consumer_uuid, claim.resources)
+
+
+def _allocations(consumer_uuid: str, amounts: Amounts) -> Iterator[Allocation]:
     for provider_uuid, resources in amounts.items():
         for resource_class, amount in resources.items():
             yield Allocation(consumer_uuid, provider_uuid, resource_class, amount)
 
 
-def check_providers(standing: Standing, claims: Iterable[ConsumerClaim]) -> None:
-    """Return if all providers that the claims name exist.  Raises: ProviderToAllocateNotFound."""
-    for claim in claims:
-        for provider_uuid in claim.resources:
-            if provider_uuid not in standing.providers:
-                raise exception.ProviderToAllocateNotFound(provider_uuid)
-
-
-def _check_classes(standing: Standing, claims: Sequence[ConsumerClaim]) -> None:
-    for allocation in _wanted(claims):
-        if allocation.resource_class not in standing.class_ids:
-            whose = f" for consumer {allocation.consumer_uuid}" if len(claims) == 1 else ""
+def _check_classes(state: AllocationState, claims: Sequence[ConsumerClaim]) -> None:
+    for allocation in _requested(claims):
+        if allocation.resource_class not in state.class_ids:
+            consumer = f" for consumer {allocation.consumer_uuid}" if len(claims) == 1 else ""
             raise exception.UnknownResourceClass(
-                allocation.resource_class, f"Unable to allocate inventory{whose}"
+                allocation.resource_class, f"Unable to allocate inventory{consumer}"
             )
 
 
-def _check_inventories(standing: Standing, wanted: Iterable[Allocation]) -> None:
-    """A provider with nothing of any class of the request is told before single amounts are."""
-    asked = {allocation.resource_class for allocation in wanted}
-    for allocation in wanted:
-        if asked.isdisjoint(standing.providers[allocation.provider_uuid].inventories):
-            raise exception.NoSuchInventory(tuple(sorted(asked)), allocation.provider_uuid)
+def _check_inventories(state: AllocationState, requested: Iterable[Allocation]) -> None:
+    """Check that each provider has an inventory of at least one class, before single amounts."""
+    names = {allocation.resource_class for allocation in requested}
+    for allocation in requested:
+        if names.isdisjoint(state.providers[allocation.provider_uuid].inventories):
+            raise exception.NoSuchInventory(tuple(sorted(names)), allocation.provider_uuid)
 
 
-def _check_amounts(standing: Standing, wanted: Iterable[Allocation]) -> None:
-    released = _totals(_held(standing))
+def _check_amounts(state: AllocationState, requested: Iterable[Allocation]) -> None:
+    released = _totals(_current(state))
     needed: Counter[tuple[str, str]] = Counter()
-    for allocation in wanted:
+    for allocation in requested:
         key = (allocation.provider_uuid, allocation.resource_class)
-        _check_portion(standing, allocation)
+        _check_unit_rules(state, allocation)
         needed[key] += allocation.amount
-        _check_capacity(standing, allocation, released[key], needed[key])
+        _check_capacity(state, allocation, released[key], needed[key])
 
 
-def _check_portion(standing: Standing, allocation: Allocation) -> None:
+def _check_unit_rules(state: AllocationState, allocation: Allocation) -> None:
     _, provider_uuid, resource_class, amount = allocation
-    inventory = standing.providers[provider_uuid].inventories.get(resource_class)
+    inventory = state.providers[provider_uuid].inventories.get(resource_class)
     if inventory is None:
         raise exception.NoSuchInventory((resource_class,), provider_uuid)
-    if not is_portion(inventory, amount):
+    if not is_valid_amount(inventory, amount):
         raise exception.InventoryConstraintsViolated(
             resource_class,
             provider_uuid,
@@ -166,29 +170,30 @@ def _check_portion(standing: Standing, allocation: Allocation) -> None:
 
 
 def _check_capacity(
-    standing: Standing, allocation: Allocation, released: int, needed: int
+    state: AllocationState, allocation: Allocation, released: int, needed: int
 ) -> None:
     _, provider_uuid, resource_class, amount = allocation
-    stock = standing.providers[provider_uuid]
-    inventory, used = stock.inventories[resource_class], stock.used.get(resource_class, 0)
-    makes_it_worse = needed > released
-    if makes_it_worse and not within_capacity(inventory, used - released, needed):
+    provider = state.providers[provider_uuid]
+    inventory = provider.inventories[resource_class]
+    used_by_others = provider.used.get(resource_class, 0) - released
+    is_increase = needed > released
+    if is_increase and not is_within_capacity(inventory, used_by_others, needed):
         raise exception.CapacityExceeded(
             resource_class,
             provider_uuid,
             amount,
-            used - released + needed - amount,
+            used_by_others + needed - amount,
             integer_capacity(inventory),
         )
 
 
-def _held(standing: Standing) -> Iterator[Allocation]:
-    for consumer_uuid, amounts in standing.held.items():
-        yield from _listed(consumer_uuid, amounts)
+def _current(state: AllocationState) -> Iterator[Allocation]:
+    for consumer_uuid, amounts in state.allocations.items():
+        yield from _allocations(consumer_uuid, amounts)
 
 
 def _totals(allocations: Iterable[Allocation]) -> Counter[tuple[str, str]]:
-    """Sum up by provider and class."""
+    """Return the sums by provider and resource class."""
     totals: Counter[tuple[str, str]] = Counter()
     for _, provider_uuid, resource_class, amount in allocations:
         totals[provider_uuid, resource_class] += amount
@@ -196,30 +201,30 @@ def _totals(allocations: Iterable[Allocation]) -> Counter[tuple[str, str]]:
 
 
 def _changes(
-    standing: Standing, claims: Sequence[ConsumerClaim], wanted: Sequence[Allocation]
-) -> Changes:
-    used = _totals(wanted)
-    used.subtract(_totals(_held(standing)))
-    grown = frozenset(_grown(standing, claims))
-    held_on = {provider_uuid for amounts in standing.held.values() for provider_uuid in amounts}
-    return Changes(
-        allocations=wanted,
-        used={key: amount for key, amount in used.items() if amount},
-        generation_bumped=grown,
-        changed=frozenset(held_on - grown),
-        kept=tuple(claim for claim in claims if claim.resources),
-        emptied=tuple(
+    state: AllocationState, claims: Sequence[ConsumerClaim], requested: Sequence[Allocation]
+) -> AllocationChanges:
+    deltas = _totals(requested)
+    deltas.subtract(_totals(_current(state)))
+    bumped = frozenset(_generation_bumped(state, claims))
+    current = {uuid for amounts in state.allocations.values() for uuid in amounts}
+    return AllocationChanges(
+        allocations=requested,
+        usage_deltas={key: amount for key, amount in deltas.items() if amount},
+        generation_bumped=bumped,
+        usage_changed=frozenset(current - bumped),
+        retained=tuple(claim for claim in claims if claim.resources),
+        removed=tuple(
             claim.consumer_uuid
             for claim in claims
-            if not claim.resources and claim.consumer_uuid in standing.generations
+            if not claim.resources and claim.consumer_uuid in state.generations
         ),
     )
 
 
-def _grown(standing: Standing, claims: Iterable[ConsumerClaim]) -> Iterator[str]:
-    """Yield the providers named, or held on by consumers that give everything back.
+def _generation_bumped(state: AllocationState, claims: Iterable[ConsumerClaim]) -> Iterator[str]:
+    """Yield the providers of the claims; of an empty claim, those that it releases.
 
     A provider that a consumer is moved away from is not among them.
     """
     for claim in claims:
-        yield from claim.resources or standing.held.get(claim.consumer_uuid, {})
+        yield from claim.resources or state.allocations.get(claim.consumer_uuid, {})

@@ -113,7 +113,7 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class AllocatedResources:
     """What is allocated between one provider and one consumer.
 
     ``generation`` is that of the other side: the provider's in the allocations
@@ -129,7 +129,7 @@ class ProviderAllocations:
     """The allocations on one provider, by consumer UUID."""
 
     provider: Provider
-    allocations: Mapping[str, Holding]
+    allocations: Mapping[str, AllocatedResources]
     modified_at: datetime | None
 
 
@@ -138,7 +138,7 @@ class ConsumerAllocations:
     """The allocations of one consumer, by provider UUID; ``consumer`` is None if it has none."""
 
     consumer: Consumer | None
-    allocations: Mapping[str, Holding]
+    allocations: Mapping[str, AllocatedResources]
     modified_at: datetime | None
 
 

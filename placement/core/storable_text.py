@@ -1,4 +1,4 @@
-"""Which text a database can hold."""
+"""The check whether a database can store a text."""
 
 import re
 
@@ -7,18 +7,22 @@ from placement import exception
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def storable(text: str) -> bool:
-    r"""Tell whether every database can hold the text: PostgreSQL has no NUL, UTF-8 no surrogates.
+def is_storable(text: str) -> bool:
+    r"""Return whether every database can store the text.
 
-    What is not storable was never stored, so that looking for it finds nothing.
+    PostgreSQL cannot store NUL, UTF-8 cannot encode surrogates. A text that is not
+    storable was never stored, so a lookup of it returns nothing.
 
-    >>> storable("ship\u00e9"), storable("nul\0"), storable("half a pair \ud83d")
+    >>> is_storable("ship\u00e9"), is_storable("nul\0"), is_storable("half a pair \ud83d")
     (True, False, False)
     """
     return _UNSTORABLE.search(text) is None
 
 
 def check_storable(what: str, text: str) -> None:
-    """Return if the text can be stored.  Raises: BadRequest."""
-    if not storable(text):
+    """Check that the text can be stored.
+
+    Raises: BadRequest.
+    """
+    if not is_storable(text):
         raise exception.BadRequest(f"The {what} has characters that cannot be stored.")

@@ -6,7 +6,7 @@ import time
 import webob
 
 from placement import microversion
-from placement.core.search.deadline import Budget
+from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.observability.empty_results import log_empty_result
 from placement.observability.events import CandidatesReturned
@@ -24,10 +24,10 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     candidates_request = candidate_request(request.query_pairs, request.version)
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
-    budget = Budget(settings.budget_seconds, time.monotonic)
-    candidates = search(snapshot, candidates_request, settings, rng=rng, now=time.monotonic)
+    deadline = Deadline(settings.budget_seconds, time.monotonic)
+    candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
     request.services.observe(CandidatesReturned(len(candidates.candidates)))
     if not candidates.candidates:
         log_empty_result(snapshot, candidates_request, request.environ.get(REQUEST_ID))
-    body = allocation_candidates(candidates, candidates_request, request.version, budget.look)
+    body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
     return json_response(request, body, modified_at=None)

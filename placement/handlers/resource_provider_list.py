@@ -2,7 +2,7 @@
 
 import webob
 
-from placement.core.search.provider_filter import matching
+from placement.core.search.provider_filter import filter_providers
 from placement.parse.provider_list import provider_filter
 from placement.policies import resource_provider as policies
 from placement.render.provider_list import provider_list
@@ -14,7 +14,7 @@ def list_resource_providers(request: Request) -> webob.Response:
     """Return the providers that match the query; all of them if it is empty."""
     request.context.can(policies.LIST)
     conditions = provider_filter(request.query_pairs, request.version)
-    entries = matching(request.services.engine.current(), conditions)
+    entries = filter_providers(request.services.engine.current(), conditions)
     providers = [entry.state.provider for entry in entries]
     times = (provider.modified_at for provider in providers if provider.modified_at)
     body = provider_list(providers, request.version, request.script_name)

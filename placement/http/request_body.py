@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from placement import exception
+from placement.core.storable_text import is_storable
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -80,9 +81,8 @@ def _children(value: object) -> Iterable[object]:
 
 def _refuse_unstorable(value: object) -> None:
     for text in _texts(value):
-        text.encode()
-        if "\0" in text:
-            raise ValueError("NUL is not allowed")
+        if not is_storable(text):
+            raise ValueError("NUL and surrogates are not allowed")
 
 
 def _texts(value: object) -> Iterator[str]:

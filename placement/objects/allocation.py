@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from placement import exception
-from placement.core.claims import Changes, Standing, check_generations, plan
+from placement.core.claims import (
+    AllocationChanges,
+    AllocationState,
+    check_generations,
+    check_providers,
+    plan_claims,
+)
 from placement.core.model import (
     ConsumerAllocations,
     ConsumerClaim,
@@ -53,23 +59,24 @@ def check_owners(claims: Iterable[ConsumerClaim]) -> None:
 def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)
-    standing = stand(tx, consumers, claims)
-    changes = plan(standing, claims)
-    write(tx, consumers, standing, changes)
+    state = read_state(tx, consumers, claims)
+    check_providers(state, claims)
+    changes = plan_claims(state, claims)
+    write(tx, consumers, state, changes)
     tx.publish(
-        provider_ids(standing, changes.changed),
-        generation_bumped=provider_ids(standing, changes.generation_bumped),
+        provider_ids(state, changes.usage_changed),
+        generation_bumped=provider_ids(state, changes.generation_bumped),
     )
 
 
-def stand(
+def read_state(
     tx: Any, consumers: Any, claims: Sequence[ConsumerClaim], also: Iterable[str] = ()
-) -> Standing:
+) -> AllocationState:
     """Return how things stand for the claims; lock the providers that they or ``also`` name."""
     named = {provider_uuid for claim in claims for provider_uuid in claim.resources}
     held_on = {uuid for amounts in consumers.held.values() for uuid in amounts}
     providers, class_ids = tx.inventories.lock(named | held_on | set(also))
-    return Standing(
+    return AllocationState(
         consumers.generations,
         consumers.held,
         providers,
@@ -87,29 +94,29 @@ def _class_ids(
     return found_ids
 
 
-def write(tx: Any, consumers: Any, standing: Standing, changes: Changes) -> None:
+def write(tx: Any, consumers: Any, state: AllocationState, changes: AllocationChanges) -> None:
     """Write what a plan changes, but for the generations of providers."""
-    tx.consumers.save(changes.kept, consumers.ids)
-    tx.consumers.delete([consumers.ids[uuid] for uuid in changes.emptied])
-    tx.allocations.delete(standing.held)
+    tx.consumers.save(changes.retained, consumers.ids)
+    tx.consumers.delete([consumers.ids[uuid] for uuid in changes.removed])
+    tx.allocations.delete(state.allocations)
     tx.allocations.insert(
         [
-            (consumer, standing.providers[provider].id, standing.class_ids[name], amount)
+            (consumer, state.providers[provider].id, state.class_ids[name], amount)
             for consumer, provider, name, amount in changes.allocations
         ]
     )
     tx.inventories.add_used(
         {
-            (standing.providers[provider].id, standing.class_ids[name]): amount
-            for (provider, name), amount in changes.used.items()
-            if name in standing.providers[provider].inventories
+            (state.providers[provider].id, state.class_ids[name]): amount
+            for (provider, name), amount in changes.usage_deltas.items()
+            if name in state.providers[provider].inventories
         }
     )
 
 
-def provider_ids(standing: Standing, uuids: Iterable[str]) -> list[int]:
+def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
     """Return the ids of providers."""
-    return [standing.providers[uuid].id for uuid in uuids]
+    return [state.providers[uuid].id for uuid in uuids]
 
 
 def delete(store: Store, consumer_uuid: str) -> None:
@@ -124,8 +131,8 @@ def _delete(tx: Any, consumer_uuid: str) -> None:
     consumers = tx.consumers.lock([consumer_uuid])
     if not consumers.held:
         raise exception.NoAllocations(consumer_uuid)
-    everything = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
-    standing = stand(tx, consumers, [everything])
-    changes = plan(standing, [everything])
-    write(tx, consumers, standing, changes)
-    tx.publish(provider_ids(standing, changes.generation_bumped | changes.changed))
+    release = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
+    state = read_state(tx, consumers, [release])
+    changes = plan_claims(state, [release])
+    write(tx, consumers, state, changes)
+    tx.publish(provider_ids(state, changes.generation_bumped | changes.usage_changed))

@@ -13,11 +13,11 @@ from typing import Any
 
 from placement import exception
 from placement.core.claims import (
-    Changes,
-    Standing,
+    AllocationChanges,
+    AllocationState,
     check_generations,
     check_providers,
-    plan,
+    plan_claims,
 )
 from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
 from placement.db.store import Store
@@ -41,18 +41,18 @@ def _reshape(tx: Any, command: Reshape) -> None:
     consumers = tx.consumers.lock(
         [claim.consumer_uuid for claim in command.claims], command.claims
     )
-    standing = allocation.stand(tx, consumers, command.claims, also=named)
+    state = allocation.read_state(tx, consumers, command.claims, also=named)
     providers = [_at_generation(tx, change) for change in command.inventories]
-    check_generations(standing.generations, command.claims)
-    check_providers(standing, command.claims)
-    standing = _united(tx, standing, named)
-    changes = plan(standing, command.claims)
+    check_generations(state.generations, command.claims)
+    check_providers(state, command.claims)
+    state = _united(tx, state, named)
+    changes = plan_claims(state, command.claims)
     for provider in providers:
-        inventory.put(tx, provider, named[provider.uuid], standing.class_ids)
-    allocation.write(tx, consumers, standing, changes)
+        inventory.put(tx, provider, named[provider.uuid], state.class_ids)
+    allocation.write(tx, consumers, state, changes)
     for provider in providers:
         inventory.remove_others(tx, provider, named[provider.uuid])
-    _publish(tx, standing, named, changes)
+    _publish(tx, state, named, changes)
 
 
 def _at_generation(tx: Any, change: ReplaceInventories) -> Provider:
@@ -67,28 +67,26 @@ def _at_generation(tx: Any, change: ReplaceInventories) -> Provider:
     return provider
 
 
-def _united(tx: Any, standing: Standing, named: Mapping[str, Inventories]) -> Standing:
+def _united(tx: Any, state: AllocationState, named: Mapping[str, Inventories]) -> AllocationState:
     """Return how things stand once the providers have what they are to get, and all they had."""
     added = {name: own[name] for own in named.values() for name in own}
     class_ids = inventory.used_classes(tx, added, "malformed reshaper data")
     providers = {
-        uuid: with_values(stock, inventories={**stock.inventories, **named.get(uuid, {})})
-        for uuid, stock in standing.providers.items()
+        uuid: with_values(provider, inventories={**provider.inventories, **named.get(uuid, {})})
+        for uuid, provider in state.providers.items()
     }
-    return with_values(
-        standing, providers=providers, class_ids={**standing.class_ids, **class_ids}
-    )
+    return with_values(state, providers=providers, class_ids={**state.class_ids, **class_ids})
 
 
 def _publish(
-    tx: Any, standing: Standing, named: Mapping[str, Inventories], changes: Changes
+    tx: Any, state: AllocationState, named: Mapping[str, Inventories], changes: AllocationChanges
 ) -> None:
     """Count one generation for each step that changed a provider; the last is that of publish."""
     steps = Counter(changes.generation_bumped)
     for uuid, inventories in named.items():
         steps[uuid] += 2 if inventories else 1
-    tx.providers.grow({standing.providers[uuid].id: count - 1 for uuid, count in steps.items()})
+    tx.providers.grow({state.providers[uuid].id: count - 1 for uuid, count in steps.items()})
     tx.publish(
-        allocation.provider_ids(standing, changes.changed),
-        generation_bumped=allocation.provider_ids(standing, steps),
+        allocation.provider_ids(state, changes.usage_changed),
+        generation_bumped=allocation.provider_ids(state, steps),
     )

@@ -14,7 +14,8 @@ from urllib.parse import parse_qsl
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, SearchSettings
 from placement.core.search.candidates import Candidates
-from placement.core.search.provider_filter import matching
+from placement.core.search.deadline import Deadline
+from placement.core.search.provider_filter import filter_providers
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import Version
@@ -53,12 +54,13 @@ def ask(
     version: Version = LATEST,
     settings: SearchSettings | None = None,
 ) -> Candidates:
+    settings = settings or SearchSettings()
     return search(
         snapshot,
         request_of(query, version),
-        settings or SearchSettings(),
-        rng=random.Random(1),
-        now=time.monotonic,
+        settings,
+        Deadline(settings.budget_seconds, time.monotonic),
+        rng=random.Random(1) if settings.randomize else None,
     )
 
 
@@ -95,5 +97,5 @@ def _text(value: object) -> str:
 
 def listed(snapshot: Snapshot, query: str, version: Version = LATEST) -> list[str]:
     """Return the names that GET /resource_providers lists."""
-    found = matching(snapshot, provider_filter(pairs(query), version))
+    found = filter_providers(snapshot, provider_filter(pairs(query), version))
     return [entry.state.provider.name for entry in found]

@@ -12,12 +12,12 @@ from functools import reduce
 
 import numpy as np
 
-from placement.core.search.anchors import reach_at_home
+from placement.core.search.anchors import roots_with_local_option
 from placement.core.search.filters import (
-    Served,
+    Domain,
+    any_of_text,
     having_trait,
     in_aggregate,
-    one_of,
     tree_of,
 )
 from placement.core.search.plan import Need
@@ -81,24 +81,24 @@ class ClassConditions:
 def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     """Yield the conditions on what kind of provider is wanted, in the order of the funnel."""
     if need.not_member_of:
-        value = f"!{one_of(need.not_member_of)}"
+        value = f"!{any_of_text(need.not_member_of)}"
         met = _alike(~in_aggregate(snapshot, need.not_member_of))
         names = tuple(sorted(need.not_member_of))
         yield Condition("forbidden_aggregate", "member_of", value, met, names)
     yield from _memberships(snapshot, need)
     if need.in_tree is not None:
         yield Condition("in_tree", "in_tree", need.in_tree, _in_tree(snapshot, need))
-    for either in need.required:
-        yield trait_condition(snapshot, either)
+    for any_of in need.required:
+        yield trait_condition(snapshot, any_of)
     for name in sorted(need.forbidden):
         met = _alike(~having_trait(snapshot, (name,)))
         yield Condition("forbidden_trait", "required", f"!{name}", met, (name,))
 
 
-def trait_condition(snapshot: Snapshot, either: frozenset[str]) -> Condition:
+def trait_condition(snapshot: Snapshot, any_of: frozenset[str]) -> Condition:
     """Return the condition that a provider has one of the traits."""
-    met = _alike(having_trait(snapshot, either))
-    return Condition("trait", "required", one_of(either), met, tuple(sorted(either)))
+    met = _alike(having_trait(snapshot, any_of))
+    return Condition("trait", "required", any_of_text(any_of), met, tuple(sorted(any_of)))
 
 
 def class_conditions(snapshot: Snapshot, name: str, amount: int) -> ClassConditions:
@@ -122,7 +122,7 @@ def _alike(met: Mask) -> Providers:
 
 def _in_tree(snapshot: Snapshot, need: Need) -> Providers:
     inside = mask_of(tree_of(snapshot, need.in_tree or ""), snapshot.size)
-    return Providers(inside, inside & False if need.spans else inside)
+    return Providers(inside, inside & False if need.is_unsuffixed else inside)
 
 
 def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
@@ -131,15 +131,15 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     In the unsuffixed group the root's aggregates count for its tree, but only if they meet all
     lists: that is a condition of its own, which fails only where each list by itself is met.
     """
-    members = [in_aggregate(snapshot, either) for either in need.member_of]
+    members = [in_aggregate(snapshot, any_of) for any_of in need.member_of]
     spanned = [_spanned(snapshot, need, member) for member in members]
-    for either, member, home in zip(need.member_of, members, spanned, strict=True):
+    for any_of, member, home in zip(need.member_of, members, spanned, strict=True):
         met = Providers(home, member)
-        yield Condition("aggregate", "member_of", one_of(either), met, tuple(sorted(either)))
-    if len(members) > 1 and need.spans and snapshot.forest.branched:
+        yield Condition("aggregate", "member_of", any_of_text(any_of), met, tuple(sorted(any_of)))
+    if len(members) > 1 and need.is_unsuffixed and snapshot.forest.nested_trees:
         together = _spanned(snapshot, need, reduce(np.logical_and, members))
         together = together | ~reduce(np.logical_and, spanned)
-        value = "&member_of=".join(one_of(either) for either in need.member_of)
+        value = "&member_of=".join(any_of_text(any_of) for any_of in need.member_of)
         met = Providers(together, np.ones(snapshot.size, dtype=np.bool_))
         names = tuple(sorted(frozenset().union(*need.member_of)))
         yield Condition("aggregate", "member_of", value, met, names)
@@ -147,7 +147,7 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
 
 def _spanned(snapshot: Snapshot, need: Need, member: Mask) -> Mask:
     """Return who counts as a member at its own root."""
-    if not need.spans or not snapshot.forest.branched:
+    if not need.is_unsuffixed or not snapshot.forest.nested_trees:
         return member
     spanned: Mask = member | member[snapshot.forest.root]
     return spanned
@@ -179,7 +179,7 @@ class Reach:
 
     def at_home(self, rows: Mask) -> Mask:
         """Return the roots with one of the rows in their tree."""
-        return reach_at_home(self._snapshot, Served(rows, (), {}))
+        return roots_with_local_option(self._snapshot, Domain(rows, (), {}))
 
     def abroad(self, rows: Mask) -> Mask:
         """Return the roots that one of the rows shares with."""

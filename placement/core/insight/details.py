@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.core.insight.conditions import ClassConditions, Condition, Providers
-from placement.core.search.plan import Plan
+from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.columns import Column
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -75,7 +75,7 @@ def _units(column: Column, here: Mask) -> dict[str, object]:
     """Return the widest limits among the providers concerned, and whether all have the same."""
     if not here.any():
         return {}
-    portions = [column.portions[number] for number in np.unique(column.portion[here]).tolist()]
+    portions = [column.unit_rules[number] for number in np.unique(column.unit_rule[here]).tolist()]
     largest = column.max_unit[here]
     return {
         "min_unit": min(low for low, _ in portions),
@@ -90,15 +90,15 @@ def _best(snapshot: Snapshot, column: Column, here: Mask, unit: Mask) -> dict[st
     able = here & unit
     if not able.any():
         return {}
-    at = int(np.argmax(np.where(able, column.room, -2)))
+    at = int(np.argmax(np.where(able, column.allocatable, -2)))
     provider = snapshot.entries.state(int(column.rows[at])).provider
     return {
-        "free": max(int(column.room[at]), 0),
+        "free": max(int(column.allocatable[at]), 0),
         "provider": {"uuid": provider.uuid, "name": provider.name},
     }
 
 
-def of_stage(snapshot: Snapshot, plan: Plan, code: str) -> Detail:
+def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> Detail:
     """Return what several groups want of one class together, and the root that has most of it."""
 
     def detail(lost: Mask) -> dict[str, object]:
@@ -112,7 +112,7 @@ def of_stage(snapshot: Snapshot, plan: Plan, code: str) -> Detail:
     return detail
 
 
-def _groups(plan: Plan) -> list[dict[str, object]]:
+def _groups(plan: SearchPlan) -> list[dict[str, object]]:
     """Return how many groups want the same, the most first."""
     counts = Counter(slot.resources for slot in plan.slots if slot.resources)
     return [
@@ -125,7 +125,7 @@ def _most(snapshot: Snapshot, name: str, wanted: int, lost: Mask) -> dict[str, o
     """Return the lost root whose tree has most free of a class in all."""
     column = snapshot.columns[name]
     roots = snapshot.forest.root[column.rows]
-    weights = column.room.clip(0)
+    weights = column.allocatable.clip(0)
     total = np.bincount(roots, weights=weights, minlength=snapshot.size)
     best = int(np.argmax(np.where(lost, total, -1)))
     provider = snapshot.entries.state(best).provider

@@ -24,8 +24,8 @@ from placement.core.insight.funnel import Funnel
 from placement.core.insight.groups import GroupsBuilder
 from placement.core.insight.remedies import Remedies
 from placement.core.request import CandidateRequest
-from placement.core.search.deadline import Budget
-from placement.core.search.plan import Plan
+from placement.core.search.deadline import Deadline
+from placement.core.search.plan import SearchPlan
 from placement.core.search.search import check_names
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
@@ -48,11 +48,11 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     Raises: UnknownTrait, UnknownResourceClass.
     """
     check_names(snapshot, request)
-    budget = Budget(budget_seconds, now)
-    plan = Plan.of(request)
+    deadline = Deadline(budget_seconds, now)
+    plan = SearchPlan.of(request)
     reach = Reach(snapshot)
-    feasibility = Feasibility(snapshot, budget)
-    funnel = Funnel(snapshot, reach, budget)
+    feasibility = Feasibility(snapshot, deadline)
+    funnel = Funnel(snapshot, reach, deadline)
     undetermined = []
     try:
         groups = list(GroupsBuilder(snapshot, reach).groups(plan))

@@ -25,9 +25,9 @@ from placement.core.insight.explanation import FunnelRow
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.groups import Group, Part
 from placement.core.request import CandidateRequest
-from placement.core.search.deadline import Budget
-from placement.core.search.filters import in_aggregate, one_of
-from placement.core.search.plan import Plan
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import any_of_text, in_aggregate
+from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -40,23 +40,23 @@ class Stage:
 
     code: str
     requirement: str
-    plan: Plan
+    plan: SearchPlan
 
 
 class Funnel:
     """The roots that are left while the requirements are applied, and the rows so far."""
 
-    def __init__(self, snapshot: Snapshot, reach: Reach, budget: Budget) -> None:
+    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
         self._snapshot = snapshot
         self._reach = reach
-        self._budget = budget
+        self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
         self.rows: list[FunnelRow] = []
         self._survivors: dict[int, Providers] = {}
 
-    def run(self, plan: Plan, groups: Sequence[Group], feasibility: Feasibility) -> None:
+    def run(self, plan: SearchPlan, groups: Sequence[Group], feasibility: Feasibility) -> None:
         """Apply all requirements.  Raises: SearchDeadlineExceeded, with the rows so far kept."""
-        self._budget.look()
+        self._deadline.check()
         self._conditions_on_root(plan)
         for group in groups:
             self._kinds(group)
@@ -79,7 +79,7 @@ class Funnel:
 
     # --- 1. the root
 
-    def _conditions_on_root(self, plan: Plan) -> None:
+    def _conditions_on_root(self, plan: SearchPlan) -> None:
         request, snapshot = plan.request, self._snapshot
         for name in sorted(request.root_required):
             met = snapshot.with_trait(name).mask(snapshot.size)
@@ -90,7 +90,7 @@ class Funnel:
         for group in request.groups:
             if not group.suffix and group.not_member_of:
                 met = ~in_aggregate(snapshot, group.not_member_of)
-                requirement = f"member_of=!{one_of(group.not_member_of)}"
+                requirement = f"member_of=!{any_of_text(group.not_member_of)}"
                 self._charge("forbidden_aggregate", "", requirement, met)
 
     # --- 2. what kind of provider
@@ -185,23 +185,23 @@ def spelled(group: Group) -> str:
     return "&".join(pieces)
 
 
-def stages(plan: Plan) -> Iterator[Stage]:
+def stages(plan: SearchPlan) -> Iterator[Stage]:
     """Yield the plan with one more condition between its slots each time, at last all."""
     request = replace(plan.request, isolate=False, same_subtree=(), nested=True)
-    loose = Plan.of(request)
-    if loose.either:
+    loose = SearchPlan.of(request)
+    if loose.any_of:
         requirement = "&".join(_unsuffixed(request))
         yield Stage("combined", requirement, replace(loose, contended={}))
     if loose.contended:
         yield Stage("combined", "&".join(_resources(request)), loose)
     if plan.isolated:
         request = replace(request, isolate=True)
-        yield Stage("isolate", "group_policy=isolate", Plan.of(request))
+        yield Stage("isolate", "group_policy=isolate", SearchPlan.of(request))
     for suffixes in plan.request.same_subtree:
         if len(suffixes) > 1:
             request = replace(request, same_subtree=(*request.same_subtree, suffixes))
             requirement = f"same_subtree={','.join(sorted(suffixes))}"
-            yield Stage("same_subtree", requirement, Plan.of(request))
+            yield Stage("same_subtree", requirement, SearchPlan.of(request))
     if not plan.request.nested:
         yield Stage("one_provider_per_tree", "one provider per tree", plan)
 
@@ -217,4 +217,4 @@ def _unsuffixed(request: CandidateRequest) -> Iterator[str]:
     for group in request.groups:
         if not group.suffix:
             yield from _resources(replace(request, groups=(group,)))
-            yield from (f"required={one_of(either)}" for either in group.required)
+            yield from (f"required={any_of_text(any_of)}" for any_of in group.required)

@@ -22,7 +22,7 @@ from placement.core.insight.conditions import (
     trait_condition,
 )
 from placement.core.request import RequestGroup
-from placement.core.search.plan import Need, Plan
+from placement.core.search.plan import Need, SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -72,15 +72,15 @@ class GroupsBuilder:
         self._kinds: dict[object, tuple[Condition, ...]] = {}
         self._classes: dict[tuple[str, int], ClassConditions] = {}
 
-    def groups(self, plan: Plan) -> Iterator[Group]:
+    def groups(self, plan: SearchPlan) -> Iterator[Group]:
         """Yield the groups in the order of the query."""
         for group in plan.request.groups:
             needs = [plan.needs[slot.need] for slot in plan.slots if slot.suffix == group.suffix]
-            either = () if group.suffix else plan.either
+            any_of = () if group.suffix else plan.any_of
             yield Group(
                 group,
                 tuple(self._part(need) for need in needs),
-                tuple(trait_condition(self._snapshot, traits) for traits in either),
+                tuple(trait_condition(self._snapshot, traits) for traits in any_of),
             )
 
     def _part(self, need: Need) -> Part:
@@ -111,7 +111,7 @@ class GroupsBuilder:
     def _kinds_of(self, need: Need) -> tuple[Condition, ...]:
         key = (
             *(need.required, need.forbidden, need.member_of),
-            *(need.not_member_of, need.in_tree, need.spans),
+            *(need.not_member_of, need.in_tree, need.is_unsuffixed),
         )
         kinds = self._kinds.get(key)
         if kinds is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.search.filters import one_of
+from placement.core.search.filters import any_of_text
 
 
 def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
@@ -40,17 +40,17 @@ def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]
     for name, amount in group.resources.items() if len(group.resources) > 1 else ():
         others = {other: n for other, n in group.resources.items() if other != name}
         yield f"resources{suffix}={name}:{amount}", replace(group, resources=others)
-    for either in group.required:
-        lists = tuple(other for other in group.required if other != either)
-        yield f"required{suffix}={one_of(either)}", replace(group, required=lists)
+    for any_of in group.required:
+        lists = tuple(other for other in group.required if other != any_of)
+        yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)
     for name in sorted(group.forbidden):
         fewer = replace(group, forbidden=group.forbidden - {name})
         yield f"required{suffix}=!{name}", fewer
-    for either in group.member_of:
-        lists = tuple(other for other in group.member_of if other != either)
-        yield f"member_of{suffix}={one_of(either)}", replace(group, member_of=lists)
+    for any_of in group.member_of:
+        lists = tuple(other for other in group.member_of if other != any_of)
+        yield f"member_of{suffix}={any_of_text(any_of)}", replace(group, member_of=lists)
     if group.not_member_of:
         looser = replace(group, not_member_of=frozenset())
-        yield f"member_of{suffix}=!{one_of(group.not_member_of)}", looser
+        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}", looser
     if group.in_tree is not None:
         yield f"in_tree{suffix}={group.in_tree}", replace(group, in_tree=None)

@@ -8,7 +8,7 @@ from placement.core.insight.explanation import Remedy
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.relaxations import without_one
 from placement.core.request import CandidateRequest
-from placement.core.search.plan import Plan
+from placement.core.search.plan import SearchPlan
 
 
 class Remedies:
@@ -33,4 +33,4 @@ class Remedies:
                 yield Remedy("drop", roots, requirement=requirement)
 
     def _roots(self, request: CandidateRequest) -> int:
-        return int(np.count_nonzero(self._feasibility.roots(Plan.of(request))))
+        return int(np.count_nonzero(self._feasibility.roots(SearchPlan.of(request))))

@@ -1,12 +1,13 @@
-"""Around which roots a request can be satisfied, and the problem that each of them poses.
+"""The roots around which candidates can exist.
 
-Every candidate is built around one root, its anchor. The anchors that have an
-option for every slot fall into three kinds, told apart by arrays:
+Every candidate is built around one root, its anchor. Array operations find the
+anchors that have an option for every slot, and divide them into three kinds:
 
-``lone``      one provider, nothing shared with it: it serves all slots, or none
-``shared``    nothing of the tree itself serves any slot. Where the same is shared
-              the same candidates arise, so one anchor stands for all of them
-``mixed``     all others, each with a problem to solve
+``standalone``  a tree of one provider that nothing is shared with: this provider
+                serves all slots, or there is no candidate
+``shared_only`` no provider of the tree serves any slot. Trees with the same aggregates
+                have the same candidates, so one anchor represents them all
+``general``     all others: each poses a problem
 """
 
 from collections.abc import Sequence
@@ -15,93 +16,95 @@ from functools import reduce
 
 import numpy as np
 
-from placement.core.search.filters import Served, anchor_steps, having_trait, narrow
-from placement.core.search.plan import Plan
+from placement.core.search.filters import Domain, having_trait, root_conditions
+from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Rows of roots, each array in order. ``lone`` serve as they are; see the module's text."""
+    """Rows of roots, ascending. Each ``standalone`` one has exactly one candidate."""
 
-    lone: Indices
-    shared: Indices
-    mixed: Indices
+    standalone: Indices
+    shared_only: Indices
+    general: Indices
 
 
-def find_anchors(snapshot: Snapshot, plan: Plan, served: Sequence[Served]) -> Anchors:
-    """Return the roots that have an option for every slot, lone ones only if they serve all.
+def find_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> Anchors:
+    """Return the roots that have an option for every slot.
 
-    Of ``shared`` ones there is one for each neighbourhood.
+    Of ``shared_only`` ones, one for each set of aggregates.
     """
-    possible = possible_anchors(snapshot, plan, served)
-    anchors = anchors_by_kind(snapshot, plan, served, possible)
-    numbers = snapshot.tree_aggregates.number[anchors.shared]
+    possible = possible_anchors(snapshot, plan, domains)
+    anchors = anchors_by_kind(snapshot, plan, domains, possible)
+    numbers = snapshot.tree_aggregates.number[anchors.shared_only]
     _, first = np.unique(numbers, return_index=True)
-    return replace(anchors, shared=anchors.shared[np.sort(first)])
+    return replace(anchors, shared_only=anchors.shared_only[np.sort(first)])
 
 
-def possible_anchors(snapshot: Snapshot, plan: Plan, served: Sequence[Served]) -> Mask:
+def possible_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> Mask:
     """Return the roots that meet their own conditions and have an option for every slot."""
     masks = [snapshot.forest.is_root]
-    masks += [step.mask for step in anchor_steps(snapshot, plan)]
-    masks += [reach(snapshot, need) for need in served]
+    masks += [condition.mask for condition in root_conditions(snapshot, plan)]
+    masks += [roots_with_option(snapshot, domain) for domain in domains]
     return reduce(np.logical_and, masks)
 
 
-def reach(snapshot: Snapshot, served: Served) -> Mask:
-    """Return the roots at which somebody can meet the need."""
-    return reach_at_home(snapshot, served) | reach_abroad(snapshot, served)
+def roots_with_option(snapshot: Snapshot, domain: Domain) -> Mask:
+    """Return the roots that have an option, in their tree or shared with it."""
+    return roots_with_local_option(snapshot, domain) | roots_with_shared_option(snapshot, domain)
 
 
-def reach_at_home(snapshot: Snapshot, served: Served) -> Mask:
-    """Return the roots of trees with a member that can meet the need."""
+def roots_with_local_option(snapshot: Snapshot, domain: Domain) -> Mask:
+    """Return the roots of trees with a member in the domain."""
     forest = snapshot.forest
-    roots: Mask = served.local & forest.is_root
-    if forest.branched:
-        roots[forest.root[np.flatnonzero(served.local & ~forest.is_root)]] = True
+    roots: Mask = domain.local & forest.is_root
+    if forest.nested_trees:
+        roots[forest.root[np.flatnonzero(domain.local & ~forest.is_root)]] = True
     return roots
 
 
-def reach_abroad(snapshot: Snapshot, served: Served) -> Mask:
-    """Return the roots that a sharing provider which can meet the need shares with."""
-    shares = served.shared_by_aggregate.keys()
-    if not shares:
+def roots_with_shared_option(snapshot: Snapshot, domain: Domain) -> Mask:
+    """Return the roots that a sharing provider of the domain shares with."""
+    sharing_aggregates = domain.shared_by_aggregate.keys()
+    if not sharing_aggregates:
         return np.zeros(snapshot.size, dtype=np.bool_)
     tree_aggregates = snapshot.tree_aggregates
-    near = [not shares.isdisjoint(aggregates) for aggregates in tree_aggregates.aggregates]
-    return np.array(near, dtype=np.bool_)[tree_aggregates.number] & snapshot.forest.is_root
+    is_shared_with = [
+        not sharing_aggregates.isdisjoint(aggregates) for aggregates in tree_aggregates.aggregates
+    ]
+    by_number = np.array(is_shared_with, dtype=np.bool_)
+    return by_number[tree_aggregates.number] & snapshot.forest.is_root
 
 
 def anchors_by_kind(
-    snapshot: Snapshot, plan: Plan, served: Sequence[Served], possible: Mask
+    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], possible: Mask
 ) -> Anchors:
-    """Return the possible anchors by kind, lone ones only if they serve all slots."""
-    abroad = reduce(np.logical_or, [reach_abroad(snapshot, need) for need in served])
-    alone = possible & snapshot.forest.is_lone & ~abroad
-    rest = np.flatnonzero(possible & ~alone)
-    at_home = reduce(np.logical_or, [reach_at_home(snapshot, need) for need in served])[rest]
+    """Return the possible anchors by kind; standalone ones only if they serve all slots."""
+    shared = reduce(
+        np.logical_or, [roots_with_shared_option(snapshot, domain) for domain in domains]
+    )
+    standalone = possible & snapshot.forest.is_single & ~shared
+    others = np.flatnonzero(possible & ~standalone)
+    local = reduce(
+        np.logical_or, [roots_with_local_option(snapshot, domain) for domain in domains]
+    )[others]
     return Anchors(
-        lone=np.flatnonzero(_serving_alone(snapshot, plan, alone)),
-        shared=rest[~at_home],
-        mixed=rest[at_home],
+        standalone=np.flatnonzero(_serving_all_slots(snapshot, plan, standalone)),
+        shared_only=others[~local],
+        general=others[local],
     )
 
 
-def _serving_alone(snapshot: Snapshot, plan: Plan, alone: Mask) -> Mask:
-    """Return the lone providers that serve all slots by themselves."""
+def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) -> Mask:
+    """Return those of the providers that can serve all slots together."""
     if plan.isolated:
-        return alone & False
-    masks = [having_trait(snapshot, either) for either in plan.either]
+        return providers & False
+    masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]
     masks += [
-        snapshot.columns[name].holding(sum(amounts.values()), snapshot.size)
+        snapshot.columns[name].has_allocatable(sum(amounts.values()), snapshot.size)
         for name, amounts in plan.contended.items()
         if name in snapshot.columns
     ]
-    return reduce(np.logical_and, masks, alone)
-
-
-def narrow_all(snapshot: Snapshot, plan: Plan) -> list[Served]:
-    """Return who can fill the slots of each need."""
-    return [narrow(snapshot, need) for need in plan.needs]
+    return reduce(np.logical_and, masks, providers)

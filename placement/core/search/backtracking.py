@@ -1,4 +1,4 @@
-"""Filling slots one by one, and leaving dead branches at once."""
+"""Depth-first search over the slots that leaves a branch as soon as it cannot succeed."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -6,136 +6,149 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from placement.core.search.deadline import Budget
+from placement.core.search.constraints import Constraints
+from placement.core.search.deadline import Deadline
 from placement.core.search.matching import Matching
-from placement.core.search.problem import Assignment, Constraints, Places
-from placement.core.search.remaining_capacity import Ledger
+from placement.core.search.problem import Assignment, Options
+from placement.core.search.remaining_capacity import RemainingCapacity
 
 
 @dataclass(slots=True)
 class _Frame:
-    """One slot whose options are being tried, and what had to hold before."""
+    """One slot whose options are tried, and what the choices before it left.
 
-    places: Iterator[int]
-    seatings: Sequence[Matching]
-    lent: int
-    fruitful: bool = False
+    ``any_of_met`` has a bit for each trait list that they satisfy.
+    """
+
+    options: Iterator[int]
+    matchings: Sequence[Matching]
+    any_of_met: int
+    has_solution: bool = False
 
 
 class Backtracking:
-    """Fills slots one by one, those with the fewest options first."""
+    """Assigns slots one by one, those with the fewest options first."""
 
-    def __init__(self, terms: Constraints, options: tuple[Places, ...], budget: Budget) -> None:
-        plan = terms.plan
-        self._terms = terms
-        self._budget = budget
+    def __init__(
+        self, constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
+    ) -> None:
+        plan = constraints.plan
+        self._constraints = constraints
+        self._deadline = deadline
         self._options = options
         self._order = sorted(range(len(options)), key=lambda slot: len(options[slot]))
         self._unsuffixed = frozenset(plan.unsuffixed)
-        self._all_lists = (1 << len(plan.either)) - 1
-        self._hoped = self._hopes()
-        self._kinds = self._kinds_of_places()
-        self._failed: set[Hashable] = set()
-        self._ledger = Ledger(
+        self._all_any_of = (1 << len(plan.any_of)) - 1
+        self._reachable_any_of = self._any_of_by_depth()
+        self._symmetry_class = self._symmetry_classes()
+        self._failed_states: set[Hashable] = set()
+        self._capacity = RemainingCapacity(
             [slot.resources for slot in plan.slots],
-            terms.room,
-            apart=frozenset(plan.isolated),
-            tree_of=terms.trees,
+            constraints.allocatable,
+            isolated=frozenset(plan.isolated),
+            tree_of=constraints.tree_of,
         )
 
-    def walk(self) -> Iterator[Assignment]:
-        """Yield the assignments; a depth-first walk without recursion."""
-        seatings = [rule.seating(self._options, self._budget) for rule in self._terms.rules]
-        possible = [seating for seating in seatings if seating is not None]
-        if len(possible) < len(seatings):
+    def assignments(self) -> Iterator[Assignment]:
+        """Yield every assignment that satisfies the constraints; without recursion."""
+        matchings = [
+            each.matching(self._options, self._deadline) for each in self._constraints.matchings
+        ]
+        existing = [matching for matching in matchings if matching is not None]
+        if len(existing) < len(matchings):
             return
         chosen: list[int] = []
-        frames = [self._frame(0, possible, 0)]
+        frames = [self._frame(0, existing, 0)]
         while frames:
-            self._budget.spend()
+            self._deadline.tick()
             depth = len(frames) - 1
             frame = frames[-1]
-            place = next(frame.places, None)
-            if place is None:
+            option = next(frame.options, None)
+            if option is None:
                 self._leave(frames, chosen)
                 continue
             slot = self._order[depth]
-            if not self._ledger.put(slot, place):
+            if not self._capacity.assign(slot, option):
                 continue
-            deeper = self._deeper(frame, depth, place)
-            if deeper is None:
-                self._ledger.take_back(slot, place)
+            next_frame = self._next_frame(frame, depth, option)
+            if next_frame is None:
+                self._capacity.unassign(slot, option)
             elif depth + 1 == len(self._order):
-                frame.fruitful = True
-                yield self._in_slot_order([*chosen, place])
-                self._ledger.take_back(slot, place)
+                frame.has_solution = True
+                yield self._in_slot_order([*chosen, option])
+                self._capacity.unassign(slot, option)
             else:
-                chosen.append(place)
-                frames.append(deeper)
+                chosen.append(option)
+                frames.append(next_frame)
 
-    def _deeper(self, frame: _Frame, depth: int, place: int) -> _Frame | None:
-        """Return the frame after a choice, None if it cannot lead to anything."""
+    def _next_frame(self, frame: _Frame, depth: int, option: int) -> _Frame | None:
+        """Return the frame after a choice, None if no solution can contain the choice."""
         slot = self._order[depth]
-        lent = frame.lent | self._lent(slot, place)
-        if (lent | self._hoped[depth + 1]) != self._all_lists:
+        any_of_met = frame.any_of_met | self._any_of(slot, option)
+        if (any_of_met | self._reachable_any_of[depth + 1]) != self._all_any_of:
             return None
-        if self._failed and self._state(depth + 1, lent) in self._failed:
+        if self._failed_states and self._state(depth + 1, any_of_met) in self._failed_states:
             return None
-        seatings = []
-        for seating in frame.seatings:
-            after = seating.fixing(slot, place)
+        matchings = []
+        for matching in frame.matchings:
+            after = matching.with_fixed(slot, option)
             if after is None:
                 return None
-            seatings.append(after)
-        return self._frame(depth + 1, seatings, lent)
+            matchings.append(after)
+        return self._frame(depth + 1, matchings, any_of_met)
 
-    def _frame(self, depth: int, seatings: Sequence[Matching], lent: int) -> _Frame:
-        places = self._options[self._order[depth]] if depth < len(self._order) else ()
-        return _Frame(iter(places), seatings, lent)
+    def _frame(self, depth: int, matchings: Sequence[Matching], any_of_met: int) -> _Frame:
+        options = self._options[self._order[depth]] if depth < len(self._order) else ()
+        return _Frame(iter(options), matchings, any_of_met)
 
     def _leave(self, frames: list[_Frame], chosen: list[int]) -> None:
-        """Go back to the slot before, which remembers whether anything came of its choice."""
+        """Return to the slot before; remember the state if it had no solution."""
         frame = frames.pop()
-        if not frame.fruitful:
-            self._failed.add(self._state(len(frames), frame.lent))
+        if not frame.has_solution:
+            self._failed_states.add(self._state(len(frames), frame.any_of_met))
         if frames:
-            frames[-1].fruitful |= frame.fruitful
-            self._ledger.take_back(self._order[len(frames) - 1], chosen.pop())
+            frames[-1].has_solution |= frame.has_solution
+            self._capacity.unassign(self._order[len(frames) - 1], chosen.pop())
 
-    def _state(self, depth: int, lent: int) -> Hashable:
-        return depth, lent, self._ledger.state(self._kinds)
+    def _state(self, depth: int, any_of_met: int) -> Hashable:
+        return depth, any_of_met, self._capacity.state(self._symmetry_class)
 
     def _in_slot_order(self, chosen: Sequence[int]) -> Assignment:
-        places = [0] * len(chosen)
-        for slot, place in zip(self._order, chosen, strict=True):
-            places[slot] = place
-        return tuple(places)
+        assignment = [0] * len(chosen)
+        for slot, option in zip(self._order, chosen, strict=True):
+            assignment[slot] = option
+        return tuple(assignment)
 
-    def _lent(self, slot: int, place: int) -> int:
-        """Return the either-lists that a choice meets; only the unsuffixed group has any."""
-        return self._terms.problem.lends.get(place, 0) if slot in self._unsuffixed else 0
+    def _any_of(self, slot: int, option: int) -> int:
+        """Return the trait lists that a choice satisfies; only unsuffixed slots count."""
+        if slot not in self._unsuffixed:
+            return 0
+        return self._constraints.problem.any_of_bits.get(option, 0)
 
-    def _hopes(self) -> Sequence[int]:
-        """Return for each depth the either-lists that the slots from there on could meet."""
-        hopes = [0]
+    def _any_of_by_depth(self) -> Sequence[int]:
+        """Return for each depth the trait lists that the slots from there on could satisfy."""
+        reachable = [0]
         for slot in reversed(self._order):
-            could = [self._lent(slot, place) for place in self._options[slot]]
-            hopes.append(reduce(or_, could, hopes[-1]))
-        return hopes[::-1]
+            bits = [self._any_of(slot, option) for option in self._options[slot]]
+            reachable.append(reduce(or_, bits, reachable[-1]))
+        return reachable[::-1]
 
-    def _kinds_of_places(self) -> Mapping[int, int]:
-        """Number the places so that interchangeable ones have the same number."""
-        slots_at: defaultdict[int, list[int]] = defaultdict(list)
-        for slot, places in enumerate(self._options):
-            for place in places:
-                slots_at[place].append(slot)
-        kinds: dict[Hashable, int] = {}
+    def _symmetry_classes(self) -> Mapping[int, int]:
+        """Number the options so that interchangeable ones have the same number."""
+        slots_of: defaultdict[int, list[int]] = defaultdict(list)
+        for slot, options in enumerate(self._options):
+            for option in options:
+                slots_of[option].append(slot)
+        numbers: dict[Hashable, int] = {}
         return {
-            place: kinds.setdefault((tuple(slots), self._nature(place)), len(kinds))
-            for place, slots in slots_at.items()
+            option: numbers.setdefault((tuple(slots), self._properties(option)), len(numbers))
+            for option, slots in slots_of.items()
         }
 
-    def _nature(self, place: int) -> Hashable:
-        terms = self._terms
-        rooms = tuple(terms.room.get((place, name)) for name in terms.plan.contended)
-        return rooms, terms.problem.lends.get(place), terms.trees.get(place)
+    def _properties(self, option: int) -> Hashable:
+        constraints = self._constraints
+        allocatable = tuple(
+            constraints.allocatable.get((option, name)) for name in constraints.plan.contended
+        )
+        any_of = constraints.problem.any_of_bits.get(option)
+        return allocatable, any_of, constraints.tree_of.get(option)

@@ -1,4 +1,4 @@
-"""What the search answers: candidates, and the providers to describe beside them."""
+"""The result of a search: candidates, and the providers to describe with them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from placement.core.snapshot.entries import ProviderEntry
 class CandidateForm:
     """What candidates have in common that differ only in which providers they name.
 
-    Providers are numbered by their place in ``Candidate.providers``; the first
+    Providers are numbered by their index in ``Candidate.providers``; the first
     ``len(allocations)`` have an allocation, those after serve resourceless
-    groups only. One search has few forms: they are equal by identity, so that
-    a renderer can prepare a text for each.
+    groups only. A search has few forms; they are compared by identity, so that
+    a renderer can prepare one template for each.
     """
 
     allocations: tuple[Mapping[str, int], ...]
@@ -22,16 +22,16 @@ class CandidateForm:
 
 
 class Candidate(NamedTuple):
-    """One way to satisfy a request: a form, and the UUIDs of the providers it speaks of."""
+    """One way to satisfy a request: a form, and the UUIDs of its providers."""
 
     form: CandidateForm
     providers: tuple[str, ...]
 
     @property
     def allocations(self) -> dict[str, dict[str, int]]:
-        """The amounts by class that each provider gives."""
+        """The amounts by provider UUID and resource class."""
         amounts = self.form.allocations
-        return {uuid: dict(given) for uuid, given in zip(self.providers, amounts, strict=False)}
+        return {uuid: dict(own) for uuid, own in zip(self.providers, amounts, strict=False)}
 
     @property
     def mappings(self) -> dict[str, tuple[str, ...]]:
@@ -44,11 +44,11 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The answer to one request.
+    """The result for one request.
 
-    ``summaries`` holds the providers to describe, in tree order: from 1.29 all
-    of every tree that some candidate allocates from, below exactly those that
-    some candidate allocates from.
+    ``summaries`` are the providers to describe, in tree order: from 1.29 all of
+    every tree that a candidate allocates from, below 1.29 exactly those that a
+    candidate allocates from.
     """
 
     candidates: Sequence[Candidate]

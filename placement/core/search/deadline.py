@@ -1,4 +1,4 @@
-"""How long a search may take."""
+"""The time limit of one request."""
 
 from collections.abc import Callable
 
@@ -7,33 +7,36 @@ from placement.exception import SearchDeadlineExceeded
 _STRIDE = 64
 
 
-class Budget:
-    """Ends a search that takes too long; ``spend`` is called once for each small piece of work."""
+class Deadline:
+    """Ends a search that takes too long. Not shared between threads.
+
+    ``tick`` is for small pieces of work: it reads the clock at every 64th call.
+    """
 
     def __init__(self, seconds: float, now: Callable[[], float]) -> None:
         self._seconds = seconds
         self._now = now
         self._end = now() + seconds
-        self._until_look = _STRIDE
+        self._until_check = _STRIDE
 
-    def spend(self) -> None:
-        """Count a piece of work, and look at the clock now and then.
+    def tick(self) -> None:
+        """Count a small piece of work, and check the deadline now and then.
 
         Raises: SearchDeadlineExceeded.
         """
-        self._until_look -= 1
-        if not self._until_look:
-            self._until_look = _STRIDE
-            self.look()
+        self._until_check -= 1
+        if not self._until_check:
+            self._until_check = _STRIDE
+            self.check()
 
-    def look(self) -> None:
-        """Look at the clock, before a larger piece of work.
+    def check(self) -> None:
+        """Read the clock, before a larger piece of work.
 
         Raises: SearchDeadlineExceeded.
         """
         if self._now() > self._end:
             raise SearchDeadlineExceeded(self._seconds)
 
-    def part(self, share: float) -> "Budget":
-        """Return a budget of a share of this one, that begins now."""
-        return Budget(self._seconds * share, self._now)
+    def fraction(self, share: float) -> "Deadline":
+        """Return a deadline for a share of this one's seconds, counted from now."""
+        return Deadline(self._seconds * share, self._now)

@@ -1,8 +1,8 @@
-"""Which providers can fill a slot: array operations over all providers at once.
+"""Which providers satisfy the need of a slot: array operations over all providers at once.
 
-Every condition on a provider itself is a *step*: a name, as the query spells
-it, and a mask. The search combines the masks; ``explain`` counts what each of
-the same masks removes.
+Each condition on a provider itself is a ``Condition``: parameter and value as
+the query spells them, and a mask over all rows. The search intersects the masks;
+``core.insight`` counts what each of the same masks removes.
 """
 
 from collections import defaultdict
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.core.search.plan import Need, Plan
+from placement.core.search.plan import Need, SearchPlan
 from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 
-class Step(NamedTuple):
-    """One condition, as parameter and value of the query, and the rows that meet it."""
+class Condition(NamedTuple):
+    """One condition, as parameter and value of the query, and the rows that satisfy it."""
 
     parameter: str
     value: str
@@ -27,11 +27,11 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """Who can fill the slots of one need.
+class Domain:
+    """The providers that satisfy one need.
 
-    ``local`` are those that can at their own root; ``shared`` the sharing
-    providers that can at other roots, as well by each of their aggregates.
+    ``local`` are those that satisfy it at their own root; ``shared`` the rows of
+    sharing providers that satisfy it at other roots, also by each of their aggregates.
     """
 
     local: Mask
@@ -39,83 +39,96 @@ class Served:
     shared_by_aggregate: Mapping[str, tuple[int, ...]]
 
 
-def narrow(snapshot: Snapshot, need: Need) -> Served:
-    """Return who can fill a slot with this need. A few microseconds for each 10,000 providers."""
-    base = reduce(np.logical_and, [step.mask for step in own_steps(snapshot, need)])
-    member = membership(snapshot, need)
-    shared = _shared(snapshot, need, base if member is None else base & member)
-    local = base if member is None else base & _spanned(snapshot, need, member)
-    return Served(local, shared, _by_aggregate(snapshot, shared))
+def find_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
+    """Return the domain of each need of a plan."""
+    return [find_domain(snapshot, need) for need in plan.needs]
 
 
-def steps(snapshot: Snapshot, need: Need) -> Iterator[Step]:
+def find_domain(snapshot: Snapshot, need: Need) -> Domain:
+    """Return the providers that satisfy a need. A few microseconds per 10,000 providers."""
+    masks = [condition.mask for condition in provider_conditions(snapshot, need)]
+    able = reduce(np.logical_and, masks)
+    members = in_member_of(snapshot, need)
+    shared = _shared(snapshot, need, able if members is None else able & members)
+    local = able if members is None else able & _with_root_members(snapshot, need, members)
+    return Domain(local, shared, _by_aggregate(snapshot, shared))
+
+
+def conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     """Yield all conditions of a need on a provider at its own root."""
-    yield from own_steps(snapshot, need)
-    member = membership(snapshot, need)
-    if member is not None:
-        value = "&member_of=".join(one_of(either) for either in need.member_of)
-        yield Step("member_of", value, _spanned(snapshot, need, member))
+    yield from provider_conditions(snapshot, need)
+    members = in_member_of(snapshot, need)
+    if members is not None:
+        value = "&member_of=".join(any_of_text(any_of) for any_of in need.member_of)
+        yield Condition("member_of", value, _with_root_members(snapshot, need, members))
 
 
-def own_steps(snapshot: Snapshot, need: Need) -> Iterator[Step]:
-    """Yield the conditions of a need that hold or fail whatever the root; at least one."""
+def provider_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+    """Yield the conditions of a need that do not depend on the root; at least one."""
     size = snapshot.size
     for name, amount in need.resources:
-        yield Step("resources", f"{name}:{amount}", fitting(snapshot, name, amount))
+        yield Condition("resources", f"{name}:{amount}", fitting(snapshot, name, amount))
     if not need.resources:
-        yield Step("", "", snapshot.forest.root >= 0)
-    for either in need.required:
-        yield Step("required", one_of(either), having_trait(snapshot, either))
+        yield Condition("", "", snapshot.forest.root >= 0)
+    for any_of in need.required:
+        yield Condition("required", any_of_text(any_of), having_trait(snapshot, any_of))
     if need.forbidden:
         value = ",".join(f"!{name}" for name in sorted(need.forbidden))
-        yield Step("required", value, ~having_trait(snapshot, need.forbidden))
+        yield Condition("required", value, ~having_trait(snapshot, need.forbidden))
     if need.not_member_of:
-        value = f"!{one_of(need.not_member_of)}"
-        yield Step("member_of", value, ~in_aggregate(snapshot, need.not_member_of))
+        value = f"!{any_of_text(need.not_member_of)}"
+        yield Condition("member_of", value, ~in_aggregate(snapshot, need.not_member_of))
     if need.in_tree is not None:
-        yield Step("in_tree", need.in_tree, mask_of(tree_of(snapshot, need.in_tree), size))
+        yield Condition("in_tree", need.in_tree, mask_of(tree_of(snapshot, need.in_tree), size))
 
 
-def anchor_steps(snapshot: Snapshot, plan: Plan) -> Iterator[Step]:
+def root_conditions(snapshot: Snapshot, plan: SearchPlan) -> Iterator[Condition]:
     """Yield the conditions on the root that a candidate is built around."""
-    request = plan.request
+    request, size = plan.request, snapshot.size
     for name in sorted(request.root_required):
-        yield Step("root_required", name, snapshot.with_trait(name).mask(snapshot.size))
+        yield Condition("root_required", name, snapshot.with_trait(name).mask(size))
     for name in sorted(request.root_forbidden):
-        yield Step("root_required", f"!{name}", ~snapshot.with_trait(name).mask(snapshot.size))
+        yield Condition("root_required", f"!{name}", ~snapshot.with_trait(name).mask(size))
     for group in request.groups:
         if not group.suffix and group.not_member_of:
-            value = f"!{one_of(group.not_member_of)}"
-            yield Step("member_of", value, ~in_aggregate(snapshot, group.not_member_of))
+            value = f"!{any_of_text(group.not_member_of)}"
+            yield Condition("member_of", value, ~in_aggregate(snapshot, group.not_member_of))
 
 
-def one_of(names: Iterable[str]) -> str:
-    """Return an either-list as a query spells it."""
-    listed = sorted(names)
-    return listed[0] if len(listed) == 1 else f"in:{','.join(listed)}"
+def any_of_text(names: Iterable[str]) -> str:
+    """Return alternatives as a query spells them.
+
+    >>> any_of_text({"A"}), any_of_text({"B", "A"})
+    ('A', 'in:A,B')
+    """
+    ordered = sorted(names)
+    return ordered[0] if len(ordered) == 1 else f"in:{','.join(ordered)}"
 
 
 def fitting(snapshot: Snapshot, name: str, amount: int) -> Mask:
-    """Return where an amount of a class fits."""
+    """Return the providers on which an amount of a class fits."""
     column = snapshot.columns.get(name)
-    return column.fitting(amount, snapshot.size) if column else _nobody(snapshot)
+    return column.fitting(amount, snapshot.size) if column else _no_providers(snapshot)
 
 
 def having_trait(snapshot: Snapshot, names: Iterable[str]) -> Mask:
-    """Return who has at least one of the traits; not to be written to."""
+    """Return the providers that have at least one of the traits. Read-only."""
     return _any([snapshot.with_trait(name).mask(snapshot.size) for name in names], snapshot)
 
 
 def in_aggregate(snapshot: Snapshot, uuids: Iterable[str]) -> Mask:
-    """Return who is in at least one of the aggregates; not to be written to."""
+    """Return the providers that are in at least one of the aggregates. Read-only."""
     return _any([snapshot.with_aggregate(uuid).mask(snapshot.size) for uuid in uuids], snapshot)
 
 
-def membership(snapshot: Snapshot, need: Need) -> Mask | None:
-    """Return who is, itself, in an aggregate of every wanted list; None if none is wanted."""
+def in_member_of(snapshot: Snapshot, need: Need) -> Mask | None:
+    """Return the providers that are themselves in an aggregate of every member_of list.
+
+    None if the need has no member_of.
+    """
     if not need.member_of:
         return None
-    return reduce(np.logical_and, [in_aggregate(snapshot, either) for either in need.member_of])
+    return reduce(np.logical_and, [in_aggregate(snapshot, any_of) for any_of in need.member_of])
 
 
 def tree_of(snapshot: Snapshot, uuid: str) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -127,24 +140,24 @@ def tree_of(snapshot: Snapshot, uuid: str) -> np.ndarray[tuple[int], np.dtype[np
 
 
 def _any(masks: Sequence[Mask], snapshot: Snapshot) -> Mask:
-    return reduce(np.logical_or, masks) if masks else _nobody(snapshot)
+    return reduce(np.logical_or, masks) if masks else _no_providers(snapshot)
 
 
-def _nobody(snapshot: Snapshot) -> Mask:
+def _no_providers(snapshot: Snapshot) -> Mask:
     return np.zeros(snapshot.size, dtype=np.bool_)
 
 
-def _spanned(snapshot: Snapshot, need: Need, member: Mask) -> Mask:
-    """Return who counts as a member at its own root: with ``spans`` also whose root is one."""
-    if not need.spans or not snapshot.forest.branched:
-        return member
-    spanned: Mask = member | member[snapshot.forest.root]
-    return spanned
+def _with_root_members(snapshot: Snapshot, need: Need, members: Mask) -> Mask:
+    """Return the members; in the unsuffixed group also the providers whose root is a member."""
+    if not need.is_unsuffixed or not snapshot.forest.nested_trees:
+        return members
+    extended: Mask = members | members[snapshot.forest.root]
+    return extended
 
 
 def _shared(snapshot: Snapshot, need: Need, able: Mask) -> tuple[int, ...]:
     sharing = snapshot.sharing.numbers
-    if not len(sharing) or (need.spans and need.in_tree is not None):
+    if not len(sharing) or (need.is_unsuffixed and need.in_tree is not None):
         return ()
     return tuple(sharing[able[sharing]].tolist())
 

@@ -1,4 +1,4 @@
-"""From solved problems to candidates that name providers, one stream for each anchor."""
+"""Candidates from solutions: a stream for each anchor."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -6,9 +6,9 @@ from itertools import count
 from typing import NamedTuple
 
 from placement.core.search.candidates import Candidate, CandidateForm
-from placement.core.search.deadline import Budget
-from placement.core.search.plan import Plan
-from placement.core.search.problem import Assignment, Problem
+from placement.core.search.deadline import Deadline
+from placement.core.search.plan import SearchPlan
+from placement.core.search.problem import Assignment, Options, Problem
 from placement.core.search.problem_builder import ProblemBuilder
 from placement.core.search.solver import solve
 from placement.core.snapshot.snapshot import Snapshot
@@ -17,49 +17,49 @@ Stream = Iterator[Candidate]
 
 
 class Solution(NamedTuple):
-    """A form, and the places of a problem that take the part of its providers."""
+    """A form, and the options of a problem that its providers are."""
 
     form: CandidateForm
-    places: tuple[int, ...]
-    is_all_at_home: bool
-    is_all_abroad: bool
+    options: Options
+    is_in_own_tree: bool
+    is_in_other_trees: bool
 
 
-class _Remembered:
-    """The solutions of one problem, computed as far as some anchor has asked for them."""
+class _LazySolutions:
+    """The solutions of one problem, computed as far as an anchor has needed them."""
 
-    __slots__ = ("_found", "_source")
+    __slots__ = ("_computed", "_source")
 
     def __init__(self, source: Iterator[Solution]) -> None:
         self._source = source
-        self._found: list[Solution] = []
+        self._computed: list[Solution] = []
 
-    def at(self, number: int) -> Solution | None:
-        """Return the solution of a number, None if there are not so many.
+    def get(self, number: int) -> Solution | None:
+        """Return the solution of a number, None if there are fewer.
 
-        Asked by number rather than iterated over: each anchor would need an iterator of its own.
+        Indexed, not iterated over: all anchors with the problem share one source.
         """
-        found = self._found
-        while number >= len(found):
+        computed = self._computed
+        while number >= len(computed):
             solution = next(self._source, None)
             if solution is None:
                 return None
-            found.append(solution)
-        return found[number]
+            computed.append(solution)
+        return computed[number]
 
 
-class Forms:
-    """The forms of the candidates of one plan, each made once."""
+class CandidateForms:
+    """The forms of the candidates of one plan, each created once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SearchPlan) -> None:
         self._plan = plan
         self._forms: dict[tuple[int, ...], CandidateForm] = {}
-        resourceless = [slot for slot, it in enumerate(plan.slots) if not it.resources]
-        resourced = [slot for slot, it in enumerate(plan.slots) if it.resources]
+        resourceless = [number for number, slot in enumerate(plan.slots) if not slot.resources]
+        resourced = [number for number, slot in enumerate(plan.slots) if slot.resources]
         self._slots = (*resourced, *resourceless)
 
     def solution(self, assignment: Assignment) -> Solution:
-        """Return what an assignment amounts to, whatever its places are called."""
+        """Return an assignment as a form and its options, without repetition."""
         number_of: dict[int, int] = {}
         pattern = tuple(
             [number_of.setdefault(assignment[slot], len(number_of)) for slot in self._slots]
@@ -67,81 +67,86 @@ class Forms:
         form = self._forms.get(pattern)
         if form is None:
             form = self._forms[pattern] = self._form(pattern)
-        places = tuple(number_of)
-        return Solution(form, places, min(places) >= 0, max(places) < 0)
+        options = tuple(number_of)
+        return Solution(form, options, min(options) >= 0, max(options) < 0)
 
     def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
         number_of = dict(zip(self._slots, pattern, strict=True))
         amounts: dict[int, dict[str, int]] = {}
         mappings: dict[str, dict[int, None]] = {}
-        for slot, wanted in enumerate(self._plan.slots):
-            number = number_of[slot]
-            mappings.setdefault(wanted.suffix, {})[number] = None
-            for name, amount in wanted.resources:
-                given = amounts.setdefault(number, {})
-                given[name] = given.get(name, 0) + amount
+        for number, slot in enumerate(self._plan.slots):
+            provider = number_of[number]
+            mappings.setdefault(slot.suffix, {})[provider] = None
+            for name, amount in slot.resources:
+                own = amounts.setdefault(provider, {})
+                own[name] = own.get(name, 0) + amount
         return CandidateForm(
             allocations=tuple(amounts[number] for number in sorted(amounts)),
             mappings={suffix: tuple(numbers) for suffix, numbers in mappings.items()},
         )
 
 
-class Offers:
-    """Makes the stream of candidates of each anchor; none is offered twice."""
+class CandidateGenerator:
+    """Creates the stream of candidates of each anchor; no candidate is yielded twice.
+
+    Why this is complete: two anchors can have the same candidate only if it uses
+    providers of neither tree, or if each provider it uses that is in the tree of
+    one anchor is shared with the other. So only candidates whose providers are all
+    sharing providers, or all in other trees, are compared with those before;
+    every other candidate contains a provider that no other anchor can use.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, plan: Plan, surroundings: ProblemBuilder, budget: Budget
+        self, snapshot: Snapshot, plan: SearchPlan, problems: ProblemBuilder, deadline: Deadline
     ) -> None:
         self._snapshot = snapshot
         self._plan = plan
-        self._surroundings = surroundings
-        self._budget = budget
-        self._forms = Forms(plan)
-        self._remembered: dict[Problem, _Remembered] = {}
-        self._offered: set[Candidate] = set()
+        self._problems = problems
+        self._deadline = deadline
+        self._forms = CandidateForms(plan)
+        self._solutions: dict[Problem, _LazySolutions] = {}
+        self._repeatable: set[Candidate] = set()
 
-    def lone(self, rows: Sequence[int]) -> list[Candidate]:
-        """Return the candidates of anchors that serve all slots alone."""
-        form, uuids = (
-            self._forms.solution((0,) * len(self._plan.slots)).form,
-            self._snapshot.forest.uuids,
-        )
+    def standalone(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the candidates of anchors whose one provider serves all slots."""
+        form = self._forms.solution((0,) * len(self._plan.slots)).form
+        uuids = self._snapshot.forest.uuids
         return [Candidate(form, (uuids[row],)) for row in rows]
 
-    def at(self, anchor: int, rng: random.Random | None = None) -> Stream:
-        """Yield the candidates of an anchor, less those offered before; see ``combine.solve``."""
-        self._budget.spend()
-        problem = self._surroundings.problem(anchor)
-        solutions = self._solutions(problem, rng)
+    def stream(self, anchor: int, rng: random.Random | None = None) -> Stream:
+        """Yield the candidates of an anchor that were not yielded before; see ``solver.solve``."""
+        self._deadline.tick()
+        problem = self._problems.problem(anchor)
+        solutions = self._solutions_of(problem, rng)
         uuids, members = self._snapshot.forest.uuids, self._snapshot.forest.members(anchor)
-        may_be_known = self._surroundings.is_sharing_itself(anchor)
+        has_sharing = self._problems.has_sharing_provider(anchor)
         for number in count():
-            solution = solutions.at(number)
+            solution = solutions.get(number)
             if solution is None:
                 return
-            self._budget.spend()
-            form, places, is_all_at_home, is_all_abroad = solution
-            if is_all_at_home and not may_be_known:
-                yield Candidate(form, tuple([uuids[members[place]] for place in places]))
+            self._deadline.tick()
+            form, options, is_in_own_tree, is_in_other_trees = solution
+            if is_in_own_tree and not has_sharing:
+                yield Candidate(form, tuple([uuids[members[option]] for option in options]))
                 continue
-            rows = [members[place] if place >= 0 else ~place for place in places]
+            rows = [members[option] if option >= 0 else ~option for option in options]
             candidate = Candidate(form, tuple([uuids[row] for row in rows]))
-            if is_all_abroad or (may_be_known and self._all_share(rows)):
-                if candidate in self._offered:
+            if is_in_other_trees or (has_sharing and self._are_all_sharing(rows)):
+                if candidate in self._repeatable:
                     continue
-                self._offered.add(candidate)
+                self._repeatable.add(candidate)
             yield candidate
 
-    def _solutions(self, problem: Problem, rng: random.Random | None) -> _Remembered:
+    def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
         solution = self._forms.solution
         if rng is not None:
-            return _Remembered(map(solution, solve(self._plan, problem, self._budget, rng)))
-        remembered = self._remembered.get(problem)
-        if remembered is None:
-            source = map(solution, solve(self._plan, problem, self._budget))
-            remembered = self._remembered[problem] = _Remembered(source)
-        return remembered
+            return _LazySolutions(map(solution, solve(self._plan, problem, self._deadline, rng)))
+        solutions = self._solutions.get(problem)
+        if solutions is None:
+            source = map(solution, solve(self._plan, problem, self._deadline))
+            solutions = self._solutions[problem] = _LazySolutions(source)
+        return solutions
 
-    def _all_share(self, rows: Sequence[int]) -> bool:
+    def _are_all_sharing(self, rows: Sequence[int]) -> bool:
         sharing = self._snapshot.sharing.mask(self._snapshot.size)
         return all(sharing.item(row) for row in rows)

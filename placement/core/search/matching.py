@@ -1,143 +1,144 @@
-"""Whether slots can all be seated on places with few seats: bipartite matching.
+"""Bipartite matching of slots to options of limited capacity.
 
-With group_policy=isolate every provider seats one group. Where several slots
-want one class, a provider seats at most its room divided by the smallest of
-their amounts. Trying all ways is factorial; augmenting paths decide it in
-polynomial time, and repair a seating after each choice. Each step of a path
-is counted against the budget of the search.
+With group_policy=isolate an option serves one slot. Where several slots request
+one resource class, an option serves at most its allocatable amount divided by the
+smallest of their amounts. Enumeration is factorial; augmenting paths decide in
+polynomial time whether a matching exists, and repair it after each choice. Each
+step of a path counts against the deadline of the search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from placement.core.search.deadline import Budget
+from placement.core.search.deadline import Deadline
 
-Options = Mapping[int, Sequence[int]]
+SlotOptions = Mapping[int, Sequence[int]]
 
 
-class Seats(Protocol):
-    """How many seats a place has; places with the same entry in ``joined`` are one place."""
-
-    @property
-    def seats(self) -> Callable[[int], int]:
-        """The number of seats by place."""
+class CapacityRule(Protocol):
+    """How many slots an option can serve; options with the same entry in ``merged`` are one."""
 
     @property
-    def joined(self) -> Mapping[int, int]:
-        """The one place that each of several stands for."""
+    def capacity(self) -> Callable[[int], int]:
+        """The number of slots by option."""
+
+    @property
+    def merged(self) -> Mapping[int, int]:
+        """The one option that each of several stands for."""
 
 
 class Matching:
-    """Every slot on some place, and which slots have been fixed where they are.
+    """An option for every slot; some slots may be fixed to theirs.
 
-    Never changed once made: ``fixing`` returns another seating.
+    Immutable once returned: ``with_fixed`` returns another matching.
     """
 
-    __slots__ = ("_at", "_budget", "_fixed", "_options", "_place", "_rule")
+    __slots__ = ("_deadline", "_fixed", "_option_of", "_options", "_rule", "_slots_at")
 
-    def __init__(self, options: Options, rule: Seats, budget: Budget) -> None:
+    def __init__(self, options: SlotOptions, rule: CapacityRule, deadline: Deadline) -> None:
         self._options = options
         self._rule = rule
-        self._budget = budget
-        self._place: dict[int, int] = {}
-        self._at: dict[int, tuple[int, ...]] = {}
+        self._deadline = deadline
+        self._option_of: dict[int, int] = {}
+        self._slots_at: dict[int, tuple[int, ...]] = {}
         self._fixed: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, options: Options, rule: Seats, budget: Budget) -> "Matching | None":
-        """Return a seating of all slots, None if there is none.
+    def of(cls, options: SlotOptions, rule: CapacityRule, deadline: Deadline) -> "Matching | None":
+        """Return a matching of all slots, None if there is none.
 
         Raises: SearchDeadlineExceeded.
         """
-        if rule.joined:
+        if rule.merged:
             options = {
-                slot: [rule.joined.get(place, place) for place in places]
-                for slot, places in options.items()
+                slot: [rule.merged.get(option, option) for option in own]
+                for slot, own in options.items()
             }
-        seating = cls(options, rule, budget)
+        matching = cls(options, rule, deadline)
         for slot in options:
-            if not seating._seat(slot):
+            if not matching._augment(slot):
                 return None
-        return seating
+        return matching
 
-    def fixing(self, slot: int, place: int) -> "Matching | None":
-        """Return a seating with the slot fixed on the place, None if there is none.
+    def with_fixed(self, slot: int, option: int) -> "Matching | None":
+        """Return a matching with the slot fixed to the option, None if there is none.
 
-        Slots fixed before stay where they are; a slot that needs no seat changes nothing.
+        Slots that were fixed before keep their options; a slot that is not part
+        of the constraint changes nothing.
         """
         if slot not in self._options:
             return self
-        place = self._rule.joined.get(place, place)
-        if self._place[slot] == place:
+        option = self._rule.merged.get(option, option)
+        if self._option_of[slot] == option:
             return self._copy(slot)
-        if self._has_seat(place):
+        if self._has_capacity(option):
             after = self._copy(slot)
-            after._leave(slot)
-            after._sit(slot, place)
+            after._unassign(slot)
+            after._assign(slot, option)
             return after
-        return self._ousting(slot, place)
+        return self._displacing(slot, option)
 
-    def _ousting(self, slot: int, place: int) -> "Matching | None":
-        """Return a seating with the slot on a full place, and somebody there elsewhere."""
-        for other in self._at[place]:
+    def _displacing(self, slot: int, option: int) -> "Matching | None":
+        """Return a matching with the slot at a full option, and one of its slots elsewhere."""
+        for other in self._slots_at[option]:
             if other in self._fixed:
                 continue
             after = self._copy(slot)
-            after._leave(slot)
-            after._leave(other)
-            after._sit(slot, place)
-            if after._seat(other):
+            after._unassign(slot)
+            after._unassign(other)
+            after._assign(slot, option)
+            if after._augment(other):
                 return after
         return None
 
     def _copy(self, fixed: int) -> "Matching":
-        copy = Matching(self._options, self._rule, self._budget)
-        copy._place = dict(self._place)
-        copy._at = dict(self._at)
+        copy = Matching(self._options, self._rule, self._deadline)
+        copy._option_of = dict(self._option_of)
+        copy._slots_at = dict(self._slots_at)
         copy._fixed = self._fixed | {fixed}
         return copy
 
-    def _has_seat(self, place: int) -> bool:
-        return len(self._at.get(place, ())) < self._rule.seats(place)
+    def _has_capacity(self, option: int) -> bool:
+        return len(self._slots_at.get(option, ())) < self._rule.capacity(option)
 
-    def _sit(self, slot: int, place: int) -> None:
-        self._place[slot] = place
-        self._at[place] = (*self._at.get(place, ()), slot)
+    def _assign(self, slot: int, option: int) -> None:
+        self._option_of[slot] = option
+        self._slots_at[option] = (*self._slots_at.get(option, ()), slot)
 
-    def _leave(self, slot: int) -> int:
-        place = self._place.pop(slot)
-        self._at[place] = tuple(other for other in self._at[place] if other != slot)
-        return place
+    def _unassign(self, slot: int) -> int:
+        option = self._option_of.pop(slot)
+        self._slots_at[option] = tuple(other for other in self._slots_at[option] if other != slot)
+        return option
 
-    def _seat(self, slot: int) -> bool:
-        """Seat one more slot, if need be moving others along a shortest augmenting path."""
-        for place in self._options[slot]:
-            if self._has_seat(place):
-                self._sit(slot, place)
+    def _augment(self, slot: int) -> bool:
+        """Match one more slot, moving others along a shortest augmenting path if needed."""
+        for option in self._options[slot]:
+            if self._has_capacity(option):
+                self._assign(slot, option)
                 return True
-        for_whom: dict[int, int | None] = {slot: None}
-        queue, seen = [slot], set[int]()
+        displaced_by: dict[int, int | None] = {slot: None}
+        queue, visited = [slot], set[int]()
         for mover in queue:
-            self._budget.spend()
-            for place in self._options[mover]:
-                if place in seen:
+            self._deadline.tick()
+            for option in self._options[mover]:
+                if option in visited:
                     continue
-                seen.add(place)
-                if self._has_seat(place):
-                    self._shift(mover, place, for_whom)
+                visited.add(option)
+                if self._has_capacity(option):
+                    self._apply_path(mover, option, displaced_by)
                     return True
-                for other in self._at.get(place, ()):
-                    if other not in for_whom and other not in self._fixed:
-                        for_whom[other] = mover
+                for other in self._slots_at.get(option, ()):
+                    if other not in displaced_by and other not in self._fixed:
+                        displaced_by[other] = mover
                         queue.append(other)
         return False
 
-    def _shift(self, mover: int, place: int, for_whom: Mapping[int, int | None]) -> None:
-        """Move to a free place, and whoever waits for the one left into that, and so on."""
+    def _apply_path(self, mover: int, option: int, displaced_by: Mapping[int, int | None]) -> None:
+        """Move a slot to a free option, the slot that displaces it to its old one, and so on."""
         while True:
-            waiting = for_whom[mover]
-            left = None if waiting is None else self._leave(mover)
-            self._sit(mover, place)
-            if waiting is None or left is None:
+            next_mover = displaced_by[mover]
+            vacated = None if next_mover is None else self._unassign(mover)
+            self._assign(mover, option)
+            if next_mover is None or vacated is None:
                 return
-            mover, place = waiting, left
+            mover, option = next_mover, vacated

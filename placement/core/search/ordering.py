@@ -1,4 +1,4 @@
-"""In which order the candidates of many anchors are taken."""
+"""The order in which candidates of several anchors are taken."""
 
 import random
 from collections import deque
@@ -10,14 +10,22 @@ T = TypeVar("T")
 
 
 def depth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
-    """Yield all of the first stream, then all of the second, and so on."""
+    """Yield all of the first stream, then all of the second, and so on.
+
+    >>> "".join(depth_first([iter("ab"), iter("cd")]))
+    'abcd'
+    """
     return chain.from_iterable(streams)
 
 
 def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
-    """Yield one of each stream in turn; a stream that has ended leaves the round.
+    """Yield one item of each stream in turn; an exhausted stream is dropped.
 
-    No stream is begun before all before it have given their first, or nothing.
+    A stream is started only after all streams before it have yielded their
+    first item or are exhausted.
+
+    >>> "".join(breadth_first([iter("abc"), iter(""), iter("de")]))
+    'adbec'
     """
     waiting: deque[Iterator[T]] = deque()
     for stream in streams:
@@ -37,12 +45,16 @@ def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:
 
 
 def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
-    """Yield the items in lists of ``count``, the last of which may be shorter."""
-    left = iter(items)
-    while batch := list(islice(left, count)):
+    """Yield the items in lists of ``count``; the last may be shorter.
+
+    >>> list(batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while batch := list(islice(remaining, count)):
         yield batch
 
 
 def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
-    """Return ``limit`` of the numbers below ``count``, each as likely as any, in random order."""
+    """Return ``limit`` of the numbers below ``count``, a uniform sample in random order."""
     return rng.sample(range(count), count if limit is None else min(limit, count))

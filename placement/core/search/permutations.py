@@ -1,47 +1,50 @@
-"""Isolated groups that want the same providers, or quite other ones: plain permutations."""
+"""Isolated slots whose options are equal or disjoint: the solutions are permutations."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, permutations
 
-from placement.core.search.plan import Plan
-from placement.core.search.problem import Assignment, Places
+from placement.core.search.plan import SearchPlan
+from placement.core.search.problem import Assignment, Options
 
-MOST_CLUSTERS = 16
-Cluster = tuple[tuple[int, ...], Places]
+MAX_SLOT_CLASSES = 16
+SlotClass = tuple[tuple[int, ...], Options]
+"""Slots that have the same options, and these options."""
 
 
-def clusters_of(plan: Plan, options: tuple[Places, ...]) -> list[Cluster] | None:
-    """Return the slots by their options if different slots have the same or quite other ones.
+def slot_classes_of(plan: SearchPlan, options: tuple[Options, ...]) -> list[SlotClass] | None:
+    """Return the isolated slots by their options, if any two have equal or disjoint options.
 
-    Slots that are not isolated come last, each for itself. None if options overlap
-    in part, or if there are too many clusters to nest one loop for each.
+    The slots of the unsuffixed group come last, each a class of its own. None if
+    options overlap in part, or if there are too many classes for nested loops.
     """
-    slots_with: defaultdict[Places, list[int]] = defaultdict(list)
+    slots_with: defaultdict[Options, list[int]] = defaultdict(list)
     for slot in plan.isolated:
         slots_with[options[slot]].append(slot)
     if len(set(chain.from_iterable(slots_with))) < sum(map(len, slots_with)):
         return None
-    clusters: list[Cluster] = [(tuple(slots), places) for places, slots in slots_with.items()]
-    clusters += [((slot,), options[slot]) for slot in plan.unsuffixed]
-    return clusters if len(clusters) <= MOST_CLUSTERS else None
+    classes: list[SlotClass] = [(tuple(slots), own) for own, slots in slots_with.items()]
+    classes += [((slot,), options[slot]) for slot in plan.unsuffixed]
+    return classes if len(classes) <= MAX_SLOT_CLASSES else None
 
 
-def arrangements(clusters: Sequence[Cluster], options: tuple[Places, ...]) -> Iterator[Assignment]:
-    """Yield all ways to arrange each cluster's slots on places of their own."""
-    if any(len(slots) > len(places) for slots, places in clusters):
+def permuted_assignments(
+    classes: Sequence[SlotClass], options: tuple[Options, ...]
+) -> Iterator[Assignment]:
+    """Yield every assignment of the slots of each class to different options of the class."""
+    if any(len(slots) > len(own) for slots, own in classes):
         return
-    order = [slot for slots, _ in clusters for slot in slots]
+    order = [slot for slots, _ in classes for slot in slots]
     position = [order.index(slot) for slot in range(len(options))]
-    for places in _nested_permutations(clusters):
-        yield tuple([places[at] for at in position])
+    for chosen in _nested_permutations(classes):
+        yield tuple([chosen[at] for at in position])
 
 
-def _nested_permutations(clusters: Sequence[Cluster]) -> Iterator[Places]:
-    """Yield every permutation of the last cluster, for each of the one before, and so on."""
-    if len(clusters) == 1:
-        yield from permutations(clusters[0][1], len(clusters[0][0]))
+def _nested_permutations(classes: Sequence[SlotClass]) -> Iterator[Options]:
+    """Yield every permutation of the last class, for each of the class before, and so on."""
+    if len(classes) == 1:
+        yield from permutations(classes[0][1], len(classes[0][0]))
         return
-    for before in _nested_permutations(clusters[:-1]):
-        for places in permutations(clusters[-1][1], len(clusters[-1][0])):
-            yield before + places
+    for before in _nested_permutations(classes[:-1]):
+        for last in permutations(classes[-1][1], len(classes[-1][0])):
+            yield before + last

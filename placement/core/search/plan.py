@@ -1,9 +1,9 @@
-"""A request as the search sees it: slots to fill, and conditions between slots.
+"""A request as a constraint-satisfaction problem: slots (variables) and constraints.
 
 A *slot* is one choice of one provider. A suffixed group is one slot; the
-unsuffixed group is a slot for each of its classes, as each may come from
-another provider. What a slot needs of the provider it gets is its *need*;
-equal slots share one need, so that narrowing looks at it once.
+unsuffixed group is one slot per resource class, as each class may come from
+another provider. The conditions on the provider of a slot are its *need*;
+equal slots share one need, so that the filters evaluate it once.
 """
 
 from collections import defaultdict
@@ -15,10 +15,10 @@ from placement.core.request import CandidateRequest, RequestGroup
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the provider of one slot must have, itself.
+    """The conditions on the provider of one slot.
 
-    ``spans`` is true in the unsuffixed group: there the root's aggregates count
-    for its tree, and ``in_tree`` shuts out what other trees share.
+    ``is_unsuffixed`` is true in the unsuffixed group: there the aggregates of the root
+    count for its tree, and ``in_tree`` excludes sharing providers of other trees.
     """
 
     resources: tuple[tuple[str, int], ...]
@@ -27,12 +27,12 @@ class Need:
     member_of: tuple[frozenset[str], ...]
     not_member_of: frozenset[str]
     in_tree: str | None
-    spans: bool
+    is_unsuffixed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One provider to choose: for which group, and to meet which need (by number)."""
+    """A variable: one provider to choose. ``suffix`` names its group, ``need`` is a number."""
 
     suffix: str
     need: int
@@ -40,15 +40,16 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The slots of a request and what must hold between them. Slots are named by number.
+class SearchPlan:
+    """The slots of a request and the constraints between them. Slots are numbered.
 
     ``unsuffixed``  the slots of the unsuffixed group
-    ``isolated``    slots that need providers of their own (none if fewer than two)
-    ``subtrees``    for each same_subtree its slots; one that names a single group asks nothing
-    ``either``      traits of which the providers of ``unsuffixed`` need one each,
-                    together; if there is only one such slot, its need has them
-    ``contended``   classes that several slots may want from one provider: slot -> amount
+    ``isolated``    slots that need different providers (none if fewer than two)
+    ``subtrees``    the slots of each same_subtree; one that names a single group has no effect
+    ``any_of``      trait lists of the unsuffixed group: its providers together have a trait of
+                    each list. With a single unsuffixed slot, its need contains the lists
+    ``contended``   resource classes that several slots may take from one provider,
+                    as slot -> amount
     """
 
     request: CandidateRequest
@@ -57,11 +58,11 @@ class Plan:
     unsuffixed: tuple[int, ...]
     isolated: tuple[int, ...]
     subtrees: tuple[tuple[int, ...], ...]
-    either: tuple[frozenset[str], ...]
+    any_of: tuple[frozenset[str], ...]
     contended: Mapping[str, Mapping[int, int]]
 
     @classmethod
-    def of(cls, request: CandidateRequest) -> "Plan":
+    def of(cls, request: CandidateRequest) -> "SearchPlan":
         """Return the plan of a request."""
         needs: dict[Need, int] = {}
         slots = tuple(
@@ -79,11 +80,11 @@ class Plan:
             unsuffixed=unsuffixed,
             isolated=isolated,
             subtrees=tuple(
-                _slots_of(slots, suffixes)
+                _slots_with(slots, suffixes)
                 for suffixes in request.same_subtree
                 if len(suffixes) > 1
             ),
-            either=_spread_traits(request, len(unsuffixed)),
+            any_of=_joint_trait_lists(request, len(unsuffixed)),
             contended=_contended(slots, isolated),
         )
 
@@ -110,31 +111,33 @@ def _need(
         member_of=group.member_of,
         not_member_of=group.not_member_of,
         in_tree=group.in_tree,
-        spans=not group.suffix,
+        is_unsuffixed=not group.suffix,
     )
 
 
-def _slots_of(slots: tuple[Slot, ...], suffixes: frozenset[str]) -> tuple[int, ...]:
+def _slots_with(slots: tuple[Slot, ...], suffixes: frozenset[str]) -> tuple[int, ...]:
     return tuple(number for number, slot in enumerate(slots) if slot.suffix in suffixes)
 
 
-def _spread_traits(request: CandidateRequest, classes: int) -> tuple[frozenset[str], ...]:
-    """Return the either-lists that several providers of the unsuffixed group meet together."""
-    if classes < 2:
+def _joint_trait_lists(
+    request: CandidateRequest, unsuffixed_slots: int
+) -> tuple[frozenset[str], ...]:
+    """Return the trait lists that several providers of the unsuffixed group satisfy together."""
+    if unsuffixed_slots < 2:
         return ()
     return tuple(
-        either for group in request.groups if not group.suffix for either in group.required
+        any_of for group in request.groups if not group.suffix for any_of in group.required
     )
 
 
 def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[str, dict[int, int]]:
-    wanted: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    amounts_by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for number, slot in enumerate(slots):
         for name, amount in slot.resources:
-            wanted[name][number] = amount
-    apart = set(isolated)
+            amounts_by_class[name][number] = amount
+    never_together = set(isolated)
     return {
         name: amounts
-        for name, amounts in wanted.items()
-        if len(amounts) > 1 and not apart.issuperset(amounts)
+        for name, amounts in amounts_by_class.items()
+        if len(amounts) > 1 and not never_together.issuperset(amounts)
     }

@@ -1,7 +1,7 @@
 """The filters of GET /resource_providers.
 
-All that is asked must hold of the provider itself: nothing is shared, spanned
-or combined here. Source: API reference, "List resource providers".
+Every condition applies to the provider itself: sharing providers and the
+providers of its tree do not count. Source: API reference, "List resource providers".
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from placement.core.request import ProviderFilter, RequestGroup
-from placement.core.search.filters import in_aggregate, steps
+from placement.core.search.filters import conditions, in_aggregate
 from placement.core.search.plan import Need
 from placement.core.search.search import check_classes
 from placement.core.snapshot.entries import ProviderEntry
@@ -19,24 +19,26 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownTrait
 
 
-def matching(snapshot: Snapshot, asked: ProviderFilter) -> Sequence[ProviderEntry]:
-    """Return the providers that meet all that is asked, in the order of their rows.
+def filter_providers(snapshot: Snapshot, filters: ProviderFilter) -> Sequence[ProviderEntry]:
+    """Return the providers that meet all filters, in the order of their rows.
 
-    Raises: UnknownTrait, UnknownResourceClass, unless something looked up before
-    is known to match nobody: first in_tree, then traits, aggregates, classes.
+    Raises: UnknownTrait, UnknownResourceClass, unless a filter checked earlier
+    matches no provider: first in_tree, then traits, aggregates, classes.
     """
-    group = asked.group
+    group = filters.group
     if group.in_tree is not None and group.in_tree not in snapshot.forest.row_of:
         return []
     _check_traits(snapshot, group)
-    if not all(in_aggregate(snapshot, either).any() for either in group.member_of):
+    if not all(in_aggregate(snapshot, any_of).any() for any_of in group.member_of):
         return []
     check_classes(snapshot, group)
-    found = snapshot.entries.take(np.flatnonzero(_meeting(snapshot, group)).tolist())
-    return [entry for entry in found if _is_called(entry, asked)] if _names(asked) else found
+    entries = snapshot.entries.take(np.flatnonzero(_matching(snapshot, group)).tolist())
+    if not filters.name and filters.uuid is None:
+        return entries
+    return [entry for entry in entries if _has_identity(entry, filters)]
 
 
-def _meeting(snapshot: Snapshot, group: RequestGroup) -> Mask:
+def _matching(snapshot: Snapshot, group: RequestGroup) -> Mask:
     need = Need(
         resources=tuple(group.resources.items()),
         required=group.required,
@@ -44,9 +46,9 @@ def _meeting(snapshot: Snapshot, group: RequestGroup) -> Mask:
         member_of=group.member_of,
         not_member_of=group.not_member_of,
         in_tree=group.in_tree,
-        spans=False,
+        is_unsuffixed=False,
     )
-    return reduce(np.logical_and, [step.mask for step in steps(snapshot, need)])
+    return reduce(np.logical_and, [condition.mask for condition in conditions(snapshot, need)])
 
 
 def _check_traits(snapshot: Snapshot, group: RequestGroup) -> None:
@@ -55,10 +57,7 @@ def _check_traits(snapshot: Snapshot, group: RequestGroup) -> None:
         raise UnknownTrait(min(unknown), 'Invalid trait(s) in "required" parameter')
 
 
-def _names(asked: ProviderFilter) -> bool:
-    return bool(asked.name) or asked.uuid is not None
-
-
-def _is_called(entry: ProviderEntry, asked: ProviderFilter) -> bool:
+def _has_identity(entry: ProviderEntry, filters: ProviderFilter) -> bool:
     provider = entry.state.provider
-    return (not asked.name or provider.name == asked.name) and asked.uuid in (None, provider.uuid)
+    has_name = not filters.name or provider.name == filters.name
+    return has_name and filters.uuid in (None, provider.uuid)

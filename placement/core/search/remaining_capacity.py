@@ -1,70 +1,74 @@
-"""What the choices made so far have taken, while a candidate is put together."""
+"""The capacity that remains while a candidate is assembled."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
-Room = dict[tuple[int, str], int]
+AllocatableAmounts = dict[tuple[int, str], int]
+"""Free amounts by option and resource class; a class that suffices for all slots has no entry."""
 
 
-class Ledger:
-    """Keeps the sums of a half-made candidate; ``put`` and ``take_back`` are a stack.
+class RemainingCapacity:
+    """The sums of a partial assignment; ``assign`` and ``unassign`` form a stack.
 
-    ``room`` has what is left of contended classes, by place and class; a class
-    that cannot run short is not in it. ``tree_of`` is filled below 1.29, where a
-    candidate uses one provider of a tree at most.
+    ``tree_of`` is filled below 1.29, where a candidate uses at most one provider
+    of a tree. ``isolated`` slots take a provider of their own.
     """
 
     def __init__(
         self,
-        wants: Sequence[Sequence[tuple[str, int]]],
-        room: Room,
+        requested: Sequence[Sequence[tuple[str, int]]],
+        allocatable: AllocatableAmounts,
         *,
-        apart: frozenset[int],
+        isolated: frozenset[int],
         tree_of: Mapping[int, int],
     ) -> None:
-        self._wants = wants
-        self._left = dict(room)
-        self._apart = apart
+        self._requested = requested
+        self._left = dict(allocatable)
+        self._isolated = isolated
         self._tree_of = tree_of
-        self._at: dict[int, list[int]] = {}
-        self._names = sorted({name for _, name in room})
+        self._slots_at: dict[int, list[int]] = {}
+        self._names = sorted({name for _, name in allocatable})
 
-    def put(self, slot: int, place: int) -> bool:
-        """Give the slot to the place if its room and its tree allow it; tell whether they do."""
-        left, wants = self._left, self._wants[slot]
-        for name, amount in wants:
-            if left.get((place, name), amount) < amount:
+    def assign(self, slot: int, option: int) -> bool:
+        """Assign the slot and return True, if amounts and tree allow it."""
+        left, requested = self._left, self._requested[slot]
+        for name, amount in requested:
+            if left.get((option, name), amount) < amount:
                 return False
-        if self._tree_of and self._tree_is_taken(place):
+        if self._tree_of and self._is_tree_used(option):
             return False
-        for name, amount in wants:
-            if (place, name) in left:
-                left[place, name] -= amount
-        self._at.setdefault(place, []).append(slot)
+        for name, amount in requested:
+            if (option, name) in left:
+                left[option, name] -= amount
+        self._slots_at.setdefault(option, []).append(slot)
         return True
 
-    def take_back(self, slot: int, place: int) -> None:
-        """Undo the last ``put``."""
-        for name, amount in self._wants[slot]:
-            if (place, name) in self._left:
-                self._left[place, name] += amount
-        slots = self._at[place]
+    def unassign(self, slot: int, option: int) -> None:
+        """Undo the last ``assign``."""
+        for name, amount in self._requested[slot]:
+            if (option, name) in self._left:
+                self._left[option, name] += amount
+        slots = self._slots_at[option]
         slots.pop()
         if not slots:
-            del self._at[place]
+            del self._slots_at[option]
 
-    def state(self, kind_of: Mapping[int, int]) -> Hashable:
-        """Return all that the choices still to be made depend on.
+    def state(self, symmetry_class: Mapping[int, int]) -> Hashable:
+        """Return everything that the choices still to be made depend on.
 
-        Places of one kind are interchangeable, so it only counts how many of
-        them are in which state: that cuts symmetric branches.
+        Options of one symmetry class are interchangeable, so the state only
+        counts how many of them are in which condition: symmetric branches are equal.
         """
-        return tuple(sorted(self._state_of(place, kind_of[place]) for place in self._at))
+        return tuple(
+            sorted(self._state_of(option, symmetry_class[option]) for option in self._slots_at)
+        )
 
-    def _state_of(self, place: int, kind: int) -> tuple[int, bool, tuple[int, ...]]:
-        is_taken = any(slot in self._apart for slot in self._at[place])
-        left = tuple(self._left.get((place, name), -1) for name in self._names)
-        return kind, is_taken, left
+    def _state_of(self, option: int, number: int) -> tuple[int, bool, tuple[int, ...]]:
+        is_exclusive = any(slot in self._isolated for slot in self._slots_at[option])
+        left = tuple(self._left.get((option, name), -1) for name in self._names)
+        return number, is_exclusive, left
 
-    def _tree_is_taken(self, place: int) -> bool:
+    def _is_tree_used(self, option: int) -> bool:
         tree_of = self._tree_of
-        return any(other != place and tree_of[other] == tree_of[place] for other in self._at)
+        return any(
+            other != option and tree_of[other] == tree_of[option] for other in self._slots_at
+        )

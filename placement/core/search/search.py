@@ -1,155 +1,164 @@
-"""Every way the snapshot can satisfy a request.
+"""The search for allocation candidates.
 
-Theory of operation.  A request becomes a *plan*: slots to fill with one
-provider each, and conditions between them (``plan``). The search then goes
-through four stages, each in a module of its own:
+Theory of operation.  A request becomes a *plan* (``plan``): slots, each to be
+assigned to one provider, and constraints between slots. The search has five stages:
 
-``narrow``   for each need, who can fill it: array operations over all providers
-``anchors``  around which roots all slots have options
-``surroundings``  each root as a *problem* of small numbers, equal for hosts that are alike
-``combine``  the solutions of a problem, lazily, with dead branches left at once
-``offers``   candidates that name providers, a stream for each root
+1. ``filters``          per need, the providers that satisfy it (its domain), by array
+                        operations over all providers
+2. ``anchors``          the roots that have an option for every slot, by array operations
+3. ``problem_builder``  per root a constraint-satisfaction *problem* of small numbers that
+                        names no providers; hosts that are alike pose the same problem
+4. ``solver``           the solutions of a problem, computed lazily; branches that
+                        cannot succeed are left as early as possible
+5. ``generation``       candidates: solutions with the providers of a root, a stream per root
 
-This module puts them together, decides in which order the streams are drained
-and stops as soon as enough has been found: the work follows what is returned,
-not what is possible.
+This module combines the stages, defines the order in which the streams are read
+(``ordering``), and stops when the limit is reached: the cost follows what is
+returned, not what is possible.
+
+Completeness.  A candidate is built around exactly one root, its anchor: it uses
+providers of the anchor's tree, and sharing providers of other trees. Stage 1 and
+2 remove only providers and roots that violate a condition of the request; stage 3
+keeps everything that a solution depends on; stage 4 yields each assignment once.
+The same candidate can arise around two anchors only if all its providers are
+sharing ones or in other trees; stage 5 compares exactly these (``generation``).
 
 Order.  With a limit the search takes one candidate of each root in turn, so
-that a short answer does not concentrate on one host; the contract leaves the
-order open and recommends this. Only where ``max_candidates`` is set, the
-strategy decides, and its default is to exhaust one root before the next.
-Roots come in the order in which they were created, those that serve the request
-by themselves first. Equal requests on one snapshot get equal answers.
+that a short list does not concentrate on one host; the API leaves the order open
+and recommends this. Where ``max_candidates`` is set, the strategy decides, and its
+default is to exhaust one root before the next. Roots come in the order of their
+creation, standalone ones first. Equal requests on one snapshot return equal results.
 
-Randomisation.  Where all candidates can be generated within half of the budget
-(and number no more than ``SAMPLED``, or the bound), the answer is a uniform
-sample of them; otherwise one candidate of each root in turn, roots and options
-being shuffled: fair over roots, not over candidates.
+Randomization.  If all candidates can be generated within half of the time limit
+(and are no more than ``MAX_SAMPLED``, or ``max_candidates``), the result is a uniform
+sample of them; otherwise one candidate of each root in turn, with roots and
+options shuffled: uniform over roots, not over candidates.
 
-What this does not do: it does not rank, it does not reserve (a claim decides
-again, with the same arithmetic), and it never looks at a clock of its own.
+The search does not rank candidates and does not reserve anything: a claim decides
+again, with the same arithmetic (``core.capacity``). Clock and randomness are arguments.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
-from placement.core.search.anchors import Anchors, find_anchors, narrow_all
+from placement.core.search.anchors import Anchors, find_anchors
 from placement.core.search.candidates import Candidate, Candidates
-from placement.core.search.deadline import Budget
-from placement.core.search.generation import Offers
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
+from placement.core.search.generation import CandidateGenerator
 from placement.core.search.ordering import batches, breadth_first, depth_first, sampled, up_to
-from placement.core.search.plan import Plan
+from placement.core.search.plan import SearchPlan
 from placement.core.search.problem_builder import ProblemBuilder
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
-SAMPLED = 100_000
+MAX_SAMPLED = 100_000
 
 
 def search(
     snapshot: Snapshot,
     request: CandidateRequest,
     settings: SearchSettings,
+    deadline: Deadline,
     *,
-    rng: random.Random | None,
-    now: Callable[[], float],
+    rng: random.Random | None = None,
 ) -> Candidates:
-    """Return the ways the snapshot can satisfy the request, up to its limit.
+    """Return the ways in which the snapshot can satisfy the request, up to its limit.
 
-    Cost: a few microseconds for each 10,000 providers and requirement, then linear
-    in what is returned. ``rng`` is used only if ``settings`` ask for a random
-    choice; ``now`` is a clock in seconds.
+    Cost: a few microseconds per 10,000 providers and condition, then linear in what
+    is returned. With ``rng`` the result is a random choice of candidates, in random
+    order; without, the order is deterministic.
 
     Raises: UnknownTrait, UnknownResourceClass; SearchDeadlineExceeded if the
-    answer is not complete when ``settings.budget_seconds`` have passed.
+    result is not complete at the deadline.
     Source: API reference, "List allocation candidates".
     """
     check_names(snapshot, request)
-    budget = Budget(settings.budget_seconds, now)
-    run = _Search(snapshot, Plan.of(request), settings, budget)
-    found = list(run.ordered() if rng is None or not settings.randomize else run.at_random(rng))
-    return Candidates(found, summaries(snapshot, found, budget, whole_trees=request.nested))
+    run = _Search(snapshot, SearchPlan.of(request), settings, deadline)
+    candidates = list(run.ordered() if rng is None else run.randomized(rng))
+    entries = summaries(snapshot, candidates, deadline, whole_trees=request.nested)
+    return Candidates(candidates, entries)
 
 
 class _Search:
     """One request on one snapshot."""
 
     def __init__(
-        self, snapshot: Snapshot, plan: Plan, settings: SearchSettings, budget: Budget
+        self, snapshot: Snapshot, plan: SearchPlan, settings: SearchSettings, deadline: Deadline
     ) -> None:
-        served = narrow_all(snapshot, plan)
+        domains = find_domains(snapshot, plan)
         self._snapshot = snapshot
         self._plan = plan
         self._settings = settings
-        self._budget = budget
-        self._anchors: Anchors = find_anchors(snapshot, plan, served)
-        self._surroundings = ProblemBuilder(snapshot, plan, served)
+        self._deadline = deadline
+        self._anchors: Anchors = find_anchors(snapshot, plan, domains)
+        self._problems = ProblemBuilder(snapshot, plan, domains)
         self._bound = _bound(settings)
         self._count = _least(self._bound, plan.request.limit)
 
     def ordered(self) -> Iterator[Candidate]:
-        """Yield candidates in the order that the settings want."""
-        offers = self._offers(self._budget)
-        lone = offers.lone(self._anchors.lone[: self._count].tolist())
-        streams = map(
-            offers.at, chain(self._anchors.mixed.tolist(), self._anchors.shared.tolist())
-        )
+        """Yield candidates in the order that the settings define."""
+        generator = self._generator(self._deadline)
+        standalone = generator.standalone(self._anchors.standalone[: self._count].tolist())
+        streams = map(generator.stream, self._other_anchors())
         drain = depth_first if self._is_depth_first() else breadth_first
-        return up_to(chain(lone, drain(streams)), self._count)
+        return up_to(chain(standalone, drain(streams)), self._count)
 
-    def at_random(self, rng: random.Random) -> Iterator[Candidate]:
+    def randomized(self, rng: random.Random) -> Iterator[Candidate]:
         """Yield a random choice of candidates, in random order."""
-        lone = self._anchors.lone
+        standalone = self._anchors.standalone
         try:
-            others = self._generated(len(lone))
+            others = self._all_others(len(standalone))
         except SearchDeadlineExceeded:
-            return self._fair(rng)
-        offers = self._offers(self._budget)
-        total = _least(self._bound, len(lone) + len(others)) or 0
+            return self._uniform_over_roots(rng)
+        generator = self._generator(self._deadline)
+        total = _least(self._bound, len(standalone) + len(others)) or 0
         picked = sampled(rng, total, self._plan.request.limit)
         return (
-            offers.lone([lone.item(number)])[0]
-            if number < len(lone)
-            else others[number - len(lone)]
+            generator.standalone([standalone.item(number)])[0]
+            if number < len(standalone)
+            else others[number - len(standalone)]
             for number in picked
         )
 
-    def _generated(self, before: int) -> list[Candidate]:
-        """Return all candidates but the lone ones.
+    def _all_others(self, standalone: int) -> list[Candidate]:
+        """Return all candidates except the standalone ones.
 
-        Raises: SearchDeadlineExceeded also if there are more than would be kept for a sample.
+        Raises: SearchDeadlineExceeded also if there are too many for a sample.
         """
-        offers = self._offers(self._budget.part(0.5))
-        streams = map(offers.at, self._several())
-        most = SAMPLED if self._bound is None else max(self._bound - before, 0)
-        found = list(up_to(depth_first(streams), most + (self._bound is None)))
-        if self._bound is None and len(found) > most:
+        generator = self._generator(self._deadline.fraction(0.5))
+        streams = map(generator.stream, self._other_anchors())
+        most = MAX_SAMPLED if self._bound is None else max(self._bound - standalone, 0)
+        candidates = list(up_to(depth_first(streams), most + (self._bound is None)))
+        if self._bound is None and len(candidates) > most:
             raise SearchDeadlineExceeded(self._settings.budget_seconds)
-        return found
+        return candidates
 
-    def _fair(self, rng: random.Random) -> Iterator[Candidate]:
-        offers = self._offers(self._budget)
-        lone = set(self._anchors.lone.tolist())
-        anchors = [*lone, *self._several()]
+    def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
+        generator = self._generator(self._deadline)
+        standalone = set(self._anchors.standalone.tolist())
+        anchors = [*standalone, *self._other_anchors()]
         rng.shuffle(anchors)
         streams = (
-            iter(offers.lone([anchor])) if anchor in lone else offers.at(anchor, rng)
+            iter(generator.standalone([anchor]))
+            if anchor in standalone
+            else generator.stream(anchor, rng)
             for anchor in anchors
         )
         return up_to(breadth_first(streams), self._count)
 
-    def _several(self) -> list[int]:
-        """Return the anchors that may give several candidates, or none."""
-        return [*self._anchors.mixed.tolist(), *self._anchors.shared.tolist()]
+    def _other_anchors(self) -> list[int]:
+        """Return the anchors that may have no candidate, or several."""
+        return [*self._anchors.general.tolist(), *self._anchors.shared_only.tolist()]
 
-    def _offers(self, budget: Budget) -> Offers:
-        return Offers(self._snapshot, self._plan, self._surroundings, budget)
+    def _generator(self, deadline: Deadline) -> CandidateGenerator:
+        return CandidateGenerator(self._snapshot, self._plan, self._problems, deadline)
 
     def _is_depth_first(self) -> bool:
-        """Whether roots are exhausted one by one: as configured, or as all are wanted anyway."""
+        """Whether roots are exhausted one by one: as configured, or because all are returned."""
         if self._bound is None:
             return self._plan.request.limit is None
         return not self._settings.breadth_first
@@ -166,27 +175,27 @@ def _least(*counts: int | None) -> int | None:
 
 
 def summaries(
-    snapshot: Snapshot, found: Sequence[Candidate], budget: Budget, *, whole_trees: bool
+    snapshot: Snapshot, candidates: Sequence[Candidate], deadline: Deadline, *, whole_trees: bool
 ) -> Sequence[ProviderEntry]:
     """Return the providers that have an allocation, or all of their trees, in tree order."""
     row_of, forest = snapshot.forest.row_of, snapshot.forest
     rows: set[int] = set()
-    for batch in batches(found):
-        budget.look()
+    for batch in batches(candidates):
+        deadline.check()
         rows.update(row_of[u] for form, uuids in batch for u in uuids[: len(form.allocations)])
     if not whole_trees:
         return snapshot.entries.take(sorted(rows))
     roots = sorted(set(forest.root[list(rows)].tolist()))
-    if forest.branched:
+    if forest.nested_trees:
         roots = [row for root in roots for row in forest.members(root)]
     return snapshot.entries.take(roots)
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:
-    """Refuse classes and traits that do not exist.
+    """Check that all classes and traits of the request exist.
 
     Raises: UnknownTrait for root_required; then, group by group,
-    UnknownResourceClass, UnknownTrait. Of several names the first by alphabet.
+    UnknownResourceClass, UnknownTrait. Of several names the first in alphabetical order.
     """
     _check_traits(snapshot, request.root_required | request.root_forbidden)
     for group in request.groups:
@@ -195,7 +204,7 @@ def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:
 
 
 def check_classes(snapshot: Snapshot, group: RequestGroup) -> None:
-    """Refuse classes that do not exist.
+    """Check that all resource classes of a group exist.
 
     Raises: UnknownResourceClass.
     """

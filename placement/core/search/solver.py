@@ -1,24 +1,32 @@
-"""How the slots of one request can be filled around one root.
+"""The solutions of one problem.
 
-Theory of operation.  What surrounds a root is reduced to a *problem* that no
-longer names providers (``problem``). Hosts that are alike pose one problem, so
-that one solution serves them all.
+Theory of operation.  A problem (``problem``) names no providers, so hosts that
+are alike pose the same problem and share its solutions.
 
-``solve`` first splits the problem by ``same_subtree`` (``subtrees``). If then
-slots get in each other's way by isolation alone, and the options of any two are
-the same or have nothing in common, the solutions are permutations
-(``arrangements``). Otherwise the slots are filled one after the other
-(``assembly``), and a choice is left at once if
+``solve`` first splits the problem by ``same_subtree``: each part restricts the
+options of the slots so that every same_subtree holds, no assignment is in two
+parts, and together the parts contain every solution (``subtrees``). For each part:
 
-- the ledger says that some sum exceeds what is left, or that a second provider
-  of one tree is taken where that is not wanted (``ledger``);
-- the slots that remain cannot all be seated any more (``seating``);
-- the traits that the unsuffixed group still lacks cannot come any more;
-- the same state was reached before, and led to nothing.
+- without constraints between slots, the solutions are the product of the options;
+- if isolation is the only constraint, and the options of any two slots are equal
+  or disjoint, the solutions are permutations (``permutations``);
+- otherwise the slots are assigned one by one (``backtracking``).
 
-For isolated groups without shared sums, seating is exact: no choice is made
-that does not lead to a solution. In general the problem contains bin packing,
-and the budget has the last word.
+Backtracking leaves a choice, in this order, if
+
+1. an allocatable amount is exceeded, or a second provider of a tree is used below 1.29
+   (``remaining_capacity``);
+2. a trait list of the unsuffixed group is not satisfied by the choices made, nor
+   by any option of the slots that remain;
+3. the same state was reached before without a solution; the state contains
+   everything that the remaining choices depend on;
+4. the slots that remain cannot be matched to options any more (``matching``).
+
+Each of these is a necessary condition of a solution, so nothing is lost, and an
+assignment is yielded only if all slots are assigned and every sum fits. For
+isolated groups without shared sums, matching is exact: every choice that is kept
+leads to a solution. In general the problem contains bin packing, which is
+NP-hard, and the deadline bounds it.
 """
 
 import random
@@ -26,39 +34,40 @@ from collections.abc import Iterator
 from itertools import product
 
 from placement.core.search.backtracking import Backtracking
-from placement.core.search.deadline import Budget
-from placement.core.search.permutations import arrangements, clusters_of
-from placement.core.search.plan import Plan
-from placement.core.search.problem import Assignment, Constraints, Places, Problem
-from placement.core.search.subtrees import splits
+from placement.core.search.constraints import Constraints
+from placement.core.search.deadline import Deadline
+from placement.core.search.permutations import permuted_assignments, slot_classes_of
+from placement.core.search.plan import SearchPlan
+from placement.core.search.problem import Assignment, Options, Problem
+from placement.core.search.subtrees import split_by_subtree
 
 
 def solve(
-    plan: Plan, problem: Problem, budget: Budget, rng: random.Random | None = None
+    plan: SearchPlan, problem: Problem, deadline: Deadline, rng: random.Random | None = None
 ) -> Iterator[Assignment]:
-    """Yield each way to fill the slots once: a place for each, in the order of the slots.
+    """Yield each solution once: an option for each slot, in the order of the slots.
 
     With ``rng`` the options are tried in random order.
 
     Raises: SearchDeadlineExceeded.
     """
-    terms = Constraints.of(plan, problem)
-    options = tuple(_mixed(problem.options[slot.need], rng) for slot in plan.slots)
-    for split in splits(terms, options, budget):
-        yield from _fillings(terms, split, budget)
+    constraints = Constraints.of(plan, problem)
+    options = tuple(_shuffled(problem.options[slot.need], rng) for slot in plan.slots)
+    for part in split_by_subtree(constraints, options, deadline):
+        yield from _solutions(constraints, part, deadline)
 
 
-def _mixed(places: Places, rng: random.Random | None) -> Places:
-    return places if rng is None else tuple(rng.sample(places, len(places)))
+def _shuffled(options: Options, rng: random.Random | None) -> Options:
+    return options if rng is None else tuple(rng.sample(options, len(options)))
 
 
-def _fillings(
-    terms: Constraints, options: tuple[Places, ...], budget: Budget
+def _solutions(
+    constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
 ) -> Iterator[Assignment]:
-    if terms.are_isolation_only:
-        if not terms.plan.isolated:
+    if constraints.are_isolation_only:
+        if not constraints.plan.isolated:
             return product(*options)
-        clusters = clusters_of(terms.plan, options)
-        if clusters is not None:
-            return arrangements(clusters, options)
-    return Backtracking(terms, options, budget).walk()
+        classes = slot_classes_of(constraints.plan, options)
+        if classes is not None:
+            return permuted_assignments(classes, options)
+    return Backtracking(constraints, options, deadline).assignments()

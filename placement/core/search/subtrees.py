@@ -1,110 +1,116 @@
-"""same_subtree, turned into restrictions of the options of each slot.
+"""same_subtree as restrictions of the options of each slot.
 
-The highest provider that the slots of one same_subtree get is unique, and so is
-the first of these slots that gets it. Once both are chosen, the others are
-restricted to what is below.
+Of the providers assigned to the slots of one same_subtree, the highest is unique
+(all others are below it), and so is the first of these slots that it is assigned
+to. Once both are chosen, the other slots are restricted to options at or below
+the highest, and earlier slots to options below it. So each assignment is in
+exactly one restriction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from placement.core.search.deadline import Budget
-from placement.core.search.problem import Constraints, MatchingConstraint, Places, Problem
+from placement.core.search.constraints import Constraints, MatchingConstraint
+from placement.core.search.deadline import Deadline
+from placement.core.search.problem import Options, Problem
 
 
-def splits(
-    terms: Constraints, options: tuple[Places, ...], budget: Budget
-) -> Iterator[tuple[Places, ...]]:
-    """Yield restrictions of the options under which every same_subtree holds, as they are.
+def split_by_subtree(
+    constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
+) -> Iterator[tuple[Options, ...]]:
+    """Yield restrictions of the options under which every same_subtree holds.
 
-    No assignment is within two of them; together they have all.
+    No assignment is in two of them; together they contain all.
     """
-    subtrees, above = terms.plan.subtrees, _lineages(terms.problem)
-    levels: list[Iterator[tuple[Places, ...]]] = [iter((options,))]
+    subtrees, ancestors = constraints.plan.subtrees, _ancestors(constraints.problem)
+    levels: list[Iterator[tuple[Options, ...]]] = [iter((options,))]
     while levels:
-        budget.spend()
+        deadline.tick()
         restricted = next(levels[-1], None)
         if restricted is None:
             levels.pop()
-        elif not _can_be_seated(terms.rules, restricted, budget):
+        elif not _can_match(constraints.matchings, restricted, deadline):
             continue
         elif len(levels) > len(subtrees):
             yield restricted
         else:
             slots = subtrees[len(levels) - 1]
-            levels.append(_seatable(terms.rules, restricted, slots, above, budget))
+            levels.append(
+                _restrictions(constraints.matchings, restricted, slots, ancestors, deadline)
+            )
 
 
-def _seatable(
-    rules: Sequence[MatchingConstraint],
-    options: tuple[Places, ...],
+def _restrictions(
+    matchings: Sequence[MatchingConstraint],
+    options: tuple[Options, ...],
     slots: Sequence[int],
-    above: Mapping[int, frozenset[int]],
-    budget: Budget,
-) -> Iterator[tuple[Places, ...]]:
-    """Yield the options with each highest place under which the slots can be seated."""
-    rules = [rule.among(slots) for rule in rules]
-    for top, below in _under_each_top(options, slots, above, budget):
-        if _can_be_seated(rules, below, budget):
-            for child in _by_holder(top, below, options):
-                budget.look()
-                if _can_be_seated(rules, child, budget):
-                    yield child
+    ancestors: Mapping[int, frozenset[int]],
+    deadline: Deadline,
+) -> Iterator[tuple[Options, ...]]:
+    """Yield the options for each highest provider, and slot that has it, that can be matched."""
+    matchings = [matching.restricted_to(slots) for matching in matchings]
+    for top, below in _below_each_top(options, slots, ancestors, deadline):
+        if _can_match(matchings, below, deadline):
+            for restricted in _by_slot_at_top(top, below, options):
+                deadline.check()
+                if _can_match(matchings, restricted, deadline):
+                    yield restricted
 
 
-def _can_be_seated(
-    rules: Sequence[MatchingConstraint],
-    options: Mapping[int, Places] | tuple[Places, ...],
-    budget: Budget,
+def _can_match(
+    matchings: Sequence[MatchingConstraint],
+    options: Mapping[int, Options] | tuple[Options, ...],
+    deadline: Deadline,
 ) -> bool:
-    return all(rule.seating(options, budget) is not None for rule in rules)
+    return all(each.matching(options, deadline) is not None for each in matchings)
 
 
-def _lineages(problem: Problem) -> Mapping[int, frozenset[int]]:
-    """Return for each place it and all places above it."""
+def _ancestors(problem: Problem) -> Mapping[int, frozenset[int]]:
+    """Return for each option itself and its ancestors."""
     own: dict[int, frozenset[int]] = {}
-    for place, parent in enumerate(problem.above):
-        own[place] = own.get(parent, frozenset()) | {place}
-    return {**problem.lineages, **own}  # apart until now: -1 is "no parent", and row 0 abroad
+    for position, parent in enumerate(problem.parents):
+        own[position] = own.get(parent, frozenset()) | {position}
+    # Merged only now: in ``parents`` -1 is "no parent", as an option it is row 0 of another tree.
+    return {**problem.ancestors, **own}
 
 
-def _under_each_top(
-    options: tuple[Places, ...],
+def _below_each_top(
+    options: tuple[Options, ...],
     slots: Sequence[int],
-    above: Mapping[int, frozenset[int]],
-    budget: Budget,
-) -> Iterator[tuple[int, dict[int, Places]]]:
-    """Yield what the slots can have at and below each possible highest place."""
+    ancestors: Mapping[int, frozenset[int]],
+    deadline: Deadline,
+) -> Iterator[tuple[int, dict[int, Options]]]:
+    """Yield the options of the slots at and below each possible highest provider."""
     lists = list(dict.fromkeys(options[slot] for slot in slots))
     list_of = {slot: lists.index(options[slot]) for slot in slots}
-    positions = [{place: number for number, place in enumerate(places)} for places in lists]
-    for top, under in _places_under(chain.from_iterable(lists), above).items():
-        budget.look()
-        below = [tuple(sorted(at.keys() & under, key=at.__getitem__)) for at in positions]
+    ranks = [{option: rank for rank, option in enumerate(own)} for own in lists]
+    for top, descendants in _descendants(chain.from_iterable(lists), ancestors).items():
+        deadline.check()
+        below = [tuple(sorted(rank.keys() & descendants, key=rank.__getitem__)) for rank in ranks]
         if all(below):
             yield top, {slot: below[list_of[slot]] for slot in slots}
 
 
-def _by_holder(
-    top: int, below: dict[int, Places], options: tuple[Places, ...]
-) -> Iterator[tuple[Places, ...]]:
-    """Yield the options with each first slot that has the highest place."""
-    for holder, at in list(below.items()):
-        if top not in at:
+def _by_slot_at_top(
+    top: int, below: dict[int, Options], options: tuple[Options, ...]
+) -> Iterator[tuple[Options, ...]]:
+    """Yield the options for each slot that can be the first one assigned to the top."""
+    for first, own in list(below.items()):
+        if top not in own:
             continue
-        restricted = {**below, holder: (top,)}
+        restricted = {**below, first: (top,)}
         if all(restricted.values()):
-            yield tuple(restricted.get(slot, places) for slot, places in enumerate(options))
-        below[holder] = tuple(place for place in at if place != top)
+            yield tuple(restricted.get(slot, others) for slot, others in enumerate(options))
+        below[first] = tuple(option for option in own if option != top)
 
 
-def _places_under(
-    places: Iterable[int], above: Mapping[int, frozenset[int]]
+def _descendants(
+    options: Iterable[int], ancestors: Mapping[int, frozenset[int]]
 ) -> Mapping[int, set[int]]:
-    """Return, for each of the places in their order, it and those of them that are below it."""
-    under: dict[int, set[int]] = {place: set() for place in places}
-    for place in under:
-        for top in above[place]:
-            if top in under:
-                under[top].add(place)
-    return under
+    """Return, for each of the options in their order, itself and the options below it."""
+    descendants: dict[int, set[int]] = {option: set() for option in options}
+    for option in descendants:
+        for top in ancestors[option]:
+            if top in descendants:
+                descendants[top].add(option)
+    return descendants

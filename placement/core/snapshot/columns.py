@@ -7,31 +7,45 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory
-from placement.core.snapshot.rows import Amounts, Mask, Numbers, mask_of, numbers, without
+from placement.core.snapshot.rows import (
+    Amounts,
+    Indices,
+    Mask,
+    Numbers,
+    mask_of,
+    numbers,
+    without,
+)
 
-Portion = tuple[int, int]
-MAX_FREE = 2**43  # of one inventory: the sum over a million still fits an int64
+UnitRule = tuple[int, int]
+"""(min_unit, step_size)"""
+
+MAX_FREE = 2**43
+"""Limit of the free capacity of one inventory: the sum over a million fits an int64."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """What the search must know of one inventory: room is -1 where nothing fits.
+class Cell:
+    """What the snapshot keeps of one inventory.
 
-    ``free`` is the capacity less what is used, not below 0 and whatever ``max_unit`` is,
-    and at most ``MAX_FREE``.
+    ``allocatable`` is the largest amount that one consumer can allocate, at most
+    ``max_unit``, and -1 where nothing fits. ``free`` is the capacity minus the used
+    amount, independent of ``max_unit``, between 0 and ``MAX_FREE``. ``max_unit`` is for
+    explanations: it separates an amount that is too large for one allocation from
+    one that is in use.
     """
 
-    room: int
-    portion: Portion
+    allocatable: int
+    unit_rule: UnitRule
     free: int
     max_unit: int
 
     @classmethod
-    def of(cls, inventory: Inventory, used: int) -> "Stock":
-        """Return the stock of an inventory, by the arithmetic that claims are decided with."""
+    def of(cls, inventory: Inventory, used: int) -> "Cell":
+        """Return the cell of an inventory, by the arithmetic that decides claims."""
         return cls(
-            room=max(capacity.room(inventory, used), -1),
-            portion=(inventory.min_unit, inventory.step_size),
+            allocatable=max(capacity.allocatable(inventory, used), -1),
+            unit_rule=(inventory.min_unit, inventory.step_size),
             free=min(capacity.free(inventory, used), MAX_FREE),
             max_unit=inventory.max_unit,
         )
@@ -39,88 +53,89 @@ class Stock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """All inventories of one class.
+    """All inventories of one resource class.
 
-    ``rows`` is sorted; ``room``, ``portion`` and ``max_unit`` run parallel to it, all int32,
-    and ``free``, which is int64: a total times a ratio.
-    ``room`` is the largest amount that capacity and ``max_unit`` leave. A cloud
-    has few different (min_unit, step_size) pairs: they are kept once, in
-    ``portions``, and by number in ``portion``, which spares a division per row.
-    ``max_unit`` is kept beside ``room`` for explanations: it separates an amount that is
-    too large for one allocation from one that is in use.
+    ``rows`` is sorted; the other arrays are parallel to it, see ``Cell``. All are int32
+    except ``free``, which is int64: a total times a ratio.
+    A cloud has few different (min_unit, step_size) pairs: ``unit_rules`` has each
+    once, and ``unit_rule`` the index into it, which avoids a division per row.
     """
 
     rows: Numbers
-    room: Numbers
-    portion: Numbers
+    allocatable: Numbers
+    unit_rule: Numbers
     max_unit: Numbers
-    portions: tuple[Portion, ...]
+    unit_rules: tuple[UnitRule, ...]
     free: Amounts
 
     @classmethod
-    def of(cls, stocks: Mapping[int, Stock]) -> "Column":
-        """Return the column of the stocks by row; the rows must come in order."""
-        portions: dict[Portion, int] = {}
-        portion = [portions.setdefault(s.portion, len(portions)) for s in stocks.values()]
+    def of(cls, cells: Mapping[int, Cell]) -> "Column":
+        """Return the column of the cells by row; the rows must be in ascending order."""
+        unit_rules: dict[UnitRule, int] = {}
+        unit_rule = [
+            unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells.values()
+        ]
         return cls(
-            rows=numbers(stocks),
-            room=numbers(stock.room for stock in stocks.values()),
-            portion=numbers(portion),
-            max_unit=numbers(stock.max_unit for stock in stocks.values()),
-            portions=tuple(portions),
-            free=_amounts(stock.free for stock in stocks.values()),
+            rows=numbers(cells),
+            allocatable=numbers(cell.allocatable for cell in cells.values()),
+            unit_rule=numbers(unit_rule),
+            max_unit=numbers(cell.max_unit for cell in cells.values()),
+            unit_rules=tuple(unit_rules),
+            free=_amounts(cell.free for cell in cells.values()),
         )
 
     def fitting(self, amount: int, size: int) -> Mask:
-        """Return where the amount fits, as a mask of ``size`` rows."""
+        """Return where one allocation of the amount fits, as a mask of ``size`` rows."""
         if amount > MAX_INT:
             return np.zeros(size, dtype=np.bool_)
-        given = [low <= amount and amount % step == 0 for low, step in self.portions]
-        enough = self.room >= amount
-        if not all(given):
-            enough &= np.array(given, dtype=np.bool_)[self.portion]
+        is_valid = [low <= amount and amount % step == 0 for low, step in self.unit_rules]
+        enough = self.allocatable >= amount
+        if not all(is_valid):
+            enough &= np.array(is_valid, dtype=np.bool_)[self.unit_rule]
         return mask_of(self.rows[enough], size)
 
     def admitting(self, amount: int, size: int) -> Mask:
-        """Return where one allocation may be of this amount, however much is free."""
+        """Return where one allocation may have the amount, independent of usage."""
         if amount > MAX_INT:
             return np.zeros(size, dtype=np.bool_)
-        given = np.array([low <= amount and amount % step == 0 for low, step in self.portions])
-        return mask_of(self.rows[(self.max_unit >= amount) & given[self.portion]], size)
+        is_valid = np.array(
+            [low <= amount and amount % step == 0 for low, step in self.unit_rules]
+        )
+        return mask_of(self.rows[(self.max_unit >= amount) & is_valid[self.unit_rule]], size)
 
-    def holding(self, amount: int, size: int) -> Mask:
-        """Return where the amount is left, in whatever portions, as a mask of ``size`` rows."""
+    def has_allocatable(self, amount: int, size: int) -> Mask:
+        """Return where several allocations can have the amount together, as a mask of rows."""
         if amount > MAX_INT:
             return np.zeros(size, dtype=np.bool_)
-        return mask_of(self.rows[self.room >= amount], size)
+        return mask_of(self.rows[self.allocatable >= amount], size)
 
-    def room_by_row(self, size: int) -> Numbers:
-        """Return the room of every row, -1 without inventory."""
+    def allocatable_by_row(self, size: int) -> Numbers:
+        """Return the allocatable amount of every row, -1 without inventory."""
         dense = np.full(size, -1, dtype=np.int32)
-        dense[self.rows] = self.room
+        dense[self.rows] = self.allocatable
         return dense
 
     def largest(self, rows: Mask) -> int:
-        """Return the largest amount that fits some of the rows, 0 if none does."""
-        here = rows[self.rows]
+        """Return the largest amount that fits on one of the rows, 0 if none does."""
+        selected = rows[self.rows]
         best = 0
-        for number, (low, step) in enumerate(self.portions):
-            room = self.room[here & (self.portion == number)]
-            amount = int(room.max(initial=0)) // step * step
+        for number, (low, step) in enumerate(self.unit_rules):
+            allocatable = self.allocatable[selected & (self.unit_rule == number)]
+            amount = int(allocatable.max(initial=0)) // step * step
             best = max(best, amount if amount >= low else 0)
         return best
 
-    def changed(self, stocks: Mapping[int, Stock], removed: Iterable[int]) -> "Column":
-        """Return the column with some stocks set and some rows gone.
+    def changed(self, cells: Mapping[int, Cell], removed: Iterable[int]) -> "Column":
+        """Return the column with some cells set and some rows removed.
 
-        Costs a copy of ``room`` and ``free`` if neither rows nor portions change, as after a
-        claim; otherwise a copy of all arrays.
+        Costs a copy of ``allocatable`` and ``free`` if neither rows nor unit rules
+        change, as after a claim; otherwise a copy of all arrays.
         """
-        gone = np.sort(numbers(removed))
-        rows = without(self.rows, gone)
-        kept = self if rows is self.rows else self._only(~np.isin(self.rows, gone))
-        fresh = {row: stock for row, stock in sorted(stocks.items()) if not kept._has(row)}
-        return kept._with_rows(fresh)._with_stocks(stocks)
+        removed_rows = np.sort(numbers(removed))
+        rows = without(self.rows, removed_rows)
+        kept = self if rows is self.rows else self._only(~np.isin(self.rows, removed_rows))
+        new = {row: cell for row, cell in sorted(cells.items()) if not kept._has(row)}
+        return kept._with_rows(new)._with_cells(cells)
 
     def _has(self, row: int) -> bool:
         index = int(np.searchsorted(self.rows, row))
@@ -129,44 +144,44 @@ class Column:
     def _only(self, kept: Mask) -> "Column":
         return Column(
             self.rows[kept],
-            self.room[kept],
-            self.portion[kept],
+            self.allocatable[kept],
+            self.unit_rule[kept],
             self.max_unit[kept],
-            self.portions,
+            self.unit_rules,
             self.free[kept],
         )
 
-    def _with_rows(self, fresh: Mapping[int, Stock]) -> "Column":
-        if not fresh:
+    def _with_rows(self, new: Mapping[int, Cell]) -> "Column":
+        if not new:
             return self
-        rows = numbers(fresh)
-        where = np.searchsorted(self.rows, rows)
+        rows = numbers(new)
+        at = np.searchsorted(self.rows, rows)
         return replace(
             self,
-            rows=np.insert(self.rows, where, rows),
-            room=np.insert(self.room, where, -1),
-            portion=np.insert(self.portion, where, 0),
-            max_unit=np.insert(self.max_unit, where, MAX_INT),
-            free=np.insert(self.free, where, 0),
+            rows=np.insert(self.rows, at, rows),
+            allocatable=np.insert(self.allocatable, at, -1),
+            unit_rule=np.insert(self.unit_rule, at, 0),
+            max_unit=np.insert(self.max_unit, at, MAX_INT),
+            free=np.insert(self.free, at, 0),
         )
 
-    def _with_stocks(self, stocks: Mapping[int, Stock]) -> "Column":
-        portions = {portion: number for number, portion in enumerate(self.portions)}
-        where = np.searchsorted(self.rows, numbers(stocks))
-        portion = numbers(
-            portions.setdefault(stock.portion, len(portions)) for stock in stocks.values()
+    def _with_cells(self, cells: Mapping[int, Cell]) -> "Column":
+        unit_rules = {rule: number for number, rule in enumerate(self.unit_rules)}
+        at = np.searchsorted(self.rows, numbers(cells))
+        unit_rule = numbers(
+            unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells.values()
         )
-        room = self.room.copy()
-        room[where] = numbers(stock.room for stock in stocks.values())
+        allocatable = self.allocatable.copy()
+        allocatable[at] = numbers(cell.allocatable for cell in cells.values())
         free = self.free.copy()
-        free[where] = _amounts(stock.free for stock in stocks.values())
-        max_unit = numbers(stock.max_unit for stock in stocks.values())
+        free[at] = _amounts(cell.free for cell in cells.values())
+        max_unit = numbers(cell.max_unit for cell in cells.values())
         return Column(
             self.rows,
-            room,
-            _put(self.portion, where, portion),
-            _put(self.max_unit, where, max_unit),
-            tuple(portions),
+            allocatable,
+            _with_values(self.unit_rule, at, unit_rule),
+            _with_values(self.max_unit, at, max_unit),
+            tuple(unit_rules),
             free,
         )
 
@@ -175,12 +190,10 @@ def _amounts(values: Iterable[int]) -> Amounts:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _put(
-    array: Numbers, where: np.ndarray[tuple[int], np.dtype[np.intp]], values: Numbers
-) -> Numbers:
-    """Return the array with other values in some places; itself if it has them already."""
-    if np.array_equal(array[where], values):
+def _with_values(array: Numbers, at: Indices, values: Numbers) -> Numbers:
+    """Return the array with other values at some indices; itself if it has these values."""
+    if np.array_equal(array[at], values):
         return array
     copy = array.copy()
-    copy[where] = values
+    copy[at] = values
     return copy

@@ -1,4 +1,4 @@
-"""The providers of a snapshot by row, and what is kept beside each."""
+"""The providers of a snapshot by row, and text that is cached with each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,19 +9,18 @@ from placement.core.snapshot.rows import CHUNK
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProviderEntry:
-    """A provider as the snapshot keeps it, with room for what was made of it.
+    """A provider of the snapshot, with text that was rendered from it.
 
-    An entry lives exactly as long as its state is current: whatever changes the
-    provider makes a new entry, so text kept in ``fragments`` never goes stale.
+    A change of the provider creates a new entry, so text in ``fragments`` is never stale.
     """
 
     state: ProviderState
     fragments: dict[str, str] = field(default_factory=dict)
 
     def fragment(self, form: str, render: Callable[[ProviderState], str]) -> str:
-        """Return what ``render`` makes of the state, made once for each form.
+        """Return the text that ``render`` makes of the state, rendered once per form.
 
-        Two threads may both make it; they make the same.
+        Two threads may both render it; the results are equal.
         """
         text = self.fragments.get(form)
         if text is None:
@@ -39,7 +38,7 @@ class Entries:
 
     @property
     def size(self) -> int:
-        """How many rows there are: a whole number of chunks."""
+        """The number of rows: a whole number of chunks."""
         return len(self._chunks) * CHUNK
 
     def get(self, row: int) -> ProviderEntry | None:
@@ -47,20 +46,20 @@ class Entries:
         return self._chunks[row // CHUNK][row % CHUNK] if row < self.size else None
 
     def state(self, row: int) -> ProviderState:
-        """Return the state of the provider of a row, which must not be free."""
+        """Return the state of the provider of a row.  Raises: LookupError if the row is free."""
         entry = self._chunks[row // CHUNK][row % CHUNK]
         if entry is None:
             raise LookupError(row)
         return entry.state
 
     def take(self, rows: Iterable[int]) -> list[ProviderEntry]:
-        """Return the entries of the rows, in their order, passing over free rows."""
+        """Return the entries of the rows, in their order, without free rows."""
         chunks = self._chunks
-        found = [chunks[row // CHUNK][row % CHUNK] for row in rows]
-        return list(filter(None, found))
+        entries = [chunks[row // CHUNK][row % CHUNK] for row in rows]
+        return list(filter(None, entries))
 
     def changed(self, changes: Mapping[int, ProviderEntry | None]) -> "Entries":
-        """Return the entries with other ones in some rows, which may lie beyond the end."""
+        """Return the entries with some rows replaced; rows may be beyond the end."""
         chunks = list(self._chunks)
         for number in sorted({row // CHUNK for row in changes}):
             while number >= len(chunks):

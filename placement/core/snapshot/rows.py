@@ -1,9 +1,8 @@
-"""Providers by row: the arrays that the snapshot and the search are made of.
+"""Row numbers, and the arrays over rows that the snapshot and the search consist of.
 
-A row is the number under which one snapshot, and all made from it, knows a
-provider. Sets of rows are sorted int32 arrays where they are kept, and boolean
-masks over all rows where they are combined. Nothing here is ever changed in
-place once it is reachable from a snapshot.
+A row is the number of a provider in a snapshot and in all snapshots derived from
+it. Sets of rows are stored as sorted int32 arrays and combined as boolean masks
+over all rows. An array that is reachable from a snapshot is never modified.
 """
 
 from collections.abc import Iterable
@@ -17,11 +16,12 @@ Amounts: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-CHUNK = 1024  # there are always a whole number of chunks of rows: arrays seldom grow
+CHUNK = 1024
+"""The number of rows is a multiple of this, so that arrays rarely grow."""
 
 
 def numbers(rows: Iterable[int]) -> Numbers:
-    """Return the rows as an array, in the order given."""
+    """Return the rows as an array, in the given order."""
     return np.fromiter(rows, dtype=np.int32)
 
 
@@ -33,7 +33,7 @@ def mask_of(rows: Numbers, size: int) -> Mask:
 
 
 class Rows:
-    """A set of rows, sorted; its mask is made when it is first asked for, and kept."""
+    """A set of rows, sorted; its mask is computed at first use, and cached."""
 
     __slots__ = ("_mask", "numbers")
 
@@ -42,29 +42,29 @@ class Rows:
         self._mask: Mask | None = None
 
     def mask(self, size: int) -> Mask:
-        """Return the set as a mask of ``size`` rows; not to be written to."""
+        """Return the set as a mask of ``size`` rows. Read-only."""
         mask = self._mask
         if mask is None or len(mask) != size:
             mask = self._mask = mask_of(self.numbers, size)
         return mask
 
     def changed(self, added: Iterable[int], removed: Iterable[int]) -> "Rows":
-        """Return the set with some rows more and some less; one copy of the array."""
+        """Return the set with some rows added and some removed; one copy of the array."""
         kept = without(self.numbers, numbers(removed))
-        fresh = np.sort(numbers(added))
-        return Rows(np.insert(kept, np.searchsorted(kept, fresh), fresh))
+        new = np.sort(numbers(added))
+        return Rows(np.insert(kept, np.searchsorted(kept, new), new))
 
     def __len__(self) -> int:
         return len(self.numbers)
 
 
 def without(rows: Numbers, removed: Numbers) -> Numbers:
-    """Return sorted rows less some of them."""
+    """Return sorted rows without some of them."""
     return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows
 
 
-def widened(array: NDArray[np.generic], size: int, filler: int) -> NDArray[np.generic]:
-    """Return a copy of an array over rows that is ``size`` long."""
+def resized(array: NDArray[np.generic], size: int, filler: int) -> NDArray[np.generic]:
+    """Return a copy of an array over rows with ``size`` rows; new ones contain ``filler``."""
     copy = np.full(size, filler, dtype=array.dtype)
     copy[: len(array)] = array
     return copy

@@ -1,25 +1,24 @@
-"""All providers at one moment, laid out for searching.
+"""All providers at one moment, in a layout for searching.
 
-Theory of operation.  A snapshot is a value: it is built from provider states,
-replaced by ``apply``, never edited, and may be read by any number of threads.
-Every provider has a *row*, a small number that it keeps as long as it is there.
-The parts of a snapshot are laid out by row:
+Theory of operation.  A snapshot is an immutable value: it is built from provider
+states, replaced by ``apply``, and may be read by any number of threads. Every
+provider has a *row*, a small number that it keeps as long as it exists. The
+parts of a snapshot are indexed by row:
 
-``entries``         the states themselves, in chunks
+``entries``         the states, in chunks
 ``forest``          parents, roots and the members of trees
-``columns``         per resource class, arrays of what is left (``columns.Column``)
+``columns``         per resource class, arrays of free amounts (``columns.Column``)
 ``traits``, ``aggregates``   per name, the set of rows that have it
-``tree_aggregates``  per tree, the aggregates its members are in
+``tree_aggregates`` per tree, the aggregates of its members
 
-``apply`` looks at what differs between the old and the new state of each
-changed provider and makes new parts only where something does. A claim changes
-``used`` and so copies one array for each of its classes; a provider that comes,
-goes or moves copies the forest.
+``apply`` compares the old and the new state of each changed provider and replaces
+only the parts in which something differs. A claim changes used amounts and so
+copies one array for each of its classes; a provider that is created, removed or moved
+copies the forest.
 
-What a snapshot does not do: it does not know how it is kept fresh (that is
-``engine``), and it holds nothing that a search could change. Two kinds of memo
-live in it, both idempotent: masks made from row sets, and the text fragments
-that ``render`` keeps with an entry.
+A snapshot does not know how it is kept current (see ``engine``), and contains nothing
+that a search could change. Two caches are part of it, both idempotent: masks of
+row sets, and the text fragments that ``render`` stores with an entry.
 """
 
 from collections import defaultdict
@@ -27,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
-from placement.core.snapshot.columns import Column, Stock
+from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry
 from placement.core.snapshot.forest import Forest
 from placement.core.snapshot.rows import Rows, numbers
@@ -38,9 +37,9 @@ _NO_ROWS = Rows(numbers(()))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Every provider as it was at one moment; see the module's text.
+    """Every provider at one moment; see the module's docstring.
 
-    ``class_names`` and ``trait_names`` are the names that exist, had by somebody or not.
+    ``class_names`` and ``trait_names`` are all names that exist, used or not.
     """
 
     entries: Entries
@@ -61,25 +60,25 @@ class Snapshot:
     ) -> "Snapshot":
         """Return the snapshot of these providers, parents included, in any order.
 
-        Names that are not given are those that the providers have. Equal parts
-        of different states are kept once. About 25 microseconds a provider.
+        Names default to those that the providers have. Equal parts of different
+        states are stored once. About 25 microseconds per provider.
         """
-        shared = _Shared()
-        listed = [shared.state(state) for state in states]
-        forest = Forest.of(state.provider for state in listed)
-        by_row = {forest.row_of[state.provider.uuid]: state for state in listed}
+        interner = _Interner()
+        interned = [interner.state(state) for state in states]
+        forest = Forest.of(state.provider for state in interned)
+        by_row = {forest.row_of[state.provider.uuid]: state for state in interned}
         entries = Entries().changed({row: ProviderEntry(by_row[row]) for row in sorted(by_row)})
-        changes = _Changes.between(Entries(), by_row)
+        diff = _StateDiff.between(Entries(), by_row)
         if class_names is None:
-            class_names = changes.stocks
+            class_names = diff.cells
         if trait_names is None:
-            trait_names = changes.traits
+            trait_names = diff.traits
         return cls(
             entries=entries,
             forest=forest,
-            columns=changes.columns({}),
-            traits=_changed_sets({}, changes.traits),
-            aggregates=_changed_sets({}, changes.aggregates),
+            columns=diff.columns({}),
+            traits=_changed_sets({}, diff.traits),
+            aggregates=_changed_sets({}, diff.aggregates),
             tree_aggregates=TreeAggregates.of(forest, entries),
             class_names=frozenset(class_names),
             trait_names=frozenset(trait_names),
@@ -92,72 +91,72 @@ class Snapshot:
         class_names: Iterable[str] | None = None,
         trait_names: Iterable[str] | None = None,
     ) -> "Snapshot":
-        """Return the snapshot in which some providers are as given and others, by id, are gone.
+        """Return the snapshot with some providers as given, and others, by id, removed.
 
-        Ids that are not there are passed over; one that is both changed and
-        removed was given again and stays. At 100,000 providers a claim costs
-        well below a millisecond, other changes a few.
+        Unknown ids in ``removed`` are ignored; an id that is both changed and removed
+        was reused and stays. With 100,000 providers a claim costs well below a
+        millisecond, other changes a few.
         """
         states = {state.provider.id: state for state in changed}
         row_of_id = self.forest.row_of_id
-        gone = [
+        removed_ids = [
             number
             for number in dict.fromkeys(removed)
             if number in row_of_id and number not in states
         ]
-        forest, after = self._placed(states, gone)
-        changes = _Changes.between(self.entries, after)
+        forest, after = self._relocated(states, removed_ids)
+        diff = _StateDiff.between(self.entries, after)
         entries = self.entries.changed(
             {row: ProviderEntry(state) if state else None for row, state in after.items()}
         )
         return Snapshot(
             entries=entries,
             forest=forest,
-            columns=changes.columns(self.columns),
-            traits=_changed_sets(self.traits, changes.traits),
-            aggregates=_changed_sets(self.aggregates, changes.aggregates),
-            tree_aggregates=self._neighbourhoods(forest, entries, changes, after),
+            columns=diff.columns(self.columns),
+            traits=_changed_sets(self.traits, diff.traits),
+            aggregates=_changed_sets(self.aggregates, diff.aggregates),
+            tree_aggregates=self._new_tree_aggregates(forest, entries, diff, after),
             class_names=self.class_names if class_names is None else frozenset(class_names),
             trait_names=self.trait_names if trait_names is None else frozenset(trait_names),
         )
 
-    def _placed(
-        self, states: Mapping[int, ProviderState], gone: list[int]
+    def _relocated(
+        self, states: Mapping[int, ProviderState], removed_ids: list[int]
     ) -> tuple[Forest, dict[int, ProviderState | None]]:
-        """Return the forest afterwards, and what becomes of each row concerned."""
+        """Return the new forest, and the new state of each affected row."""
         forest, free = self.forest, self.forest.next_rows()
         after: dict[int, ProviderState | None] = {
-            forest.row_of_id[number]: None for number in gone
+            forest.row_of_id[number]: None for number in removed_ids
         }
         moved: dict[int, Provider] = {}
         for number in sorted(states):
             row = forest.row_of_id.get(number)
-            known = None if row is None else self.entries.get(row)
+            entry = None if row is None else self.entries.get(row)
             if row is None:
                 row = next(free)
             after[row] = states[number]
-            if known is None or _stands_elsewhere(known.state.provider, states[number].provider):
+            if entry is None or _has_moved(entry.state.provider, states[number].provider):
                 moved[row] = states[number].provider
-        return (forest.changed(moved, gone) if moved or gone else forest), after
+        return (forest.changed(moved, removed_ids) if moved or removed_ids else forest), after
 
-    def _neighbourhoods(
+    def _new_tree_aggregates(
         self,
         forest: Forest,
         entries: Entries,
-        changes: "_Changes",
+        diff: "_StateDiff",
         after: Mapping[int, ProviderState | None],
     ) -> TreeAggregates:
-        if forest is self.forest and not changes.aggregates:
+        if forest is self.forest and not diff.aggregates:
             return self.tree_aggregates
-        if self.tree_aggregates.is_littered:
+        if self.tree_aggregates.needs_rebuild:
             return TreeAggregates.of(forest, entries)
         roots = {forest.root.item(row) for row in after}
         roots |= {self.forest.root.item(row) for row in after if row < self.forest.size}
-        living = sorted(row for row in roots if row >= 0 and forest.is_root.item(row))
-        return self.tree_aggregates.changed(forest, entries, living)
+        remaining = sorted(row for row in roots if row >= 0 and forest.is_root.item(row))
+        return self.tree_aggregates.changed(forest, entries, remaining)
 
     def state(self, uuid: str) -> ProviderState | None:
-        """Return a provider by UUID, None if there is none."""
+        """Return a provider by UUID, None if it does not exist."""
         row = self.forest.row_of.get(uuid)
         return None if row is None else self.entries.state(row)
 
@@ -170,12 +169,12 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """How many rows masks must have."""
+        """The number of rows of every mask."""
         return self.forest.size
 
     @property
     def sharing(self) -> Rows:
-        """The providers that share with the trees of their aggregates."""
+        """The sharing providers."""
         return self.with_trait(SHARING_TRAIT)
 
     def with_trait(self, name: str) -> Rows:
@@ -187,90 +186,93 @@ class Snapshot:
         return self.aggregates.get(uuid, _NO_ROWS)
 
 
-def _stands_elsewhere(before: Provider, after: Provider) -> bool:
+def _has_moved(before: Provider, after: Provider) -> bool:
     return before.uuid != after.uuid or before.parent_uuid != after.parent_uuid
 
 
-_Comings = tuple[list[int], list[int]]
+_RowDiff = tuple[list[int], list[int]]
+"""The rows that were added to a set, and those that were removed."""
 
 
-def _no_comings() -> defaultdict[str, _Comings]:
+def _row_diffs() -> defaultdict[str, _RowDiff]:
     return defaultdict(lambda: ([], []))
 
 
-def _changed_sets(sets: Mapping[str, Rows], changes: Mapping[str, _Comings]) -> Mapping[str, Rows]:
-    if not changes:
+def _changed_sets(sets: Mapping[str, Rows], diffs: Mapping[str, _RowDiff]) -> Mapping[str, Rows]:
+    if not diffs:
         return sets
     after = dict(sets)
-    for name, (came, went) in changes.items():
-        after[name] = after.get(name, _NO_ROWS).changed(came, went)
+    for name, (added, removed) in diffs.items():
+        after[name] = after.get(name, _NO_ROWS).changed(added, removed)
         if not len(after[name]):
             del after[name]
     return after
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
-    """What differs, by class, trait and aggregate: rows that came to have it, rows that went."""
+class _StateDiff:
+    """The differences between states, by resource class, trait and aggregate."""
 
-    stocks: defaultdict[str, dict[int, Stock]] = field(default_factory=lambda: defaultdict(dict))
-    emptied: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    traits: defaultdict[str, _Comings] = field(default_factory=_no_comings)
-    aggregates: defaultdict[str, _Comings] = field(default_factory=_no_comings)
+    cells: defaultdict[str, dict[int, Cell]] = field(default_factory=lambda: defaultdict(dict))
+    removed_cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    traits: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
+    aggregates: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
 
     @classmethod
-    def between(cls, before: Entries, after: Mapping[int, ProviderState | None]) -> "_Changes":
-        """Return how the rows of ``after`` differ from what they were."""
-        changes = cls()
+    def between(cls, before: Entries, after: Mapping[int, ProviderState | None]) -> "_StateDiff":
+        """Return how the rows of ``after`` differ from ``before``."""
+        diff = cls()
         for row in sorted(after):
             entry = before.get(row)
-            changes._note(row, entry.state if entry else None, after[row])
-        return changes
+            diff._add(row, entry.state if entry else None, after[row])
+        return diff
 
-    def _note(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
-        old, new = before or _ABSENT, after or _ABSENT
+    def _add(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
+        old, new = before or _EMPTY_STATE, after or _EMPTY_STATE
         if old.inventories is not new.inventories or old.used is not new.used:
-            self._note_stocks(row, old, new)
-        _note_names(self.traits, row, old.traits, new.traits)
-        _note_names(self.aggregates, row, old.aggregates, new.aggregates)
+            self._add_cells(row, old, new)
+        _add_names(self.traits, row, old.traits, new.traits)
+        _add_names(self.aggregates, row, old.aggregates, new.aggregates)
 
-    def _note_stocks(self, row: int, old: ProviderState, new: ProviderState) -> None:
+    def _add_cells(self, row: int, old: ProviderState, new: ProviderState) -> None:
         for name, inventory in new.inventories.items():
             used = new.used.get(name, 0)
             if inventory != old.inventories.get(name) or used != old.used.get(name, 0):
-                self.stocks[name][row] = Stock.of(inventory, used)
+                self.cells[name][row] = Cell.of(inventory, used)
         for name in old.inventories:
             if name not in new.inventories:
-                self.emptied[name].append(row)
+                self.removed_cells[name].append(row)
 
     def columns(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
-        """Return the columns after the changes, sharing those that did not change."""
-        if not self.stocks and not self.emptied:
+        """Return the columns after the changes; unchanged ones are shared."""
+        if not self.cells and not self.removed_cells:
             return columns
         after = dict(columns)
-        for name in {**self.stocks, **self.emptied}:
-            stocks = self.stocks.get(name, {})
+        for name in {**self.cells, **self.removed_cells}:
+            cells = self.cells.get(name, {})
             column = after.get(name)
             after[name] = (
-                column.changed(stocks, self.emptied.get(name, ())) if column else Column.of(stocks)
+                column.changed(cells, self.removed_cells.get(name, ()))
+                if column
+                else Column.of(cells)
             )
             if not len(after[name].rows):
                 del after[name]
         return after
 
 
-def _note_names(
-    changes: defaultdict[str, _Comings], row: int, old: frozenset[str], new: frozenset[str]
+def _add_names(
+    diffs: defaultdict[str, _RowDiff], row: int, old: frozenset[str], new: frozenset[str]
 ) -> None:
     if old is new or old == new:
         return
     for name in new - old:
-        changes[name][0].append(row)
+        diffs[name][0].append(row)
     for name in old - new:
-        changes[name][1].append(row)
+        diffs[name][1].append(row)
 
 
-_ABSENT = ProviderState(
+_EMPTY_STATE = ProviderState(
     provider=Provider(id=0, uuid="", name="", generation=0, parent_uuid=None, root_uuid=""),
     inventories={},
     used={},
@@ -279,8 +281,8 @@ _ABSENT = ProviderState(
 )
 
 
-class _Shared:
-    """Keeps equal parts of states once: a cloud has few different hosts."""
+class _Interner:
+    """Stores equal parts of states once: a cloud has few different hosts."""
 
     def __init__(self) -> None:
         self._inventories: dict[tuple[tuple[str, Inventory], ...], Mapping[str, Inventory]] = {}
@@ -288,7 +290,7 @@ class _Shared:
         self._names: dict[frozenset[str], frozenset[str]] = {}
 
     def state(self, state: ProviderState) -> ProviderState:
-        """Return an equal state made of parts that others may have, too."""
+        """Return an equal state whose parts may be shared with other states."""
         return ProviderState(
             provider=state.provider,
             inventories=self._inventories.setdefault(

@@ -1,8 +1,8 @@
-"""Which aggregates the members of each tree are in, taken together.
+"""The union of the aggregates of each tree's members.
 
-A sharing provider may be used at every root that has one of its aggregates in
-its neighbourhood. Most trees of a cloud have one of a few tree_aggregates, so
-each is kept once and a search looks at each once.
+A sharing provider may be used at every root whose tree has one of its
+aggregates. Many trees have the same set of aggregates: each set is stored once,
+and a search evaluates each once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,40 +12,41 @@ import numpy as np
 
 from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.forest import Forest
-from placement.core.snapshot.rows import Numbers, widened
+from placement.core.snapshot.rows import Numbers, resized
 
-NOWHERE = 0
+NO_AGGREGATES = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeAggregates:
-    """``number`` is, for the row of each root, the index of its set in ``aggregates``."""
+    """``number`` is, at the row of each root, the index of its set in ``aggregates``."""
 
     number: Numbers
     aggregates: Sequence[frozenset[str]]
 
     @classmethod
     def of(cls, forest: Forest, entries: Entries) -> "TreeAggregates":
-        """Return the tree_aggregates of all roots."""
+        """Return the aggregates of all trees."""
         empty = cls(np.zeros(0, dtype=np.int32), [frozenset()])
         return empty.changed(forest, entries, np.flatnonzero(forest.is_root).tolist())
 
     def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
-        """Return the tree_aggregates after some trees changed; sets no longer used may stay."""
-        known = {aggregates: number for number, aggregates in enumerate(self.aggregates)}
-        number: Numbers = widened(self.number, forest.size, NOWHERE)  # type: ignore[assignment]
+        """Return the aggregates after some trees changed; unused sets may remain."""
+        number_of = {aggregates: number for number, aggregates in enumerate(self.aggregates)}
+        number: Numbers = resized(self.number, forest.size, NO_AGGREGATES)  # type: ignore[assignment]
         for root in roots:
-            number[root] = known.setdefault(_of_tree(forest, entries, root), len(known))
-        return TreeAggregates(number, list(known))
+            aggregates = _of_tree(forest, entries, root)
+            number[root] = number_of.setdefault(aggregates, len(number_of))
+        return TreeAggregates(number, list(number_of))
 
     @property
-    def is_littered(self) -> bool:
-        """Whether so many sets are no longer used that it is time to start anew."""
+    def needs_rebuild(self) -> bool:
+        """Whether so many sets are unused that it is time to build them anew."""
         return len(self.aggregates) > len(self.number) + 1
 
 
 def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:
-    tree = forest.branched.get(root)
+    tree = forest.nested_trees.get(root)
     if tree is None:
         return entries.state(root).aggregates
     return frozenset().union(*(entries.state(row).aggregates for row in tree.members))

@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.model import Consumer, Holding, TypeUsage
-from placement.core.storable_text import storable
+from placement.core.model import AllocatedResources, Consumer, TypeUsage
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.id_cache import Names
@@ -85,16 +85,18 @@ class Allocations:
         self._connection = connection
         self._names = names
 
-    def on_provider(self, provider_id: int) -> tuple[dict[str, Holding], datetime | None]:
+    def on_provider(
+        self, provider_id: int
+    ) -> tuple[dict[str, AllocatedResources], datetime | None]:
         """Return what is held on a provider, by consumer, and when the newest was written."""
         rows = self._connection.execute(_ON_PROVIDER, {"provider_id": provider_id}).all()
         return _holdings(rows), _newest(rows)
 
     def of_consumer(
         self, uuid: str
-    ) -> tuple[Consumer | None, dict[str, Holding], datetime | None]:
+    ) -> tuple[Consumer | None, dict[str, AllocatedResources], datetime | None]:
         """Return a consumer that holds something, what it holds, by provider, and since when."""
-        if not storable(uuid):
+        if not is_storable(uuid):
             return None, {}, None
         found = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
         rows = [row for row in found if row.consumer_uuid == uuid]
@@ -170,7 +172,7 @@ class Allocations:
 
 
 def _storable(*texts: str | None) -> bool:
-    return all(text is None or storable(text) for text in texts)
+    return all(text is None or is_storable(text) for text in texts)
 
 
 def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
@@ -184,13 +186,15 @@ def _consumer(row: Any) -> Consumer:
     )
 
 
-def _holdings(rows: Iterable[Any]) -> dict[str, Holding]:
+def _holdings(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
     """Put rows together by the UUID of the other side."""
     generations = {row.uuid: row.generation for row in rows}
     resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         resources[row.uuid][row.resource_class] += row.amount
-    return {uuid: Holding(generations[uuid], dict(own)) for uuid, own in resources.items()}
+    return {
+        uuid: AllocatedResources(generations[uuid], dict(own)) for uuid, own in resources.items()
+    }
 
 
 def _newest(rows: Iterable[Any]) -> datetime | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
-from placement.core.storable_text import storable
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.id_cache import Known, Names
@@ -115,7 +115,7 @@ class Consumers:
         say of all that they do not exist and are right. Otherwise one more for those that do
         not, and one more if another transaction held one of them.
         """
-        asked = sorted(set(filter(storable, uuids)) - self._absent(claims))
+        asked = sorted(set(filter(is_storable, uuids)) - self._absent(claims))
         rows = self._locked(asked)
         if not all(row.is_fresh for row in rows):
             rows = self._locked(asked)

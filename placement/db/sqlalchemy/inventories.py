@@ -12,9 +12,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.claims import Stock
+from placement.core.claims import ProviderUsage
 from placement.core.model import Inventory
-from placement.core.storable_text import storable
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.id_cache import Names
@@ -131,7 +131,7 @@ class Inventories:
     def _rows(self, provider_id: int) -> Iterable[Any]:
         return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 
-    def lock(self, uuids: Collection[str]) -> tuple[dict[str, Stock], dict[str, int]]:
+    def lock(self, uuids: Collection[str]) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
         """Return what the providers have, with their rows locked, and the ids of its classes.
 
         Providers that do not exist are left out. Cost: one statement for one provider,
@@ -145,7 +145,7 @@ class Inventories:
         own = defaultdict(list)
         for row in rows:
             own[row.uuid].append(row)
-        return {uuid: _stock(own[uuid]) for uuid in uuids if uuid in own}, class_ids
+        return {uuid: _provider_usage(own[uuid]) for uuid in uuids if uuid in own}, class_ids
 
     def _locked(self, uuids: Collection[str]) -> list[Any]:
         """Lock providers in the order of their ids and read what they have.
@@ -154,7 +154,7 @@ class Inventories:
         with it as it was when the statement began. The row is therefore joined with
         itself, unlocked: if the two differ, it ``is_fresh`` no more.
         """
-        wanted = [uuid for uuid in uuids if storable(uuid)]
+        wanted = [uuid for uuid in uuids if is_storable(uuid)]
         if len(wanted) == 1:
             return list(
                 compiled_statements.execute(self._connection, _STOCK_OF_ONE, {"uuid": wanted[0]})
@@ -276,10 +276,10 @@ def _inventory(row: Any) -> Inventory:
     )
 
 
-def _stock(rows: Sequence[Any]) -> Stock:
+def _provider_usage(rows: Sequence[Any]) -> ProviderUsage:
     """Return what one provider has; a row without class says that there is nothing."""
     had = [row for row in rows if row.resource_class is not None]
-    return Stock(
+    return ProviderUsage(
         rows[0].id,
         {row.resource_class: _inventory(row) for row in had},
         {row.resource_class: int(row.used) for row in had},

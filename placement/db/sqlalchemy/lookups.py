@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from placement.core.storable_text import storable
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
 
@@ -42,7 +42,7 @@ def rows_named(
 
     The statement must select the column. Cost: a statement for each thousand texts.
     """
-    asked = {text for text in texts if storable(text)}
+    asked = {text for text in texts if is_storable(text)}
     for chunk in chunks(sorted(asked)):
         for row in connection.execute(statement.where(column.in_(chunk))):
             if row._mapping[column] in asked:
@@ -57,7 +57,7 @@ def ids_by_name(
     Where the database takes two spellings for the same name, it can hold but one
     of them: the other then means the same row.
     """
-    asked = set(filter(storable, names))
+    asked = set(filter(is_storable, names))
     ids: dict[str, int] = {}
     for chunk in chunks(sorted(asked)):
         rows = connection.execute(sa.select(column, table.c.id).where(column.in_(chunk)))
@@ -76,7 +76,7 @@ def ids_at_once(connection: sa.Connection, sought: Sequence[Sought]) -> list[dic
     """
     columns = tuple(column for column, _ in sought)
     found: list[dict[str, int]] = [{} for _ in columns]
-    parts = (chunks(filter(storable, names)) for _, names in sought)
+    parts = (chunks(filter(is_storable, names)) for _, names in sought)
     for texts in zip_longest(*parts, fillvalue=()):
         given = [compiled_statements.filled(own) for own in texts]
         values = {_bind(i, j): text for i, own in enumerate(given) for j, text in enumerate(own)}

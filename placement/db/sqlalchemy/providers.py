@@ -9,7 +9,7 @@ from oslo_db import exception as oslo
 
 from placement import exception
 from placement.core.model import Provider
-from placement.core.storable_text import storable
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks, inserted_id
@@ -66,7 +66,7 @@ class Providers:
 
     def find(self, uuid: str) -> Provider | None:
         """Return the provider, None if there is none."""
-        if not storable(uuid):
+        if not is_storable(uuid):
             return None
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
@@ -77,7 +77,7 @@ class Providers:
         Two statements: PostgreSQL would join a locked row with others as they were
         before it waited for the lock.
         """
-        if not storable(uuid):
+        if not is_storable(uuid):
             return None
         self._connection.execute(_LOCK, {"uuid": uuid}).all()
         return self.find(uuid)
@@ -87,7 +87,7 @@ class Providers:
 
         In the order of ids, as all that lock several do.
         """
-        if not storable(uuid):
+        if not is_storable(uuid):
             return None
         place = self._place(uuid)
         self._lock_ids(set(place))
@@ -107,7 +107,7 @@ class Providers:
         Trees may grow, or join, while their rows are waited for. To lock the new members
         then, out of order, could deadlock: the transaction is run again instead.
         """
-        wanted = sorted(filter(storable, uuids))
+        wanted = sorted(filter(is_storable, uuids))
         seen = {node.id for node in self._nodes(wanted).values()}
         self._lock_ids(seen)
         nodes = self._nodes(wanted)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX
-from placement.core.storable_text import storable
+from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
 from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks, rows_named
@@ -54,7 +54,7 @@ class Traits:
         if associated is not None:
             query = query.where(_HAD_BY_SOMEBODY if associated else ~_HAD_BY_SOMEBODY)
         if prefix is not None:
-            if not storable(prefix):
+            if not is_storable(prefix):
                 return []
             query = query.where(_own.name.startswith(prefix, autoescape=True))
         if names is None:

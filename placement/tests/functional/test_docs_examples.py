@@ -11,6 +11,7 @@ import os_traits
 import pytest
 
 from placement.core.request import SearchSettings
+from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import Version
@@ -77,7 +78,7 @@ def test_a_worked_example_gives_the_candidates_that_it_shows(example):
         trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],
     )
     request = candidate_request(pairs_of(example.query, names), example.version)
-    answer = search(snapshot, request, SearchSettings(), rng=None, now=time.monotonic)
+    answer = search(snapshot, request, SearchSettings(), Deadline(5, time.monotonic))
     assert sorted(shown(found, names) for found in answer.candidates) == sorted(example.expected)
 
 

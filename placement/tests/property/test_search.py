@@ -1,4 +1,4 @@
-"""The search is the oracle, only faster; and what it offers can be had."""
+"""The search equals the oracle, and its candidates can be claimed."""
 
 import random
 import time
@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.core.capacity import room
+from placement.core.capacity import allocatable
 from placement.core.model import ProviderState
 from placement.core.request import (
     CandidateRequest,
@@ -16,7 +16,9 @@ from placement.core.request import (
     RequestGroup,
     SearchSettings,
 )
-from placement.core.search.provider_filter import matching
+from placement.core.search.candidates import Candidates
+from placement.core.search.deadline import Deadline
+from placement.core.search.provider_filter import filter_providers
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.oracle import Found, Oracle
@@ -37,16 +39,17 @@ def snapshot_of(world: World) -> Snapshot:
     return Snapshot.of(world, class_names=CLASSES, trait_names=TRAITS)
 
 
+def search_in(
+    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings
+) -> Candidates:
+    rng = random.Random(7) if settings.randomize else None
+    return search(snapshot, request, settings, Deadline(5, time.monotonic), rng=rng)
+
+
 def found_in(
     snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
 ) -> list[object]:
-    answer = search(
-        snapshot,
-        request,
-        settings or SearchSettings(),
-        rng=random.Random(7),
-        now=time.monotonic,
-    )
+    answer = search_in(snapshot, request, settings or SearchSettings())
     return [
         (
             frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
@@ -91,7 +94,7 @@ def test_packing_is_decided_as_the_oracle_does(sizes: list[int], asked: list[int
 
 @given(worlds(), filters)
 def test_providers_match_as_the_oracle_says(world: World, asked: ProviderFilter):
-    listed = matching(snapshot_of(world), asked)
+    listed = filter_providers(snapshot_of(world), asked)
     assert sorted(e.state.provider.uuid for e in listed) == Oracle(world).providers(asked)
 
 
@@ -135,13 +138,13 @@ def test_every_candidate_can_be_claimed_as_it_stands(world: World, request: Cand
     for allocations, _ in found_in(snapshot_of(world), request):
         for uuid, name, amount in allocations:
             state = state_of[uuid]
-            assert amount <= room(state.inventories[name], state.used.get(name, 0))
+            assert amount <= allocatable(state.inventories[name], state.used.get(name, 0))
 
 
 @given(worlds(), requests())
 def test_summaries_show_the_trees_that_are_used(world: World, request: CandidateRequest):
     snapshot = snapshot_of(world)
-    answer = search(snapshot, request, SearchSettings(), rng=None, now=time.monotonic)
+    answer = search_in(snapshot, request, SearchSettings())
     used = {uuid for candidate in answer.candidates for uuid in candidate.allocations}
     root_of = {state.provider.uuid: state.provider.root_uuid for state in world}
     if request.nested:
@@ -180,8 +183,6 @@ def test_one_more_requirement_adds_no_candidate(
 def test_equal_requests_get_equal_answers(world: World, request: CandidateRequest):
     snapshot = snapshot_of(world)
     limited = replace(request, limit=3)
-    first, second = (
-        search(snapshot, limited, SearchSettings(), rng=None, now=time.monotonic) for _ in range(2)
-    )
+    first, second = (search_in(snapshot, limited, SearchSettings()) for _ in range(2))
     assert [c.providers for c in first.candidates] == [c.providers for c in second.candidates]
     assert [c.mappings for c in first.candidates] == [c.mappings for c in second.candidates]

@@ -24,11 +24,15 @@ def described(snapshot: Snapshot) -> dict[str, object]:
             uuids[forest.parent[row]] if forest.parent[row] >= 0 else None,
             {uuids[member] for member in forest.members(forest.root.item(row))},
             bool(forest.is_root[row]),
-            bool(forest.is_lone[row]),
+            bool(forest.is_single[row]),
             {name for name, rows in snapshot.traits.items() if row in rows.numbers},
             {name for name, rows in snapshot.aggregates.items() if row in rows.numbers},
             {
-                name: (column.room[at], column.free[at], column.portions[column.portion[at]])
+                name: (
+                    column.allocatable[at],
+                    column.free[at],
+                    column.unit_rules[column.unit_rule[at]],
+                )
                 for name, column in snapshot.columns.items()
                 for at in np.flatnonzero(column.rows == row)
             },

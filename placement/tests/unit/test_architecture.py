@@ -34,7 +34,7 @@ OF_OURS = {
     "exception": {"exception"},
     "microversion": {"exception"},
     "errors": {"exception"},
-    "http.request_body": {"exception"},
+    "http.request_body": {"exception", "core.storable_text"},
     "observability.events": set(),
     "handlers": {
         *("handlers", "parse", "render", "objects", "engine", "core"),

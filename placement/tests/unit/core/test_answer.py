@@ -1,4 +1,4 @@
-"""The answer: how many, in which order, and who is described beside."""
+"""The result of a search: number and order of candidates, and the summaries."""
 
 import random
 import time
@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from placement.core.request import SearchSettings
+from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 from placement.tests.queries import LATEST, ask, name_of, request_of, snapshot_of
@@ -51,7 +52,7 @@ def test_the_smaller_of_limit_and_bound_counts():
     assert len(found.candidates) == 2
 
 
-def test_whole_trees_are_described_and_from_before_1_29_only_who_gives():
+def test_summaries_are_whole_trees_and_below_1_29_only_providers_with_allocations():
     assert names(ask(DEVICES, "resources=VGPU:1&limit=1")) == ["cn0", "dev00", "dev01", "dev02"]
     assert names(ask(DEVICES, "resources=VGPU:1&limit=1", (1, 28))) == ["dev00"]
 
@@ -74,9 +75,9 @@ def sample(seed, query=EACH + "&limit=3", **settings):
     return search(
         DEVICES,
         request_of(query),
-        SearchSettings(randomize=True, **settings),
+        SearchSettings(**settings),
+        Deadline(5, time.monotonic),
         rng=random.Random(seed),
-        now=time.monotonic,
     )
 
 
@@ -92,7 +93,7 @@ def test_a_random_sample_comes_from_the_bounded_set():
 
 
 def test_where_there_are_too_many_a_sample_is_fair_over_the_roots(monkeypatch):
-    monkeypatch.setattr("placement.core.search.search.SAMPLED", 5)
+    monkeypatch.setattr("placement.core.search.search.MAX_SAMPLED", 5)
     for seed in range(20):
         assert len(set(hosts(sample(seed)))) == 3
     seen = {c.providers for seed in range(100) for c in sample(seed).candidates}
@@ -104,9 +105,8 @@ def test_a_search_that_takes_too_long_is_ended():
     groups = "&".join(f"resources_{n}=VGPU:1" for n in range(6))
     snapshot = snapshot_of("cn\n" + "\n".join(f"  dev{n} VGPU=9" for n in range(9)))
     request = replace(request_of(groups + "&group_policy=none", LATEST), limit=None)
-    settings = SearchSettings(budget_seconds=5)
     with pytest.raises(SearchDeadlineExceeded):
-        search(snapshot, request, settings, rng=None, now=lambda: float(next(ticks)))
+        search(snapshot, request, SearchSettings(), Deadline(5, lambda: float(next(ticks))))
 
 
 @pytest.mark.parametrize(

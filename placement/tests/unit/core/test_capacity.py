@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.core.capacity import capacity, fits, integer_capacity, room
+from placement.core.capacity import allocatable, capacity, fits, integer_capacity
 from placement.core.model import Inventory
 
 
@@ -30,7 +30,7 @@ def test_the_last_unit_fits_and_one_more_does_not():
 
 def test_usage_may_exceed_capacity_and_then_nothing_fits():
     assert not fits(Inventory(4), 9, 1)
-    assert room(Inventory(4), 9) < 1
+    assert allocatable(Inventory(4), 9) < 1
 
 
 def test_portions_are_bounded_and_stepped():
@@ -39,8 +39,8 @@ def test_portions_are_bounded_and_stepped():
 
 
 def test_room_is_bounded_by_max_unit():
-    assert room(Inventory(100, max_unit=16), 0) == 16
-    assert room(Inventory(100, max_unit=16), 90) == 10
+    assert allocatable(Inventory(100, max_unit=16), 0) == 16
+    assert allocatable(Inventory(100, max_unit=16), 90) == 10
 
 
 def test_the_product_of_large_numbers_stays_exact_enough_to_compare():

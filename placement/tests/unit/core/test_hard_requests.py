@@ -1,4 +1,4 @@
-"""Requests that a search which tries everything would never finish."""
+"""Requests that exhaustive enumeration would never finish."""
 
 import time
 from itertools import count as count_up
@@ -6,7 +6,7 @@ from itertools import count as count_up
 import pytest
 
 from placement.core.request import SearchSettings
-from placement.core.search.deadline import Budget
+from placement.core.search.deadline import Deadline
 from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
 from placement.render.candidates import allocation_candidates
@@ -36,7 +36,7 @@ def count(snapshot, query, settings=None):
 
 
 @pytest.mark.parametrize("policy", ["isolate", "none"])
-def test_one_device_too_few_is_found_out_at_once(policy):
+def test_one_device_too_few_is_detected_at_once(policy):
     assert count(devices(24), groups([1] * 25, policy)) == 0
 
 
@@ -106,9 +106,9 @@ def test_a_long_chain_through_a_deep_tree_begins_at_once():
 
 
 @pytest.mark.parametrize("version", [Version(1, 26), LATEST])
-def test_writing_a_large_answer_is_given_up_too(version):
+def test_the_deadline_also_ends_rendering(version):
     query = "resources=VGPU:1,VCPU:1"
     found = ask(devices(3), query)
-    budget = Budget(0, count_up().__next__)
+    deadline = Deadline(0, count_up().__next__)
     with pytest.raises(SearchDeadlineExceeded):
-        allocation_candidates(found, request_of(query, version), version, budget.look)
+        allocation_candidates(found, request_of(query, version), version, deadline.check)

@@ -1,47 +1,47 @@
-"""Matching slots on places is a matching problem."""
+"""Bipartite matching of slots to options."""
 
-from placement.core.search.deadline import Budget
+from placement.core.search.constraints import MatchingConstraint
+from placement.core.search.deadline import Deadline
 from placement.core.search.matching import Matching
-from placement.core.search.problem import MatchingConstraint
 
-ENDLESS = Budget(1e9, lambda: 0.0)
+NEVER = Deadline(1e9, lambda: 0.0)
 
 
-def seats(number, joined=None):
+def capacity(number, merged=None):
     rule = number if callable(number) else lambda _: number
-    return MatchingConstraint((), rule, joined or {})
+    return MatchingConstraint((), rule, merged or {})
 
 
-ONE = seats(1)
+ONE = capacity(1)
 
 
-def test_everybody_is_seated_if_that_is_possible():
-    assert Matching.of({0: (1, 2), 1: (1,), 2: (2, 3)}, ONE, ENDLESS)
-    assert Matching.of({0: (1, 2), 1: (1, 2), 2: (2, 1)}, ONE, ENDLESS) is None
+def test_all_slots_are_matched_if_possible():
+    assert Matching.of({0: (1, 2), 1: (1,), 2: (2, 3)}, ONE, NEVER)
+    assert Matching.of({0: (1, 2), 1: (1, 2), 2: (2, 1)}, ONE, NEVER) is None
 
 
-def test_a_place_may_have_several_seats():
-    assert Matching.of(dict.fromkeys(range(5), (1, 2)), seats(lambda at: at + 1), ENDLESS)
-    assert Matching.of(dict.fromkeys(range(5), (1, 2)), seats(2), ENDLESS) is None
+def test_an_option_may_serve_several_slots():
+    assert Matching.of(dict.fromkeys(range(5), (1, 2)), capacity(lambda at: at + 1), NEVER)
+    assert Matching.of(dict.fromkeys(range(5), (1, 2)), capacity(2), NEVER) is None
 
 
 def test_fixing_moves_others_but_not_those_fixed_before():
-    seating = Matching.of({0: (1, 2), 1: (1, 2)}, ONE, ENDLESS)
-    assert seating
-    first = seating.fixing(0, 2)
+    matching = Matching.of({0: (1, 2), 1: (1, 2)}, ONE, NEVER)
+    assert matching
+    first = matching.with_fixed(0, 2)
     assert first
-    assert first.fixing(1, 1)
-    assert first.fixing(1, 2) is None
-    assert seating.fixing(0, 1), "the seating itself has not changed"
+    assert first.with_fixed(1, 1)
+    assert first.with_fixed(1, 2) is None
+    assert matching.with_fixed(0, 1), "the matching itself has not changed"
 
 
-def test_fixing_notices_a_dead_end_far_away():
-    seating = Matching.of({0: (1, 2), 1: (2, 3), 2: (3,)}, ONE, ENDLESS)
-    assert seating
-    assert seating.fixing(0, 2) is None
-    assert seating.fixing(0, 1)
+def test_fixing_detects_a_dead_end_far_away():
+    matching = Matching.of({0: (1, 2), 1: (2, 3), 2: (3,)}, ONE, NEVER)
+    assert matching
+    assert matching.with_fixed(0, 2) is None
+    assert matching.with_fixed(0, 1)
 
 
-def test_joined_places_are_one():
-    assert Matching.of({0: (1,), 1: (2,)}, ONE, ENDLESS)
-    assert Matching.of({0: (1,), 1: (2,)}, seats(1, {1: 7, 2: 7}), ENDLESS) is None
+def test_merged_options_count_as_one():
+    assert Matching.of({0: (1,), 1: (2,)}, ONE, NEVER)
+    assert Matching.of({0: (1,), 1: (2,)}, capacity(1, {1: 7, 2: 7}), NEVER) is None

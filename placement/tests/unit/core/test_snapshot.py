@@ -1,4 +1,4 @@
-"""What a snapshot knows, and what it shares with the one before."""
+"""The contents of a snapshot, and what a changed one shares with it."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_a_claim_changes_one_column_only():
     assert len(offered(CLOUD, "resources=VCPU:2")) == 2
 
 
-def test_fragments_die_with_the_state():
+def test_a_change_discards_fragments():
     row = CLOUD.forest.row_of[CN2.provider.uuid]
     entry = CLOUD.entries.get(row)
     assert entry.fragment("full", lambda state: state.provider.name) == "cn2"
@@ -44,7 +44,7 @@ def test_fragments_die_with_the_state():
     assert after.fragment("full", lambda state: "made again") == "made again"
 
 
-def test_a_provider_may_come_move_and_go():
+def test_providers_are_added_moved_and_removed():
     new = world("a\nb\nc\nd\n  cn3 VCPU=4")[-1]
     child = replace(new, provider=replace(new.provider, parent_uuid=CN2.provider.uuid))
     grown = CLOUD.apply([child])
@@ -53,7 +53,7 @@ def test_a_provider_may_come_move_and_go():
         [replace(child, provider=replace(child.provider, parent_uuid=CN1.provider.uuid))]
     )
     assert len(moved.forest.members(moved.forest.row_of[CN1.provider.uuid])) == 3
-    assert moved.forest.is_lone[moved.forest.row_of[CN2.provider.uuid]]
+    assert moved.forest.is_single[moved.forest.row_of[CN2.provider.uuid]]
     gone = moved.apply([], [child.provider.id, 99])
     assert gone.state(child.provider.uuid) is None
     assert len(gone) == 3
@@ -84,7 +84,7 @@ def test_trees_grow_whatever_the_order_of_their_members():
 def test_capacities_beyond_32_bits_are_clipped_to_what_one_may_get():
     huge = Inventory(MAX_INT, allocation_ratio=1e30)
     snapshot = Snapshot.of([replace(CN2, inventories={"VCPU": huge}, used={"VCPU": 2**40})])
-    assert snapshot.columns["VCPU"].room.tolist() == [MAX_INT]
+    assert snapshot.columns["VCPU"].allocatable.tolist() == [MAX_INT]
     assert snapshot.columns["VCPU"].free.tolist() == [MAX_FREE]
 
 

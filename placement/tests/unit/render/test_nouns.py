@@ -5,9 +5,9 @@ import json
 import pytest
 
 from placement.core.model import (
+    AllocatedResources,
     Consumer,
     ConsumerAllocations,
-    Holding,
     Inventory,
     Provider,
     ProviderAggregates,
@@ -83,7 +83,7 @@ def test_the_number_of_consumers_stands_beside_the_classes():
     assert json.loads(body) == {"usages": {"INSTANCE": {"consumer_count": 2, "VCPU": 3}}}
 
 
-HELD = {A: Holding(7, {"VCPU": 2})}
+HELD = {A: AllocatedResources(7, {"VCPU": 2})}
 OF_CONSUMER = ConsumerAllocations(Consumer(C, "p", "u", 3, None), HELD, None)
 
 
@@ -114,7 +114,7 @@ def test_nobody_is_not_described():
 
 
 def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
-    found = ProviderAllocations(PROVIDER, {C: Holding(3, {"VCPU": 2})}, None)
+    found = ProviderAllocations(PROVIDER, {C: AllocatedResources(3, {"VCPU": 2})}, None)
     for minor, more in (
         (27, {}),
         (28, {"consumer_generation": 3}),
