@@ -1,5 +1,6 @@
 """Creates the services and the WSGI application from the configuration."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -7,9 +8,10 @@ from oslo_config import cfg
 
 from placement import db_api
 from placement.core.request import SearchSettings
+from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.engine.engine import Engine
 from placement.handler import PlacementHandler
-from placement.http import middleware
+from placement.http import auth, middleware
 from placement.http.services import IncompleteConsumer, Services
 from placement.observability import health, metrics
 from placement.observability.events import Observer, WriteRetried, ignore
@@ -39,9 +41,15 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
         application = metrics.MetricsMiddleware(
             application, observer, app_services.engine, allowed
         )
+    if config.insight.page:
+        application = DashboardMiddleware(application, _dashboard_headers(config))
     if config.healthcheck.enabled:
         application = health.HealthMiddleware(application, config, app_services.engine)
     return application
+
+
+def _dashboard_headers(conf: cfg.ConfigOpts) -> Mapping[str, str]:
+    return DEVELOPMENT_HEADERS if conf.api.auth_strategy == auth.NOAUTH2 else {}
 
 
 def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:

@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError
 from placement import wsgi
 from placement.cmd import supervisor
 from placement.cmd.server import Address, Listening, serve
+from placement.dashboard import page
 from placement.exception import PlacementException
 from placement.http import auth
 
@@ -186,6 +187,7 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
         ("placement_database", "connection"): f"sqlite:///{folder.resolve() / DATABASE_FILE}",
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): auth.NOAUTH2,
+        ("insight", "page"): True,
     }
 
 
@@ -212,6 +214,8 @@ def _announce(address: Address, conf: cfg.ConfigOpts, *, is_development: bool) -
     print(f"Placement listens on {address.url}")
     database = make_url(conf.placement_database.connection)
     print(f"The database is {database.render_as_string(hide_password=True)}")
+    if conf.insight.page:
+        print(f"The dashboard is at {address.url}{page.PATH}/")
     if is_development:
         print(
             f"Try: curl -H 'X-Auth-Token: admin' {address.url}/resource_classes "

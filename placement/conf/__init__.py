@@ -11,13 +11,14 @@ from placement.conf import (
     base,
     database,
     healthcheck,
+    insight,
     metrics,
     paths,
     placement,
     workarounds,
 )
 
-MODULES = (paths, base, api, placement, database, healthcheck, metrics, workarounds)
+MODULES = (paths, base, api, placement, database, healthcheck, insight, metrics, workarounds)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

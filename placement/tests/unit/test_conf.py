@@ -45,6 +45,7 @@ DEFAULTS = [
     ("placement_database", "connection_trace", False),
     ("placement_database", "sync_on_startup", False),
     ("healthcheck", "enabled", False),
+    ("insight", "page", False),
     ("metrics", "enabled", False),
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),

@@ -1,0 +1,66 @@
+// Numbers, times and reason codes as people read them.
+
+const UNITS: Record<string, [number, string][]> = {
+  MEMORY_MB: [
+    [1024 * 1024, "TiB"],
+    [1024, "GiB"],
+    [1, "MiB"],
+  ],
+  DISK_GB: [
+    [1024 * 1024, "PiB"],
+    [1024, "TiB"],
+    [1, "GiB"],
+  ],
+};
+
+// An amount in the unit of its class: 4 for VCPU, "4 GiB" for MEMORY_MB.
+export function amount(name: string, value: number): string {
+  for (const [size, unit] of UNITS[name] ?? []) {
+    if (Math.abs(value) >= size) return `${decimal(value / size)} ${unit}`;
+  }
+  return decimal(value);
+}
+
+export function decimal(value: number): string {
+  return value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 100 ? 1 : 0 });
+}
+
+export function percent(part: number, whole: number): string {
+  return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
+}
+
+export function clock(time: Date): string {
+  return time.toLocaleTimeString("en-GB");
+}
+
+export function dateTime(text: string): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return text;
+  return `${time.toLocaleDateString("sv")} ${clock(time)}`;
+}
+
+const REASONS: Record<string, string> = {
+  root_trait: "trait of the root",
+  forbidden_aggregate: "forbidden aggregate",
+  aggregate: "aggregate",
+  in_tree: "tree",
+  trait: "required trait",
+  forbidden_trait: "forbidden trait",
+  no_inventory: "no inventory",
+  unit: "unit limits",
+  capacity: "not enough free",
+  one_provider: "no single provider",
+  combined: "groups together",
+  isolate: "isolation",
+  same_subtree: "same subtree",
+  one_provider_per_tree: "one provider per tree",
+  generation: "concurrent update",
+};
+
+export function reason(code: string): string {
+  return REASONS[code] ?? code.replaceAll("_", " ");
+}
+
+export function plural(count: number, noun: string): string {
+  return `${decimal(count)} ${noun}${count === 1 ? "" : "s"}`;
+}

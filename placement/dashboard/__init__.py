@@ -1,0 +1,1 @@
+"""The dashboard: a page over the routes below ``/insight``."""

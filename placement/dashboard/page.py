@@ -1,0 +1,70 @@
+"""The dashboard's static files, under ``/insight/page/``."""
+
+import json
+import mimetypes
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import webob
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+PATH = "/insight/page"
+STATIC = Path(__file__).parent / "static"
+
+# Under noauth2 every token is accepted, so that the page needs none of a person's.
+DEVELOPMENT_HEADERS = {"X-Auth-Token": "admin"}
+
+# The page needs nothing but its own files and the routes beside it: no inline code, no other host.
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+class DashboardMiddleware:
+    """Serves the page before authentication: the files hold no data of the cloud.
+
+    ``request_headers`` are what the page adds to each of its requests, a development token for
+    instance. With Keystone there are none: a proxy that authenticates the person adds the token,
+    as ``openstack placement dashboard`` does.
+    """
+
+    def __init__(self, application: "WSGIApplication", request_headers: Mapping[str, str]) -> None:
+        self._application = application
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
+        self._files["settings.json"] = json.dumps({"headers": dict(request_headers)}).encode()
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Respond to a request for the page; pass all others on."""
+        path = environ.get("PATH_INFO", "")
+        if path != PATH and not path.startswith(f"{PATH}/"):
+            return self._application(environ, start_response)
+        response = self._response(webob.Request(environ), path)
+        response.headers.update(HEADERS)
+        responded: Iterable[bytes] = response(environ, start_response)
+        return responded
+
+    def _response(self, request: webob.Request, path: str) -> webob.Response:
+        if request.method not in {"GET", "HEAD"}:
+            return webob.Response(status=405, headers={"Allow": "GET, HEAD"})
+        if path == PATH:
+            return webob.Response(status=301, location=f"{request.script_name}{PATH}/")
+        name = path.removeprefix(f"{PATH}/") or "index.html"
+        if name not in self._files:
+            return webob.Response("Not found", status=404)
+        response = webob.Response(
+            self._files[name], content_type=mimetypes.guess_type(name)[0], charset="UTF-8"
+        )
+        response.md5_etag()
+        response.conditional_response = True
+        return response

@@ -1,0 +1,98 @@
+"""The dashboard for one person on this machine: the page, and a proxy with their credentials."""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import webob
+
+from placement.dashboard.page import PATH, DashboardMiddleware
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+_ROUTES = "/insight"
+# Of the request and the response only what describes the body is passed on.
+_REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
+_RESPONSE_HEADERS = ("Content-Type", "ETag")
+
+
+class UpstreamResponse(Protocol):
+    """What the proxy reads of a response: that of ``requests``."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+Get = Callable[[str, Mapping[str, str]], UpstreamResponse]
+"""Sends a GET for a path and query of the service, with the person's token added."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDashboard:
+    """A WSGI application for the loopback address.
+
+    Other users of the machine reach that address as well, and so do pages in the browser. The
+    path therefore begins with a random secret, and requests that name another host (DNS
+    rebinding) are refused. Only GET is passed on, and only to the routes below ``/insight``.
+    """
+
+    get: Get
+    secret: str
+
+    @classmethod
+    def with_new_secret(cls, get: Get) -> "LocalDashboard":
+        """Return a dashboard under a path that cannot be guessed."""
+        return cls(get, secrets.token_urlsafe(24))
+
+    @property
+    def path(self) -> str:
+        """The path of the page."""
+        return f"/{self.secret}{PATH}/"
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Respond with the page, or with what the service responds."""
+        request = webob.Request(environ)
+        prefix = request.path_info_peek() or ""
+        is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
+        if not (is_allowed and _is_local(request.host)):
+            return _sent(webob.Response("Not found", status=404), environ, start_response)
+        request.path_info_pop()
+        return DashboardMiddleware(self._forward, {})(environ, start_response)
+
+    def _forward(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        return _sent(self._forwarded(webob.Request(environ)), environ, start_response)
+
+    def _forwarded(self, request: webob.Request) -> webob.Response:
+        path = request.path_info
+        if path != _ROUTES and not path.startswith(f"{_ROUTES}/"):
+            return webob.Response("Not found", status=404)
+        if request.method != "GET":
+            return webob.Response(status=405, headers={"Allow": "GET"})
+        query = f"?{request.query_string}" if request.query_string else ""
+        passed = {
+            name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers
+        }
+        upstream = self.get(path + query, passed)
+        response = webob.Response(upstream.content, status=upstream.status_code)
+        for name in _RESPONSE_HEADERS:
+            if name in upstream.headers:
+                response.headers[name] = upstream.headers[name]
+        return response
+
+
+def _sent(
+    response: webob.Response, environ: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    body: Iterable[bytes] = response(environ, start_response)
+    return body
+
+
+def _is_local(host: str) -> bool:
+    return host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}

@@ -1,0 +1,89 @@
+"""The dashboard for one person: who is let in, and what is passed on to the service."""
+
+from types import SimpleNamespace
+
+import pytest
+import webtest
+
+from placement.dashboard.proxy import LocalDashboard
+
+HOST = "127.0.0.1:8080"
+
+
+class Upstream:
+    """Remembers the requests that reach the service."""
+
+    def __init__(self):
+        self.requests = []
+
+    def __call__(self, path, headers):
+        self.requests.append((path, dict(headers)))
+        return SimpleNamespace(
+            status_code=200,
+            headers={"Content-Type": "application/json", "ETag": '"1"', "Set-Cookie": "a=b"},
+            content=b"{}",
+        )
+
+
+@pytest.fixture
+def upstream():
+    return Upstream()
+
+
+@pytest.fixture
+def dashboard(upstream):
+    return LocalDashboard.with_new_secret(upstream)
+
+
+@pytest.fixture
+def app(dashboard):
+    return webtest.TestApp(dashboard, extra_environ={"HTTP_HOST": HOST})
+
+
+def test_the_page_is_below_the_secret(app, dashboard):
+    assert app.get(dashboard.path).content_type == "text/html"
+    assert app.get(f"{dashboard.path}settings.json").json == {"headers": {}}
+
+
+def test_secrets_differ(upstream):
+    one, other = (LocalDashboard.with_new_secret(upstream) for _ in range(2))
+    assert one.secret != other.secret
+    assert len(one.secret) >= 32
+
+
+@pytest.mark.parametrize("path", ["/", "/insight/page/", "/insight/providers", "/wrong/insight"])
+def test_without_the_secret_nothing_is_found(app, upstream, path):
+    app.get(path, status=404)
+    assert upstream.requests == []
+
+
+def test_another_host_name_is_refused(app, dashboard, upstream):
+    host = {"Host": "attacker.example:8080"}
+    app.get(dashboard.path, headers=host, status=404)
+    app.get(f"/{dashboard.secret}/insight/providers", headers=host, status=404)
+    assert upstream.requests == []
+
+
+def test_a_get_is_passed_on_with_its_query(app, dashboard, upstream):
+    response = app.get(
+        f"/{dashboard.secret}/insight/providers?changed_since=a%3Ab",
+        headers={"Accept": "application/x-ndjson", "Cookie": "c=d"},
+    )
+    assert upstream.requests == [
+        ("/insight/providers?changed_since=a%3Ab", {"Accept": "application/x-ndjson"})
+    ]
+    assert response.headers["ETag"] == '"1"'
+    assert "Set-Cookie" not in response.headers
+
+
+@pytest.mark.parametrize("path", ["/resource_providers", "/allocations/x", "/insights", "/"])
+def test_no_other_route_is_passed_on(app, dashboard, upstream, path):
+    app.get(f"/{dashboard.secret}{path}", status=404)
+    assert upstream.requests == []
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_nothing_is_written(app, dashboard, upstream, method):
+    path = f"/{dashboard.secret}/insight/findings"
+    app.request(path, method=method, body=b"", status=405)
+    assert upstream.requests == []
