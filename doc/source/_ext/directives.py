@@ -2,9 +2,9 @@
 
 ``.. options:: placement`` lists the options of ``[placement]``; with ``:namespace: oslo.policy``
 those of another library. ``.. rules::`` lists the policy rules, ``.. modules:: placement.core``
-the modules of a package.
+the modules of a package, ``.. imports::`` the import rules.
 
-``.. world::`` and ``.. candidates::`` are worked examples, which the tests run:
+``.. world::`` and ``.. candidates::`` are examples that the tests run:
 
     .. world:: shared disk
 
@@ -15,9 +15,8 @@ the modules of a package.
 
        cn1: VCPU=1 + ss1: DISK_GB=10
 
-The query may go on over several lines; in it, names of providers and aggregates stand in braces.
-No candidates at all are written ``none``. The query is one at the newest microversion, or at
-``:version: 1.28``.
+The query can span several lines. Names of providers and aggregates in it are in braces. An empty
+result is written ``none``. The query uses the latest microversion, or that of ``:version: 1.28``.
 """
 
 from collections.abc import Iterable
@@ -31,58 +30,66 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 
-class _Asked(SphinxDirective):
-    """A directive that says what the code says."""
+class _Generated(SphinxDirective):
+    """A directive whose content is generated from the code."""
 
     def parsed(self, lines: Iterable[str]) -> list[nodes.Node]:
-        """Return what the lines mean."""
+        """Return the nodes of lines of reStructuredText."""
         return self.parse_text_to_nodes(StringList(list(lines), source="doc/source/_ext"))
 
 
-class Options(_Asked):
-    """The options of the group that the argument names."""
+class Options(_Generated):
+    """The options of a group."""
 
     required_arguments = 1
     option_spec: ClassVar = {"namespace": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
-        """Return an entry for each."""
+        """Return an entry for each option."""
         namespace = self.options.get("namespace", reference.OURS)
         return self.parsed(reference.option_lines(namespace, self.arguments[0]))
 
 
-class Rules(_Asked):
+class Rules(_Generated):
     """All policy rules."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a definition for each."""
+        """Return a definition for each rule."""
         return self.parsed(reference.rule_lines())
 
 
-class Modules(_Asked):
-    """The modules of the package that the argument names."""
+class Modules(_Generated):
+    """The modules of a package."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a definition for each."""
+        """Return a definition for each module."""
         return self.parsed(reference.module_lines(self.arguments[0]))
 
 
+class Imports(_Generated):
+    """The import rules of the architecture test."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table with a row for each rule."""
+        return self.parsed(reference.import_lines())
+
+
 class World(SphinxDirective):
-    """A picture of providers, shown as it is written."""
+    """A text diagram of providers, displayed literally."""
 
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture."""
+        """Return the diagram."""
         return [_literal("\n".join(self.content))]
 
 
 class Candidates(SphinxDirective):
-    """A query to the last world, and the candidates that it is answered."""
+    """A query to the preceding world, and the candidates that it returns."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -90,19 +97,19 @@ class Candidates(SphinxDirective):
     option_spec: ClassVar = {"version": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
-        """Return the request line, and the candidates as a numbered list."""
+        """Return the request, and the candidates as a numbered list."""
         query = "\n    ".join(f"{'&' if n else '?'}{part}" for n, part in enumerate(parts(self)))
         request = _literal(f"GET /allocation_candidates\n    {query}")
         if list(self.content) == ["none"]:
-            return [request, nodes.paragraph(text="There is no candidate.")]
-        listed = nodes.enumerated_list(enumtype="arabic")
+            return [request, nodes.paragraph(text="No candidates.")]
+        candidates = nodes.enumerated_list(enumtype="arabic")
         for line in self.content:
-            listed += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=line)))
-        return [request, listed]
+            candidates += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=line)))
+        return [request, candidates]
 
 
 def parts(directive: Candidates) -> list[str]:
-    """Return the parameters of the query."""
+    """Return the query parameters, in order."""
     return "".join(directive.arguments[0].split()).split("&")
 
 
@@ -111,7 +118,7 @@ def _literal(text: str) -> nodes.literal_block:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the directives."""
+    """Register the directives."""
     for name, directive in _DIRECTIVES.items():
         app.add_directive(name, directive)
     return {"parallel_read_safe": True}
@@ -121,6 +128,7 @@ _DIRECTIVES = {
     "options": Options,
     "rules": Rules,
     "modules": Modules,
+    "imports": Imports,
     "world": World,
     "candidates": Candidates,
 }

@@ -1,6 +1,6 @@
-"""What the documentation says by asking the code: options, policy rules, modules.
+"""Reference documentation generated from the code: options, policy rules, modules, import rules.
 
-Each function yields lines of reStructuredText; ``directives`` puts them into pages.
+Each function yields lines of reStructuredText, which ``directives`` inserts into pages.
 """
 
 import ast
@@ -16,13 +16,14 @@ from oslo_policy import policy
 from placement import policies
 
 ROOT = Path(__file__).parents[3]
+RULES = ROOT / "placement" / "tests" / "unit" / "test_architecture.py"
 OURS = "placement.conf"
 
 # --- options ----------------------------------------------------------------------------
 
 
 def option_lines(namespace: str, group: str) -> Iterator[str]:
-    """Yield an entry for each option of a group, for others to link to."""
+    """Yield an entry, with a link target, for each option of a group."""
     options = of_group(namespace, group)
     if not options:
         raise ValueError(f"{namespace} has no options in [{group}]")
@@ -31,13 +32,13 @@ def option_lines(namespace: str, group: str) -> Iterator[str]:
 
 
 def of_group(namespace: str, group: str) -> Sequence[cfg.Opt]:
-    """Return the options of a group that are not deprecated, by name."""
+    """Return the options of a group that are not deprecated, sorted by name."""
     (listing,) = entry_points(group="oslo.config.opts", name=namespace)
-    found = {}
+    by_name = {}
     for owner, options in listing.load()():
         if (getattr(owner, "name", owner) or "DEFAULT") == group:
-            found |= {option.dest: option for option in options}
-    return [found[name] for name in sorted(found) if not found[name].deprecated_for_removal]
+            by_name |= {option.dest: option for option in options}
+    return [by_name[name] for name in sorted(by_name) if not by_name[name].deprecated_for_removal]
 
 
 def _entry(option: cfg.Opt, group: str, *, is_ours: bool) -> Iterator[str]:
@@ -64,7 +65,7 @@ def _help(option: cfg.Opt, *, is_ours: bool) -> Iterator[str]:
 
 
 def _plain(text: str) -> Iterator[str]:
-    """Yield the text of others as it stands: it was not written for Sphinx."""
+    """Yield a help text literally: the texts of libraries are not reStructuredText."""
     for line in text.splitlines():
         yield "| " + re.sub(r"([\\`*_|<>])", r"\\\1", line.strip())
 
@@ -77,7 +78,7 @@ def _kind(option: cfg.Opt) -> str:
     if high is not None:
         kind += f" up to {high}"
     if option.required:
-        kind += "; must be set"
+        kind += "; required"
     return kind
 
 
@@ -96,7 +97,7 @@ def _text(default: object) -> str:
 
 
 def rule_lines() -> Iterator[str]:
-    """Yield a definition for each rule, those of callers first."""
+    """Yield a definition for each rule, roles first."""
     for rule in policies.list_rules():
         yield f"``{rule.name}``"
         for line in _described(rule):
@@ -109,7 +110,7 @@ def _described(rule: policy.RuleDefault) -> Iterator[str]:
     if rule.scope_types:
         yield f"| Scope: {', '.join(rule.scope_types)}"
     for operation in getattr(rule, "operations", ()):
-        yield f"| Asked by: ``{operation['method']} {operation['path']}``"
+        yield f"| Operation: ``{operation['method']} {operation['path']}``"
     if rule.deprecated_rule:
         yield f"| With ``enforce_new_defaults = false`` also: ``{rule.deprecated_rule.check_str}``"
 
@@ -118,14 +119,46 @@ def _described(rule: policy.RuleDefault) -> Iterator[str]:
 
 
 def module_lines(package: str) -> Iterator[str]:
-    """Yield a definition for each module right in the package."""
+    """Yield a definition for each module of the package, without subpackages."""
     for path in sorted((ROOT / package.replace(".", "/")).glob("*.py")):
         if path.stem != "__init__":
             yield from (f"``{path.stem}``", f"   {first_sentence(path)}", "")
 
 
 def first_sentence(path: Path) -> str:
-    """Return how the module begins to say what it is."""
+    """Return the first sentence of the docstring of a module."""
     text = ast.get_docstring(ast.parse(path.read_text())) or ""
     paragraph = " ".join(text.split("\n\n", 1)[0].split())
     return re.split(r"(?<=\.) ", paragraph)[0]
+
+
+# --- import rules -----------------------------------------------------------------------
+
+
+def import_lines() -> Iterator[str]:
+    """Yield a table of the packages and libraries that each package may import."""
+    ours, others = _constant("OF_OURS"), _constant("OF_OTHERS")
+    yield from (".. list-table::", "   :header-rows: 1", "   :widths: 20 50 30", "")
+    yield from _row("package", "may import, below ``placement``", "libraries")
+    for package in sorted(ours):
+        libraries = others.get(package)
+        yield from _row(
+            f"``{package}``",
+            ", ".join(f"``{name}``" for name in sorted(ours[package])) or "none",
+            "any" if libraries is None else ", ".join(sorted(libraries)) or "standard library",
+        )
+
+
+def _row(*cells: str) -> Iterator[str]:
+    yield f"   * - {cells[0]}"
+    yield from (f"     - {cell}" for cell in cells[1:])
+
+
+def _constant(name: str) -> dict[str, set[str]]:
+    """Return a constant of the architecture test, which is not importable without pytest."""
+    for node in ast.parse(RULES.read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+            expression = compile(ast.Expression(node.value), str(RULES), "eval")
+            # An expression from this repository: sets, and set() for the empty one.
+            return eval(expression, {"__builtins__": {"set": set}})  # noqa: S307
+    raise ValueError(f"{RULES} has no constant {name}")

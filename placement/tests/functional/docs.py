@@ -1,4 +1,4 @@
-"""What the tests of the documentation share: where it is, and the story that its samples tell."""
+"""Shared by the tests of the documentation: its paths, and the scenario of the API samples."""
 
 import json
 from pathlib import Path
@@ -12,30 +12,30 @@ SAMPLES = SOURCE / "api" / "samples"
 
 
 class Step(NamedTuple):
-    """One request of the story; see ``scenario.yaml``."""
+    """One request of the scenario; see ``scenario.yaml``."""
 
     method: str
     path: str
     status: int
     body: object
     request: str | None
-    answer: str | None
+    response: str | None
 
 
-def story() -> list[Step]:
-    """Return the requests in their order."""
+def scenario() -> list[Step]:
+    """Return the requests, in order."""
     return [
         Step(
-            *told["call"].split(" ", 1),
-            status=told.get("status", 200),
-            body=told.get("body"),
-            request=told.get("request"),
-            answer=told.get("answer"),
+            *step["call"].split(" ", 1),
+            status=step.get("status", 200),
+            body=step.get("body"),
+            request=step.get("request"),
+            response=step.get("response"),
         )
-        for told in yaml.safe_load((SAMPLES / "scenario.yaml").read_text())
+        for step in yaml.safe_load((SAMPLES / "scenario.yaml").read_text())
     ]
 
 
 def text(document: object) -> str:
-    """Return a sample as its file has it."""
+    """Return the file content of a sample."""
     return json.dumps(document, indent=4) + "\n"

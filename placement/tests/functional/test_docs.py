@@ -1,4 +1,4 @@
-"""Everything that there is appears in the documentation."""
+"""The documentation is complete: options, rules, routes, errors, versions, commands, modules."""
 
 import argparse
 import importlib.util
@@ -17,6 +17,7 @@ from placement.db.sqlalchemy import data_migrations
 from placement.handler import ROUTE_DECLARATIONS
 from placement.microversion import VERSIONS
 from placement.tests.functional import docs
+from placement.tests.unit import test_architecture
 
 PACKAGE = docs.ROOT / "placement"
 
@@ -27,7 +28,7 @@ def page(name):
 
 @pytest.fixture(scope="module")
 def reference():
-    """What the pages ask the code."""
+    """The Sphinx extension that generates reference documentation."""
     spec = importlib.util.spec_from_file_location(
         "reference", docs.SOURCE / "_ext" / "reference.py"
     )
@@ -84,13 +85,13 @@ def test_each_error_code_is_explained():
 
 def test_each_status_is_explained():
     statuses = set(re.findall(r"^(\d{3}) ", page("api/errors"), re.MULTILINE))
-    answered = {str(wire.status) for wire in errors.TABLE.values()} | {"401", "500"}
-    assert statuses == answered
+    returned = {str(wire.status) for wire in errors.TABLE.values()} | {"401", "500"}
+    assert statuses == returned
 
 
 def test_each_microversion_is_in_the_history_in_order():
-    told = re.findall(r"^(\d+\.\d+)$", page("api/microversions"), re.MULTILINE)
-    assert told == [str(version) for version in VERSIONS]
+    listed = re.findall(r"^(\d+\.\d+)$", page("api/microversions"), re.MULTILINE)
+    assert listed == [str(version) for version in VERSIONS]
 
 
 def test_each_command_has_a_page():
@@ -146,7 +147,7 @@ def test_the_code_map_names_each_package_and_module_once():
 
 
 def packages():
-    """Return the packages that the map is of; what is below tests is a world of its own."""
+    """Return the packages of the code map, without the packages of the tests."""
     found = {
         ".".join(path.parent.relative_to(docs.ROOT).parts) for path in PACKAGE.rglob("__init__.py")
     }
@@ -158,17 +159,23 @@ def modules():
     return [path for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
 
 
-def test_each_module_says_what_it_is(reference):
-    silent = [
+def test_the_import_table_has_a_row_for_each_rule(reference):
+    rows = re.findall(r"^   \* - ``(.+)``$", "\n".join(reference.import_lines()), re.MULTILINE)
+    assert rows == sorted(test_architecture.OF_OURS)
+    assert "     - ``core``, ``exception``" in reference.import_lines()
+
+
+def test_each_module_has_a_docstring(reference):
+    undocumented = [
         path
         for package in packages() - {"placement.schemas", "placement.db.sqlalchemy.alembic"}
         for path in (docs.ROOT / package.replace(".", "/")).glob("*.py")
         if path.stem != "__init__" and not reference.first_sentence(path)
     ]
-    assert silent == []
+    assert undocumented == []
 
 
-def test_what_other_projects_use_is_described():
+def test_the_interface_for_other_projects_is_described():
     from placement.tests.functional.fixtures.placement import (  # noqa: PLC0415
         PlacementFixture,
     )
@@ -189,7 +196,7 @@ def test_each_example_for_other_projects_is_shown():
     assert sorted(shown) == sorted(classes)
 
 
-def test_the_glossary_defines_the_words_of_the_interface():
+def test_the_glossary_defines_the_terms_of_the_api():
     terms = set(re.findall(r"^   (\w[\w /-]*)$", page("glossary"), re.MULTILINE))
     assert terms >= {"provider", "inventory", "allocation", "consumer", "candidate", "generation"}
     assert len(terms) >= 40

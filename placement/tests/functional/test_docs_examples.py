@@ -1,4 +1,4 @@
-"""The worked examples of the user guide give what they say."""
+"""The examples of the user guide return the candidates that the guide shows."""
 
 import re
 import textwrap
@@ -28,7 +28,7 @@ DIRECTIVE = re.compile(
 
 class Example(NamedTuple):
     place: str
-    picture: str
+    diagram: str
     query: str
     version: Version
     expected: list[str]
@@ -36,27 +36,27 @@ class Example(NamedTuple):
 
 def examples():
     for page in sorted(GUIDE.glob("*.rst")):
-        picture = ""
+        diagram = ""
         for found in DIRECTIVE.finditer(page.read_text()):
             content = textwrap.dedent(found["content"]).strip("\n")
             if found["kind"] == "world":
-                picture = content
+                diagram = content
                 continue
             query = "".join(found["argument"].split())
             version = Version(*map(int, (found["version"] or "1.39").split(".")))
             expected = [] if content == "none" else content.splitlines()
-            yield Example(f"{page.stem}:{query}", picture, query, version, expected)
+            yield Example(f"{page.stem}:{query}", diagram, query, version, expected)
 
 
 EXAMPLES = list(examples())
 
 
 def shown(candidate, names):
-    """Return a candidate as the guide writes it."""
-    given = {names[uuid]: amounts for uuid, amounts in candidate.allocations.items()}
+    """Return a candidate in the notation of the guide."""
+    amounts_by_name = {names[uuid]: amounts for uuid, amounts in candidate.allocations.items()}
     return " + ".join(
-        f"{name}: " + ", ".join(f"{kind}={n}" for kind, n in sorted(given[name].items()))
-        for name in sorted(given)
+        f"{name}: " + ", ".join(f"{kind}={n}" for kind, n in sorted(amounts_by_name[name].items()))
+        for name in sorted(amounts_by_name)
     )
 
 
@@ -69,8 +69,8 @@ def pairs_of(query, names):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.place)
-def test_a_worked_example_gives_the_candidates_that_it_shows(example):
-    providers = world(example.picture)
+def test_an_example_returns_the_candidates_that_it_shows(example):
+    providers = world(example.diagram)
     names = {state.provider.uuid: state.provider.name for state in providers}
     snapshot = Snapshot.of(
         providers,
@@ -82,6 +82,6 @@ def test_a_worked_example_gives_the_candidates_that_it_shows(example):
     assert sorted(shown(found, names) for found in answer.candidates) == sorted(example.expected)
 
 
-def test_no_example_of_the_guide_is_passed_over():
+def test_every_example_of_the_guide_is_run():
     written = sum(page.read_text().count(".. candidates::") for page in GUIDE.glob("*.rst"))
     assert len(EXAMPLES) == written > 0

@@ -1,4 +1,4 @@
-"""What the pages on installing say is what works: databases, pools, samples and fragments."""
+"""The pages on installation and migration: databases, pools, samples and fragments work."""
 
 import os
 import re
@@ -25,20 +25,20 @@ TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQ
 
 
 def blocks(text, language):
-    """Return what stands in the code blocks of a language."""
+    """Return the code blocks of a language."""
     found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
     return [textwrap.dedent(block).strip() for block in found]
 
 
 def section(page, title):
-    """Return what stands below a title, until the next."""
+    """Return the text of a section."""
     return re.search(
         rf"^{re.escape(title)}\n=+\n(.*?)(?=^[^\n]+\n=+\n|\Z)", page, re.DOTALL | re.MULTILINE
     )[1]
 
 
-def told(backend, name):
-    """Return the statements and the configuration for a database, of another name."""
+def documented(backend, name):
+    """Return the documented statements and configuration, with another database name."""
     text = section(DATABASES.read_text(), TITLES[backend])
     statements = " ".join(blocks(text, "sql")).split(";")
     (configuration,) = blocks(text, "ini")
@@ -49,7 +49,7 @@ def told(backend, name):
 
 
 def is_served_by(configuration, tmp_path, capsys):
-    """Make the tables by the command, and see that they are there."""
+    """Create the tables with the command; return whether they have the latest revision."""
     (tmp_path / "placement.conf").write_text(configuration)
     file = ["--config-file", str(tmp_path / "placement.conf")]
     assert manage.main([*file, "db", "sync"]) == 0
@@ -60,14 +60,14 @@ def is_served_by(configuration, tmp_path, capsys):
 
 @pytest.fixture
 def name(worker):
-    return f"told_{worker}"
+    return f"documented_{worker}"
 
 
 @pytest.fixture
 def mariadb(server, name):
-    """The run's server, with what was made as told; it is removed at the end."""
+    """The server of the run, with the documented database and user until the end of the test."""
     found = server("mariadb")
-    statements, _ = told("mariadb", name)
+    statements, _ = documented("mariadb", name)
     assert len(statements) == 3
     try:
         for statement in statements:
@@ -79,15 +79,15 @@ def mariadb(server, name):
         found.execute(f"DROP USER IF EXISTS '{name}'@'%'")
 
 
-def test_mariadb_is_made_as_told(mariadb, name, tmp_path, capsys):
-    _, configuration = told("mariadb", name)
+def test_mariadb_is_set_up_as_documented(mariadb, name, tmp_path, capsys):
+    _, configuration = documented("mariadb", name)
     reached = configuration.replace("db.example.org", f"127.0.0.1:{mariadb.port}")
     assert is_served_by(reached, tmp_path, capsys)
     assert restored(mariadb, name) == [migration.head()]
 
 
 def restored(server, name):
-    """Put a backup back into another database; return the revision that is there."""
+    """Restore a backup into another database; return its revision."""
     copy = f"{name}_copy"
     server.create(copy)
     client = "apt-get install mariadb-client"
@@ -100,10 +100,12 @@ def restored(server, name):
     ]
 
 
-def test_moving_over_is_tried_on_a_copy_and_goes_on_with_the_database(mariadb, name, tmp_path):
+def test_migration_is_rehearsed_on_a_copy_of_the_database(mariadb, name, tmp_path):
     store = SqlStore(engines.DatabaseSettings(mariadb.url(name)))
     migration.upgrade(store, migration.COMMON_HEAD)
-    script = f"{steps_of_moving(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"
+    script = (
+        f"{first_migration_step(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"
+    )
     (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
     path = f"{test_wsgi_servers.BIN}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -121,18 +123,18 @@ def test_moving_over_is_tried_on_a_copy_and_goes_on_with_the_database(mariadb, n
     store.dispose()
 
 
-def steps_of_moving(server, name):
-    """Return the commands of the first step, for another server and another name."""
-    page = (docs.SOURCE / "admin" / "moving.rst").read_text()
+def first_migration_step(server, name):
+    """Return the commands of the first step, with another server and another name."""
+    page = (docs.SOURCE / "admin" / "migration.rst").read_text()
     block = re.search(r"code-block:: console\n\n(.*?)\n\n#\.", page, re.DOTALL)[1]
     commands = "\n".join(re.findall(r"^ +\$ (.*)$", block, re.MULTILINE))
     renamed = re.sub(r"\bplacement(?=_copy|\.|'| \||:SECRET)", name, commands)
     return renamed.replace("@db/", f"@127.0.0.1:{server.port}/")
 
 
-def test_postgresql_is_made_as_told(server, name, tmp_path, capsys):
+def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
     found = server("postgresql")
-    statements, configuration = told("postgresql", name)
+    statements, configuration = documented("postgresql", name)
     assert len(statements) == 2
     try:
         for statement in statements:
@@ -144,8 +146,8 @@ def test_postgresql_is_made_as_told(server, name, tmp_path, capsys):
         found.execute(f"DROP USER IF EXISTS {name}")
 
 
-def test_sqlite_is_made_and_backed_up_as_told(tmp_path, capsys):
-    _, configuration = told("sqlite", "placement")
+def test_sqlite_is_set_up_and_backed_up_as_documented(tmp_path, capsys):
+    _, configuration = documented("sqlite", "placement")
     moved = configuration.replace("/var/lib/placement", str(tmp_path))
     assert is_served_by(moved, tmp_path, capsys)
     (command,) = blocks(section(DATABASES.read_text(), "SQLite"), "console")
@@ -158,7 +160,7 @@ def test_sqlite_is_made_and_backed_up_as_told(tmp_path, capsys):
     assert is_served_by(f"[placement_database]\nconnection = sqlite:///{copy}\n", tmp_path, capsys)
 
 
-def test_a_password_is_written_as_told(tmp_path):
+def test_a_password_is_quoted_as_documented(tmp_path):
     quoted = dict(re.findall(r"``(%..)`` for ``(.)``", DATABASES.read_text()))
     assert quoted == {"%40": "@", "%2F": "/", "%3A": ":"}
     (tmp_path / "placement.conf").write_text(
@@ -171,7 +173,7 @@ def test_a_password_is_written_as_told(tmp_path):
     assert db_api.settings(conf).url.password == f"a{''.join(quoted.values())}$b"
 
 
-def test_the_pools_are_as_large_as_told():
+def test_pool_sizes_are_those_documented():
     text = " ".join(section(DATABASES.read_text(), "How many connections").split())
     size, overflow = re.search(
         r"max_pool_size` is (\d+) and \S*max_overflow` is (\d+)", text
@@ -208,7 +210,7 @@ def generated():
     return {"placement/placement.conf.sample", "placement/policy.yaml.sample"}
 
 
-def test_each_sample_is_installed_where_it_is_told_to_be():
+def test_each_sample_is_installed_to_the_documented_directory():
     settings = tomllib.loads((docs.ROOT / "pyproject.toml").read_text())
     installed = {
         f"{folder.removeprefix('share/placement/')}/{path.name}"
@@ -219,44 +221,44 @@ def test_each_sample_is_installed_where_it_is_told_to_be():
     assert installed == samples() - generated()
 
 
-def test_what_is_shown_of_the_sample_for_uwsgi_is_in_it():
+def test_the_uwsgi_lines_shown_are_those_of_the_sample():
     (shown,) = [block for block in blocks(SERVERS.read_text(), "ini") if "[uwsgi]" in block]
     assert set(shown.splitlines()) <= set(sample("uwsgi/placement-api.ini").splitlines())
 
 
-def behind_a_proxy_with_figures(deployed):
+def behind_a_proxy_with_metrics(deployed):
     """Start uWSGI with /metrics; return the path of its socket."""
     with (deployed.folder / "placement.conf").open("a") as file:
-        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
+        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/metrics\n")
     return uwsgi_behind_a_proxy(deployed)
 
 
-def keeps_figures_from_others(deployed):
+def refuses_metrics_of_other_networks(deployed):
     deployed.wait("/placement/")
     assert ask(deployed, "GET", "/placement/metrics").status_code == 403
     assert ask(deployed, "GET", "/placement/traits").status_code == 200
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_nginx_keeps_figures_from_others_as_told(deployed):
+def test_nginx_restricts_metrics_as_documented(deployed):
     nginx = program("nginx", "apt-get install nginx-light")
-    path = behind_a_proxy_with_figures(deployed)
-    (fragment,) = blocks(section(SERVERS.read_text(), "Behind a proxy"), "nginx")
+    path = behind_a_proxy_with_metrics(deployed)
+    (fragment,) = blocks(section(SERVERS.read_text(), "Reverse proxies"), "nginx")
     site = sample(
         "nginx/placement-api.conf",
         listen=("listen 8778", f"listen {deployed.address}"),
         fragment=("    location /placement {", f"{fragment}\n    location /placement {{"),
     ).replace("/run/placement/uwsgi.sock", str(path))
     test_wsgi_servers.start_nginx(deployed, nginx, site)
-    keeps_figures_from_others(deployed)
+    refuses_metrics_of_other_networks(deployed)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_apache_keeps_figures_from_others_as_told(deployed):
-    path = behind_a_proxy_with_figures(deployed)
-    (fragment,) = blocks(section(SERVERS.read_text(), "Behind a proxy"), "apache")
+def test_apache_restricts_metrics_as_documented(deployed):
+    path = behind_a_proxy_with_metrics(deployed)
+    (fragment,) = blocks(section(SERVERS.read_text(), "Reverse proxies"), "apache")
     end = "</VirtualHost>"
     test_wsgi_servers.apache_before(
         deployed, path, "authz_host", fragment=(end, f"{fragment}\n{end}")
     )
-    keeps_figures_from_others(deployed)
+    refuses_metrics_of_other_networks(deployed)

@@ -1,4 +1,4 @@
-"""The samples of the API reference are what the service says."""
+"""The samples of the API reference equal the requests and responses of the service."""
 
 import json
 import os
@@ -22,30 +22,31 @@ MASKS = {"request_id": REQUEST_ID, "at": TIME, "last_write_seen": TIME, "token":
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
 
 
-def told(application):
-    """Tell the story; return the documents by the names of their files."""
+def documents_of(application):
+    """Run the scenario; return the documents by the names of their files."""
     client = webtest.TestApp(application)
     documents = {}
-    for step in docs.story():
-        answer = client.request(
+    for step in docs.scenario():
+        response = client.request(
             step.path, method=step.method, headers=HEADERS, status=step.status, **sent(step.body)
         )
         if step.request:
             documents[f"{step.request}-request"] = step.body
-        if step.answer:
-            assert documents.setdefault(step.answer, masked(answer.json)) == masked(answer.json)
+        if step.response:
+            document = masked(response.json)
+            assert documents.setdefault(step.response, document) == document
     return documents
 
 
 def sent(body):
-    """Return the body as WebTest takes it."""
+    """Return the request body as arguments of WebTest."""
     if body is None:
         return {}
     return {"body": docs.text(body).encode(), "content_type": "application/json"}
 
 
 def in_any_order(document):
-    """Return the document with its names sorted: no answer promises their order."""
+    """Return the document with lists of strings sorted: their order is not specified."""
     if isinstance(document, dict):
         return {name: in_any_order(value) for name, value in document.items()}
     if isinstance(document, list):
@@ -62,8 +63,8 @@ def masked(document):
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_samples_are_what_the_service_says(application):
-    documents = told(application)
+def test_samples_equal_requests_and_responses(application):
+    documents = documents_of(application)
     if WRITE:
         for name, document in documents.items():
             (docs.SAMPLES / f"{name}.json").write_text(docs.text(document))
@@ -71,10 +72,10 @@ def test_samples_are_what_the_service_says(application):
     assert in_any_order(files) == in_any_order(documents)
 
 
-def test_the_story_calls_each_route():
+def test_the_scenario_calls_each_route():
     routes = Routes(ROUTE_DECLARATIONS)
     called = {
-        routes.find(step.path.partition("?")[0]).methods[step.method] for step in docs.story()
+        routes.find(step.path.partition("?")[0]).methods[step.method] for step in docs.scenario()
     }
     declared = {handler for methods in ROUTE_DECLARATIONS.values() for handler in methods.values()}
     assert {handler.__name__ for handler in declared - called} == set()

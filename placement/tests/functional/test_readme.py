@@ -1,4 +1,4 @@
-"""The README's commands do what it shows, from the first to the last."""
+"""The commands of the README print the output that it shows."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class Command(NamedTuple):
 
 
 def commands(text):
-    """Return the commands, which ``> `` continues, with the output that is shown below each."""
+    """Return the commands, with continuation lines ``> ``, and the output shown for each."""
     lines = [line[3:] for block in BLOCK.findall(text) for line in block.splitlines()]
     found = []
     for line in lines:
@@ -40,7 +40,7 @@ def commands(text):
 
 
 def ran(shown, url, folder):
-    """Return what a shell prints for the commands, one after the other."""
+    """Run the commands in one shell; return the output of each."""
     script = f"; echo '{MARK}'\n".join(
         ":" if command.line.startswith("pip install") else command.line.replace(SHOWN_URL, url)
         for command in shown
@@ -61,10 +61,10 @@ def ran(shown, url, folder):
 def rewritten(text, shown, outputs):
     """Return the README with these outputs."""
     for command, output in zip(shown, outputs, strict=True):
-        told = "".join(f"   {line}\n" for line in command.output.splitlines())
-        telling = "".join(f"   {line}\n" for line in output.splitlines())
+        shown_output = "".join(f"   {line}\n" for line in command.output.splitlines())
+        new_output = "".join(f"   {line}\n" for line in output.splitlines())
         line = "   $ {}\n".format(command.line.replace("\n", "\n   > "))
-        text = text.replace(line + told, line + telling)
+        text = text.replace(line + shown_output, line + new_output)
     return text
 
 
