@@ -1,4 +1,4 @@
-"""The operations under ``/insight``, as :mod:`placement.openapi.operations` has the others."""
+"""The operations under ``/insight``, like those of ``placement.openapi.operations``."""
 
 from collections.abc import Mapping
 from typing import Final
