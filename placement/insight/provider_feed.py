@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from placement.core.insight import change_token
 from placement.core.model import ProviderState
 from placement.core.request import ProviderFilter
-from placement.core.search.provider_filter import matching
+from placement.core.search.provider_filter import filter_providers
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.store import Store
@@ -38,7 +38,7 @@ def everything(snapshot: Snapshot, clocks: Mapping[int, int], wanted: ProviderFi
     token = change_token.encode(clocks)
     if wanted == NO_FILTER:
         return Feed(token, is_complete=True, states=snapshot.states())
-    return Feed(token, is_complete=True, states=_states(matching(snapshot, wanted)))
+    return Feed(token, is_complete=True, states=_states(filter_providers(snapshot, wanted)))
 
 
 def changed_since(
@@ -107,7 +107,7 @@ def _matching(
 ) -> Sequence[ProviderEntry]:
     if wanted == NO_FILTER:
         return entries
-    ids = {entry.state.provider.id for entry in matching(snapshot, wanted)}
+    ids = {entry.state.provider.id for entry in filter_providers(snapshot, wanted)}
     return [entry for entry in entries if entry.state.provider.id in ids]
 
 
