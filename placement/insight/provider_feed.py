@@ -34,7 +34,7 @@ class Feed:
 
 
 def everything(snapshot: Snapshot, clocks: Mapping[int, int], wanted: ProviderFilter) -> Feed:
-    """Return all providers that match.  Raises: what ``matching`` raises."""
+    """Return all providers that match.  Raises: what ``filter_providers`` raises."""
     token = change_token.encode(clocks)
     if wanted == NO_FILTER:
         return Feed(token, is_complete=True, states=snapshot.states())
@@ -52,8 +52,9 @@ def changed_since(
 
     It does not if it is malformed, of another database or of an earlier epoch of this one, or if
     a removal was noted without a UUID, by an earlier release.
-    Cost: one statement that reads a row for each change, and with a filter that of ``matching``.
-    Raises: DatabaseUnavailable, and what ``matching`` raises.
+    Cost: one statement that reads a row for each change, and with a filter that of
+    ``filter_providers``.
+    Raises: DatabaseUnavailable, and what ``filter_providers`` raises.
     """
     seen = change_token.decode(token)
     if seen is None or not _leads_to(clocks, seen, store.EPOCH):
