@@ -1,1 +1,1 @@
-"""What placement decides, free of HTTP, SQL, configuration, clock and logging."""
+"""The decisions of placement: pure code without HTTP, SQL, configuration, clock or logging."""

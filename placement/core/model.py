@@ -1,7 +1,7 @@
-"""The values that placement is about.
+"""The values of placement, shared by all layers.
 
-Every layer speaks in these: the store makes them from rows, the decisions of
-``core`` work on them, ``render`` turns them into JSON. All are immutable.
+The store creates them from rows, ``core`` decides on them, ``render`` writes them as
+JSON. All are immutable.
 Amounts are integers in the unit of their resource class (MEMORY_MB in MiB,
 DISK_GB in GiB); providers, consumers and aggregates are named by UUID text,
 classes and traits by name; times are naive UTC.
@@ -19,7 +19,7 @@ CUSTOM_PREFIX = "CUSTOM_"
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """How much of one resource class a provider has, and in which portions it gives it."""
+    """How much of one resource class a provider has, and the rules for amounts."""
 
     total: int
     reserved: int = 0
@@ -31,7 +31,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A resource provider, as it is named and where it stands in its tree."""
+    """A resource provider: its names, and its position in a tree."""
 
     id: int
     uuid: str
@@ -44,7 +44,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """Everything the snapshot knows of one provider.
+    """Everything that the snapshot contains of one provider.
 
     ``used`` has an entry for each class that is allocated; it may exceed the capacity.
     """
@@ -56,7 +56,7 @@ class ProviderState:
     aggregates: frozenset[str]
 
 
-# --- what the queries of ``objects`` answer ---------------------------------
+# --- results of the queries of ``objects`` ----------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Who holds allocations; ``type`` is None for a consumer written before 1.38."""
+    """An owner of allocations; ``type`` is None for a consumer written before 1.38."""
 
     uuid: str
     project_id: str
@@ -114,9 +114,9 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class AllocatedResources:
-    """What is allocated between one provider and one consumer.
+    """The amounts that one consumer has on one provider, by resource class.
 
-    ``generation`` is that of the other side: the provider's in the allocations
+    ``generation`` belongs to the other side: the provider's in the allocations
     of a consumer, the consumer's in the allocations on a provider.
     """
 
@@ -144,24 +144,24 @@ class ConsumerAllocations:
 
 @dataclass(frozen=True, slots=True)
 class TypeUsage:
-    """What the consumers of one type use together."""
+    """The usage of all consumers of one type."""
 
     consumer_count: int
     resources: Mapping[str, int]
 
 
-# --- what a write asks for ---------------------------------------------------
+# --- commands ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerClaim:
-    """What one consumer is to hold from now on: all of it, nothing else.
+    """All allocations that one consumer has after a write.
 
-    ``resources`` maps provider UUID to amounts by class; empty means that the
-    consumer gives everything back. ``check_generation`` is false below 1.28,
-    where the caller names no generation; otherwise ``generation`` must be the
-    consumer's, None for a consumer that does not exist. ``type`` None leaves
-    the type as it is (below 1.38).
+    ``resources`` maps provider UUID to amounts by class; empty releases all
+    allocations. ``check_generation`` is false below 1.28, where requests contain no
+    generation; otherwise ``generation`` must be the
+    consumer's, None for a consumer that does not exist. ``type`` None does not
+    change the type (below 1.38).
     """
 
     consumer_uuid: str
@@ -175,14 +175,14 @@ class ConsumerClaim:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceAllocations:
-    """Make each consumer hold exactly what its claim says, all or none (PUT and POST)."""
+    """Replace all allocations of each consumer by its claim, all or none (PUT and POST)."""
 
     claims: tuple[ConsumerClaim, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceInventories:
-    """Make a provider, at the generation given, have exactly these inventories."""
+    """Replace all inventories of a provider that is at this generation."""
 
     provider_uuid: str
     generation: int

@@ -1,4 +1,4 @@
-"""What a client asks of the search, once its query string has been understood."""
+"""Requests for the search, parsed from a query string."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """What the provider or providers of one group must have.
+    """The requirements of one request group.
 
-    ``required`` and ``member_of`` are either-lists: the group needs a member of
-    each. The empty suffix is the unsuffixed group, whose classes may come from
+    ``required`` and ``member_of`` are lists of alternatives (any_of): the group needs
+    one of each. The empty suffix is the unsuffixed group, whose classes may come from
     several providers; a suffixed group is served by one.
 
     Source: API reference, "Granular resource requests", 1.25 and 1.33.
@@ -47,7 +47,7 @@ class CandidateRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProviderFilter:
-    """One GET /resource_providers: all that is given must hold of the provider itself."""
+    """One GET /resource_providers: every filter applies to the provider itself."""
 
     name: str | None = None
     uuid: str | None = None
@@ -56,10 +56,10 @@ class ProviderFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How much to search for and in which order; the options of [placement].
+    """Bounds and order of a search; from the options of [placement].
 
-    ``max_candidates`` None is unbounded. ``budget_seconds`` ends a search that
-    takes longer, see ``search``.
+    ``max_candidates`` None is unbounded. ``budget_seconds`` is the time
+    limit of a request, ``randomize`` whether the caller passes a random generator.
     """
 
     randomize: bool = False

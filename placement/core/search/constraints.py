@@ -37,11 +37,11 @@ class MatchingConstraint:
 class Constraints:
     """The constraints between the slots of one problem that some assignment can violate.
 
-    ``allocatable``      allocatable amounts, by option and class, that are smaller than the sum of
-                  the requests for them
-    ``tree_of``   the tree of each option, if two options are in one tree of which only
-                  one provider may be used; otherwise empty
-    ``matchings`` necessary conditions that are decided by bipartite matching
+    ``allocatable``  amounts, by option and class, that are smaller than the sum of the
+                     requests for them
+    ``tree_of``      the tree of each option, if two options are in one tree of which only
+                     one provider may be used; otherwise empty
+    ``matchings``    necessary conditions that are decided by bipartite matching
     """
 
     plan: SearchPlan
