@@ -1,6 +1,6 @@
-"""Fixtures: databases of every kind, and what runs on them.
+"""Fixtures: databases of each kind, stores, and the service.
 
-A test that asks for ``store``, ``conf``, ``application`` or ``database_url``
+A test that requests ``store``, ``conf``, ``application`` or ``database_url``
 runs once on each of SQLite, MariaDB and PostgreSQL.
 """
 
@@ -27,7 +27,7 @@ BACKENDS = ("sqlite", "mariadb", "postgresql")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give all processes of this run one folder, for what they share."""
+    """Create one folder for all processes of this run."""
     if not hasattr(config, "workerinput"):
         config.run_folder = tempfile.mkdtemp(prefix="placement-run-")
         config.run_pid = os.getpid()
@@ -35,20 +35,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node) -> None:
-    """Tell a worker of xdist, from its controller."""
+    """Pass the folder from the controller of xdist to a worker."""
     node.workerinput["run_folder"] = node.config.run_folder
     node.workerinput["run_pid"] = node.config.run_pid
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the folder; the keepers of servers see by themselves that the run is over."""
+    """Remove the folder; the supervisors of servers detect the end of the run."""
     if not hasattr(config, "workerinput"):
         shutil.rmtree(config.run_folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
-def logging_as_it_was() -> Iterator[None]:
-    """Leave no handler behind that a command set up: its stream ends with the test."""
+def restored_logging() -> Iterator[None]:
+    """Remove logging handlers that a command added: their streams end with the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -60,12 +60,12 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Callable[[str], servers.Server]:
-    """Return a function that returns the run's server of a kind, started when first asked for."""
-    shared_by = getattr(request.config, "workerinput", vars(request.config))
+    """Return a function that returns the run's server of a kind, started at the first call."""
+    run_values = getattr(request.config, "workerinput", vars(request.config))
 
     def of(kind: str) -> servers.Server:
         try:
-            return servers.shared(kind, Path(shared_by["run_folder"]), shared_by["run_pid"])
+            return servers.shared(kind, Path(run_values["run_folder"]), run_values["run_pid"])
         except servers.Missing as missing:
             if os.environ.get("CI") == "true":
                 raise
@@ -82,7 +82,7 @@ def kept_databases(
 ) -> Callable[[str], str]:
     """Return a function that returns the URL of this process's database of a kind.
 
-    It is at the newest revision and has the standard names. SQLite's is a file to be copied.
+    It has the newest schema and the standard names. That of SQLite is a file to copy.
     """
     urls: dict[str, str] = {}
 
@@ -152,35 +152,35 @@ def empty_database_url(
 
 @pytest.fixture
 def settings(database_url: str) -> DatabaseSettings:
-    """How the test's database is reached."""
+    """The connection settings of the database of the test."""
     return DatabaseSettings(connection=database_url, sqlite_synchronous=False, max_retries=0)
 
 
 @pytest.fixture
 def store(settings: DatabaseSettings) -> Iterator[SqlStore]:
     """A store on an empty database."""
-    found = SqlStore(settings)
-    yield found
-    found.dispose()
+    store = SqlStore(settings)
+    yield store
+    store.dispose()
 
 
 @pytest.fixture
 def conf(database_url: str) -> cfg.ConfigOpts:
-    """The options of a service on an empty database, for whoever says to be an administrator."""
-    found = cfg.ConfigOpts()
-    placement_conf.register_opts(found)
-    found.set_override("connection", database_url, "placement_database")
-    found.set_override("sqlite_synchronous", False, "placement_database")
-    found.set_override("max_retries", 0, "placement_database")
-    found.set_override("auth_strategy", "noauth2", "api")
-    found([], project="placement", default_config_files=[])
-    return found
+    """The options of a service on an empty database, with noauth2."""
+    options = cfg.ConfigOpts()
+    placement_conf.register_opts(options)
+    options.set_override("connection", database_url, "placement_database")
+    options.set_override("sqlite_synchronous", False, "placement_database")
+    options.set_override("max_retries", 0, "placement_database")
+    options.set_override("auth_strategy", "noauth2", "api")
+    options([], project="placement", default_config_files=[])
+    return options
 
 
 @pytest.fixture
 def application(conf: cfg.ConfigOpts):
     """The service as a WSGI application."""
-    from placement import deploy  # noqa: PLC0415  takes a second that other tests need not pay
+    from placement import deploy  # noqa: PLC0415  the import takes a second
 
     store = SqlStore(db_api.settings(conf))
     with db_api.placement_context_manager.replaced(store):
@@ -188,7 +188,7 @@ def application(conf: cfg.ConfigOpts):
     store.dispose()
 
 
-# --- emptying a database: quicker than making one ---------------------------------------
+# --- emptying a database: faster than creating one ---------------------------------------
 
 
 def empty(url: str) -> None:
@@ -205,7 +205,7 @@ def empty(url: str) -> None:
 def _with_rows(connection: sa.Connection) -> list[sa.Table]:
     """Return the tables that have rows to delete, those that refer to others first."""
     tables = list(reversed(models.metadata.sorted_tables))
-    found = connection.execute(
+    has_rows = connection.execute(
         sa.select(
             *(
                 sa.exists().where(_is_no_standard(table)).select_from(table).label(table.name)
@@ -213,7 +213,7 @@ def _with_rows(connection: sa.Connection) -> list[sa.Table]:
             )
         )
     ).one()
-    return [table for table, has_rows in zip(tables, found, strict=True) if has_rows]
+    return [table for table, any_rows in zip(tables, has_rows, strict=True) if any_rows]
 
 
 def _is_no_standard(table: sa.Table) -> sa.ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""A database for tests, of this project and of others."""
+"""A database fixture for tests of this project and of other projects."""
 
 import fixtures
 from oslo_config import cfg
@@ -12,10 +12,10 @@ CONNECTION = "sqlite://"
 
 
 class Database(fixtures.Fixture):
-    """A database in memory, which everything in this process uses until the end of the test.
+    """A database in memory that this process uses until the end of the test.
 
-    It has all tables and the standard names. With ``set_config`` it is the default of
-    [placement_database]connection, the options of the service being registered if need be.
+    It has all tables and the standard names. With ``set_config`` it becomes the default of
+    [placement_database]connection; missing options of the service are registered.
     """
 
     def __init__(self, conf_fixture, set_config=False):
@@ -35,7 +35,7 @@ class Database(fixtures.Fixture):
         self.addCleanup(replaced.__exit__, None, None, None)
 
     def _options(self):
-        """Return the options of a private database, whatever the configuration has."""
+        """Return the options of a private database, independent of the configuration."""
         conf = cfg.ConfigOpts()
         placement_conf.register_opts(conf)
         conf.set_override("connection", CONNECTION, "placement_database")
@@ -44,7 +44,7 @@ class Database(fixtures.Fixture):
 
 
 def set_connection(conf):
-    """Make the database in memory the one that the configuration names, if it names none."""
+    """Make the database in memory the default connection of a configuration."""
     if "placement_database" not in conf:
         placement_conf.register_opts(conf)
     conf.set_default("connection", CONNECTION, "placement_database")

@@ -1,4 +1,4 @@
-"""Print how long files and functions are: ``make stats``."""
+"""Print the lengths of files and functions: ``make stats``."""
 
 import ast
 import statistics
@@ -9,14 +9,14 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def sources() -> Iterator[Path]:
-    """Every module of the service, without its tests and migrations."""
+    """Every module of the service, without tests and migrations."""
     for path in sorted(PACKAGE.rglob("*.py")):
         if not {"tests", "alembic"} & set(path.relative_to(PACKAGE).parts):
             yield path
 
 
 def function_lengths(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of each function body, docstring left out, with its place."""
+    """Lines of each function body without its docstring, and the name of the function."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
