@@ -18,7 +18,7 @@ from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
 from bench.responses import WrongResponse
 from bench.rows import Row, by_world, rows
-from bench.services import Service, install_upstream
+from bench.services import MYSQLCLIENT, Service, install_upstream
 from bench.world_loader import load
 from bench.worlds import World
 
@@ -38,7 +38,9 @@ def main() -> int:
     with ExitStack() as stack:
         display = stack.enter_context(progress_display(console, len(chosen)))
         display.show("installing openstack-placement")
-        environments = {OURS: Path(sys.prefix), UPSTREAM: install_upstream(options.folder)}
+        drivers = [MYSQLCLIENT] if options.database == "mariadb-mysqlclient" else []
+        upstream = install_upstream(options.folder, *drivers)
+        environments = {OURS: Path(sys.prefix), UPSTREAM: upstream}
         display.show("starting the database server")
         run = stack.enter_context(started(options.database, environments, options.folder / "run"))
         display.show("measuring the machine")
@@ -63,7 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--record",
         action="store_true",
-        help="write the results of a quick run to bench/results, too",
+        help="write the results of a quick run, or of some rows, to bench/results",
     )
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="rows whose name contains the text"
@@ -184,11 +186,14 @@ def finish(report: Report, options: argparse.Namespace, console: Console) -> Non
     console.print(report.table())
     for name, error in report.errors.items():
         console.print(f"WRONG {name}: {error}", highlight=False, markup=False, style="bold red")
-    if options.only:
+    if options.only and not options.record:
         return
     is_kept = options.record or not options.quick
-    results = RESULTS if is_kept else options.folder / "quick"
-    report.write_json(results / f"{options.database}.json")
+    path = (RESULTS if is_kept else options.folder / "quick") / f"{options.database}.json"
+    if options.only:
+        report.merge_into(path)
+    else:
+        report.write_json(path)
     if is_kept:
         write(RESULTS, DOCS)
 

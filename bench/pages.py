@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import OURS, UPSTREAM, Measurement, Measurements
-from bench.plot import plot
+from bench.plot import plot_flat, plot_gpu
 from bench.report import cells, describe, notes
 from bench.services import UPSTREAM_PACKAGES
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "doc/source/contributor"
-TITLES = {"mariadb": "MariaDB", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
+TITLES = {
+    "mariadb": "MariaDB",
+    "mariadb-mysqlclient": "MariaDB, mysqlclient",
+    "postgresql": "PostgreSQL",
+    "sqlite": "SQLite",
+}
 # the rows of the table that compares databases
 COMPARED = (
     "candidates, 10,000 flat hosts, limit=1000",
@@ -44,7 +49,8 @@ def write(results: Path, docs: Path) -> None:
         measurements = _measurements(documents["mariadb"])
         _write_csv(docs / "performance.csv", _rows(measurements))
         _write_csv(docs / "performance-machine.csv", _machine(documents["mariadb"]))
-        plot(measurements, docs / "performance.svg")
+        plot_flat(measurements, docs / "performance.svg")
+        plot_gpu(measurements, docs / "performance-gpu.svg")
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[str]]) -> None:

@@ -1,6 +1,7 @@
-"""The plot of a run: time by number of hosts, both services, both axes logarithmic."""
+"""Plots of a run: time by number of hosts, both services, both axes logarithmic."""
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,34 +10,50 @@ from matplotlib.figure import Figure
 from bench.harness import OURS, UPSTREAM, Measurements
 
 _FLAT = re.compile(r"candidates, ([\d,]+) flat hosts, (limit=\d+|unlimited)$")
+_GPU = re.compile(r"candidates, ([\d,]+) GPU hosts, (.+)$")
 _COLORS = {OURS: "#1b7837", UPSTREAM: "#762a83"}
-_MARKS = {"limit=10": "o", "limit=1000": "s", "unlimited": "^"}
+_LABELS = {OURS: "this service", UPSTREAM: "openstack-placement"}
+_MARKERS = "os^Dv"
+
+Series = Mapping[tuple[str, str], Sequence[tuple[int, float]]]
 
 
-def plot(results: dict[str, Measurements], path: Path) -> None:
-    """Write the plot as SVG; the same results give the same file."""
+def plot_flat(results: Mapping[str, Measurements], path: Path) -> None:
+    """Plot candidates of flat hosts, where all trees are alike, as SVG."""
+    _plot(_series(results, _FLAT), path, "Flat hosts")
+
+
+def plot_gpu(results: Mapping[str, Measurements], path: Path) -> None:
+    """Plot candidates of GPU hosts, where hardly two trees are alike, as SVG."""
+    _plot(_series(results, _GPU), path, "GPU hosts, limit=1000")
+
+
+def _plot(series: Series, path: Path, title: str) -> None:
+    """Write the plot; the same results give the same file."""
     figure = Figure(figsize=(7, 5))
     axes = figure.subplots()
-    for (service, limit), points in sorted(_series(results).items()):
+    requests = sorted({request for _, request in series})
+    for (service, request), points in sorted(series.items()):
         hosts, times = zip(*sorted(points), strict=True)
         axes.loglog(
-            hosts, times, color=_COLORS[service], marker=_MARKS[limit],
-            linestyle="-" if service == OURS else "--",
-            label=f"{'this service' if service == OURS else 'openstack-placement'}, {limit}",
+            hosts, times, color=_COLORS[service], marker=_MARKERS[requests.index(request)],
+            linestyle="-" if service == OURS else "--", label=f"{_LABELS[service]}, {request}",
         )  # fmt: skip
-    axes.set(xlabel="hosts", ylabel="milliseconds, median", title="GET /allocation_candidates")
+    axes.set(xlabel="hosts", ylabel="milliseconds, median")
+    axes.set_title(f"GET /allocation_candidates: {title}")
     axes.grid(visible=True, which="both", alpha=0.2)
-    axes.legend()
+    if series:
+        axes.legend(fontsize="small")
     figure.tight_layout()
     with mpl.rc_context({"svg.hashsalt": "placement"}):
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _series(results: dict[str, Measurements]) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Points (hosts, ms) of each line; a measurement that was cut off has no point."""
+def _series(results: Mapping[str, Measurements], rows: re.Pattern[str]) -> Series:
+    """Points (hosts, ms) by service and request; a measurement that was cut off has no point."""
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for name, measurements in results.items():
-        if match := _FLAT.match(name):
+        if match := rows.match(name):
             for service, measurement in measurements.items():
                 if not measurement.cut_off:
                     point = int(match[1].replace(",", "")), measurement.value

@@ -58,6 +58,17 @@ class Report:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self._document(), indent=1) + "\n")
 
+    def merge_into(self, path: Path) -> None:
+        """Replace the measured rows in the results of an earlier run, with a note."""
+        document = json.loads(path.read_text())
+        for name, row in self._document()["rows"].items():
+            for service in (OURS, UPSTREAM):
+                if service in row:
+                    notes = (row[service]["note"], "measured in a separate run")
+                    row[service]["note"] = "; ".join(filter(None, notes))
+            document["rows"][name] = row
+        path.write_text(json.dumps(document, indent=1) + "\n")
+
     def line(self, row: Row) -> str:
         """The result of one row as a line of text."""
         if row.name in self.errors:

@@ -1,22 +1,23 @@
 """The rows of the benchmark: world, measure and target."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
 from bench.audit import PLAIN_USAGES
+from bench.gpu_requests import GPU_REQUESTS
 from bench.measures import (
     Concurrent,
     FirstRequest,
     Measure,
     Memory,
-    ReadAfterClaim,
+    ReadAfterWrite,
     StartUp,
     Timed,
 )
 from bench.targets import AtLeast, AtMost, Below, Faster, Target
-from bench.workloads import claim, get, schedule, swap
-from bench.worlds import PROJECT, LoadedWorld, World, flat, nested, sharing, used, wide
+from bench.workloads import claim, claim_on_many, get, schedule, swap
+from bench.worlds import PROJECT, LoadedWorld, World, flat, gpu, nested, sharing, used, wide
 
 # the correct number of candidates or providers in a world
 ExpectedCount = Callable[[LoadedWorld], int]
@@ -98,10 +99,34 @@ def _consumer_rows(hosts: int) -> Iterator[Row]:
         yield Row(f"GET {name}", used(hosts), Timed(workload, None, limited=False))
 
 
+def _gpu_row_name(hosts: int, request: str) -> str:
+    return f"candidates, {hosts:,} GPU hosts, {request}"
+
+
 def _nested_rows(hosts: int, faster: float | None, *, quick: bool) -> Iterator[Row]:
     world, name = nested(hosts), f"candidates, {hosts:,} nested hosts, 3 groups"
     measure = _candidates(f"{NESTED}&limit=1000", _all(times=2, limit=1000))
     yield Row(f"{name}, limit=1000", world, measure, Faster(faster) if faster else None, quick)
+
+
+# the target over 1,000 hosts, by request, and that over 10,000
+_GPU_TARGETS: Mapping[str, tuple[Target, Target]] = {
+    "plain": (Faster(60), AtMost(1.5, _gpu_row_name(1_000, "plain"))),
+    "2 GPUs, isolated": (Faster(200), AtMost(1.5, _gpu_row_name(1_000, "2 GPUs, isolated"))),
+    "NUMA affine": (Faster(60), AtMost(1.5, _gpu_row_name(1_000, "NUMA affine"))),
+    "8 GPUs of one NUMA node": (Below(20, "ms"), Below(60, "ms")),
+    "9 GPUs of one NUMA node": (Below(10, "ms"), Below(40, "ms")),
+}
+
+
+def _gpu_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
+    """Candidates of trees that differ; with 10,000 hosts of this service alone."""
+    is_large = hosts > 1_000
+    for request, targets in _GPU_TARGETS.items():
+        expected = _exactly(0 if request.startswith("9") else 1000)
+        path = f"/allocation_candidates?{GPU_REQUESTS[request]}&limit=1000"
+        measure = Timed(get(path), expected, only_ours=is_large)
+        yield Row(_gpu_row_name(hosts, request), gpu(hosts), measure, targets[is_large], quick)
 
 
 def _wide_rows() -> Iterator[Row]:
@@ -184,8 +209,11 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     scheduler = f"candidates, then claim, 8 clients, {hosts:,} hosts"
     yield Row(scheduler, world, Concurrent(schedule(loop)), Faster(60), quick)
     yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
-    after = ReadAfterClaim(get(f"/allocation_candidates?{FLAT}&limit=10"), claim("host"))
+    read = get(f"/allocation_candidates?{FLAT}&limit=10")
+    after = ReadAfterWrite(read, claim("host"))
+    burst = ReadAfterWrite(read, claim_on_many("host", 2000), only_ours=True)
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
+    yield Row("added to a read by claims on 2,000 hosts", world, burst, None, quick)
     yield _first_row(hosts, Below(1500, "ms"), quick=quick)
     yield Row("start-up", world, StartUp(), None, quick)
 
@@ -213,6 +241,8 @@ def rows(*, quick: bool) -> list[Row]:
         *_used_rows(10_000, quick=True),
         *_consumer_rows(10_000),
         *_nested_rows(1_000, 60, quick=True),
+        *_gpu_rows(1_000, quick=False),
+        *_gpu_rows(10_000, quick=False),
         *_wide_rows(),
         *_sharing_rows(1_000, 10_000 if quick else 100_000, quick=True),
         *_flat_rows(100_000, None, quick=False),

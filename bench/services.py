@@ -16,6 +16,8 @@ from bench.client import Connection, Get, Response, ResponseCallback, ignore_res
 from placement.tests.servers import free_port
 
 UPSTREAM_PACKAGES = ["openstack-placement==16.0.0", "PyMySQL", "psycopg2-binary"]
+# mysqlclient is built from source: only runs that use it install it
+MYSQLCLIENT = "mysqlclient"
 PROCESSES, THREADS = 2, 10
 # address space of a process: a service fails before the machine runs out of memory
 MEMORY_LIMIT_BYTES = 8 * 2**30
@@ -29,24 +31,25 @@ connection = {url}
 """
 
 
-def install_upstream(folder: Path) -> Path:
+def install_upstream(folder: Path, *more_packages: str) -> Path:
     """Return an environment with openstack-placement, created at the first call.
 
     It is used as a black box: by its commands and its WSGI callable.
     """
     folder.mkdir(exist_ok=True)
     environment = folder / "openstack-placement"
-    mark = environment / ".installed"
-    if not mark.exists() or mark.read_text() != " ".join(UPSTREAM_PACKAGES):
+    packages = [*UPSTREAM_PACKAGES, *more_packages]
+    installed = environment / ".installed"
+    if not installed.exists() or not set(packages) <= set(installed.read_text().split()):
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
         with (folder / "openstack-placement.log").open("wb") as log:
             subprocess.run(
-                [environment / "bin/python", "-m", "pip", "install", *UPSTREAM_PACKAGES],
+                [environment / "bin/python", "-m", "pip", "install", *packages],
                 check=True,
                 stdout=log,
                 stderr=log,
             )
-        mark.write_text(" ".join(UPSTREAM_PACKAGES))
+        installed.write_text(" ".join(packages))
     return environment
 
 

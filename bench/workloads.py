@@ -8,6 +8,7 @@ import random
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from bench.client import Allocations, Connection, Get, Request, Response, Send
@@ -16,6 +17,7 @@ from bench.worlds import PROJECT, LoadedWorld
 Operation = Callable[[Connection], Response]
 Workload = Callable[[LoadedWorld, random.Random], Operation]
 
+CLAIMS_PER_POST = 100
 FLAVOR: Mapping[str, int] = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
 _ALLOCATIONS = b'"allocations"'
 # the provider of a candidate in a flat world
@@ -63,6 +65,30 @@ def schedule(path: str) -> Workload:
     return workload
 
 
+def claim_on_many(kind: str, number: int) -> Workload:
+    """POST claims of new consumers on ``number`` providers of the kind, CLAIMS_PER_POST at once.
+
+    Returns the last response.
+    """
+
+    def workload(loaded_world: LoadedWorld, numbers: random.Random) -> Operation:
+        providers = list(loaded_world.providers[kind])
+
+        def operation(connection: Connection) -> Response:
+            chosen = iter(numbers.sample(providers, number))
+            while part := list(islice(chosen, CLAIMS_PER_POST)):
+                response = connection.send(
+                    _post({str(uuid.uuid4()): {one: FLAVOR} for one in part})
+                )
+                if response.status != 204:
+                    break
+            return response
+
+        return operation
+
+    return workload
+
+
 def swap(kind: str) -> Workload:
     """Exchange the hosts of two consumers in one POST, as the end of a migration does."""
 
@@ -92,12 +118,16 @@ def _put(allocations: Allocations) -> Request:
     )
 
 
+def _post(allocations: Mapping[str, Allocations], generation: int | None = None) -> Request:
+    body = {consumer: _consumer_body(each, generation) for consumer, each in allocations.items()}
+    return Send("POST", "/allocations", body, allocations)
+
+
 def _exchange(consumers: Sequence[str], hosts: Sequence[str], generation: int | None) -> Request:
     allocations = {
         consumer: {host: FLAVOR} for consumer, host in zip(consumers, hosts, strict=True)
     }
-    body = {consumer: _consumer_body(each, generation) for consumer, each in allocations.items()}
-    return Send("POST", "/allocations", body, allocations)
+    return _post(allocations, generation)
 
 
 def _consumer_body(allocations: Allocations, generation: int | None) -> dict[str, Any]:

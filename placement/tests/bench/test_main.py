@@ -63,3 +63,14 @@ def test_a_wrong_response_fails_the_run(run, tmp_path, capsys):
 def test_a_run_of_some_rows_writes_no_results(run, tmp_path):
     assert run(None, "--only=claim") == 0
     assert not list(tmp_path.iterdir())
+
+
+def test_recorded_rows_replace_those_of_an_earlier_run(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "write", lambda results, docs: None)
+    results = tmp_path / "mariadb.json"
+    results.write_text(json.dumps({"command": "make bench", "rows": {"claim": 0, "other": 1}}))
+    assert run(None, "--only=claim", "--record") == 0
+    document = json.loads(results.read_text())
+    assert (document["command"], document["rows"]["other"]) == ("make bench", 1)
+    assert document["rows"]["claim"]["ours"]["note"] == "measured in a separate run"
