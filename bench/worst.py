@@ -19,8 +19,8 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
+from placement.insight.explaining import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement.microversion import Version
-from placement.observability.empty_results import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
 from placement.tests.queries import LATEST, pairs, snapshot_of

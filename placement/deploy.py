@@ -13,6 +13,7 @@ from placement.engine.engine import Engine
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.services import IncompleteConsumer, Services
+from placement.insight.recorder import Recorder, RecorderSettings
 from placement.observability import health, metrics
 from placement.observability.events import Observer, WriteRetried, ignore
 from placement.policy import Policy
@@ -66,6 +67,18 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
         search=search_settings(conf),
         incomplete_consumer=incomplete_consumer(conf),
         observe=observer or ignore,
+        recorder=Recorder(store, recorder_settings(conf)),
+    )
+
+
+def recorder_settings(conf: cfg.ConfigOpts) -> RecorderSettings:
+    """Return what [insight] says about recorded requests."""
+    options = conf.insight
+    return RecorderSettings(
+        enabled=options.record,
+        max_rows=options.record_max_rows,
+        max_age_days=options.record_max_age_days,
+        per_second=options.record_per_second,
     )
 
 

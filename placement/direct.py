@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # The groups of options that the application depends on.
-_GROUPS = ("placement", "api", "placement_database", "oslo_policy", "oslo_middleware", "cors")
+_GROUPS = (
+    "placement",
+    "api",
+    "placement_database",
+    "oslo_policy",
+    "oslo_middleware",
+    "cors",
+    "insight",
+)
 
 _Values = dict[str, dict[str, object]]
 

@@ -96,6 +96,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.Conflict: _CONCURRENT,
         exception.DatabaseUnavailable: HttpError(503, headers=RETRY_SOON),
         exception.SearchDeadlineExceeded: HttpError(503),
+        exception.RequestNotRecorded: _NOT_FOUND,
     }
 )
 

@@ -31,6 +31,9 @@ VERSION = "placement.version"
 SERVICES = "placement.services"
 ROUTE = "placement.route"
 TEMPLATE = "placement.route.template"
+AFTER_RESPONSE = "placement.after_response"
+
+Task = Callable[[], object]
 
 _CODES_SINCE = Version(1, 23)
 _TIMES_SINCE = Version(1, 15)
@@ -82,6 +85,10 @@ class Request(webob.Request):  # type: ignore[misc]
         if not all(is_storable(text) for pair in decoded for text in pair):
             raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
         return decoded
+
+    def after_response(self, task: Task) -> None:
+        """Have the task run once the response has been sent; see ``http.after_response``."""
+        self.environ.setdefault(AFTER_RESPONSE, []).append(task)
 
     @property
     def json_body(self) -> Any:

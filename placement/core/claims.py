@@ -140,7 +140,9 @@ def _check_inventories(state: AllocationState, requested: Iterable[Allocation]) 
     names = {allocation.resource_class for allocation in requested}
     for allocation in requested:
         if names.isdisjoint(state.providers[allocation.provider_uuid].inventories):
-            raise exception.NoSuchInventory(tuple(sorted(names)), allocation.provider_uuid)
+            raise exception.NoSuchInventory(
+                tuple(sorted(names)), allocation.provider_uuid, allocation.consumer_uuid
+            )
 
 
 def _check_amounts(state: AllocationState, requested: Iterable[Allocation]) -> None:
@@ -154,10 +156,10 @@ def _check_amounts(state: AllocationState, requested: Iterable[Allocation]) -> N
 
 
 def _check_unit_rules(state: AllocationState, allocation: Allocation) -> None:
-    _, provider_uuid, resource_class, amount = allocation
+    consumer_uuid, provider_uuid, resource_class, amount = allocation
     inventory = state.providers[provider_uuid].inventories.get(resource_class)
     if inventory is None:
-        raise exception.NoSuchInventory((resource_class,), provider_uuid)
+        raise exception.NoSuchInventory((resource_class,), provider_uuid, consumer_uuid)
     if not is_valid_amount(inventory, amount):
         raise exception.InventoryConstraintsViolated(
             resource_class,
@@ -166,13 +168,14 @@ def _check_unit_rules(state: AllocationState, allocation: Allocation) -> None:
             inventory.min_unit,
             inventory.max_unit,
             inventory.step_size,
+            consumer_uuid,
         )
 
 
 def _check_capacity(
     state: AllocationState, allocation: Allocation, released: int, needed: int
 ) -> None:
-    _, provider_uuid, resource_class, amount = allocation
+    consumer_uuid, provider_uuid, resource_class, amount = allocation
     provider = state.providers[provider_uuid]
     inventory = provider.inventories[resource_class]
     used_by_others = provider.used.get(resource_class, 0) - released
@@ -184,6 +187,8 @@ def _check_capacity(
             amount,
             used_by_others + needed - amount,
             integer_capacity(inventory),
+            inventory.reserved,
+            consumer_uuid,
         )
 
 

@@ -29,6 +29,7 @@ class Transaction(Protocol):
     traits: Any
     resource_classes: Any
     picture: Any
+    insight_requests: Any
 
     def publish(
         self,

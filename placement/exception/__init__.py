@@ -9,6 +9,7 @@ these texts; those parts are facts of the interface.
 from placement.exception.allocation import *
 from placement.exception.base import *
 from placement.exception.http import *
+from placement.exception.insight import *
 from placement.exception.inventory import *
 from placement.exception.name import *
 from placement.exception.operation import *

@@ -52,6 +52,7 @@ class NoSuchInventory(NotAllocatable):
 
     resource_classes: tuple[str, ...]
     uuid: str
+    consumer_uuid: str | None = None
 
     def __str__(self) -> str:
         return (
@@ -70,6 +71,7 @@ class InventoryConstraintsViolated(NotAllocatable):
     min_unit: int
     max_unit: int
     step_size: int
+    consumer_uuid: str | None = None
 
     def __str__(self) -> str:
         return (
@@ -89,6 +91,8 @@ class CapacityExceeded(NotAllocatable):
     amount: int
     used: int
     capacity: int
+    reserved: int = 0
+    consumer_uuid: str | None = None
 
     def __str__(self) -> str:
         return (

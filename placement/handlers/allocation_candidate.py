@@ -8,12 +8,12 @@ import webob
 from placement import microversion
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.observability.empty_results import log_empty_result
+from placement.handlers.insight import recording
 from placement.observability.events import CandidatesReturned
 from placement.parse.candidates import candidate_request
 from placement.policies import allocation_candidate as policies
 from placement.render.candidates import allocation_candidates
-from placement.wsgi_wrapper import REQUEST_ID, Request, accepts_json, json_response
+from placement.wsgi_wrapper import Request, accepts_json, json_response
 
 
 @microversion.version_handler("1.10")
@@ -28,6 +28,6 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
     request.services.observe(CandidatesReturned(len(candidates.candidates)))
     if not candidates.candidates:
-        log_empty_result(snapshot, candidates_request, request.environ.get(REQUEST_ID))
+        recording.empty_response(request, snapshot, candidates_request)
     body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
     return json_response(request, body, modified_at=None)

@@ -7,6 +7,7 @@ from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement.http import auth
+from placement.http.after_response import AfterResponse
 from placement.http.request_log import RequestLog
 from placement.policy import Policy
 
@@ -31,7 +32,7 @@ def pipeline(
     proxied = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = proxied
-    return _profiled(application, conf)
+    return AfterResponse(_profiled(application, conf))
 
 
 def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":

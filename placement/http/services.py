@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from placement.core.request import SearchSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.insight.recorder import Recorder, RecorderSettings
 from placement.observability.events import Observer, ignore
 from placement.policy import Policy
+
+NO_RECORDER = Recorder(None, RecorderSettings(enabled=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,4 @@ class Services:
     search: SearchSettings
     incomplete_consumer: IncompleteConsumer
     observe: Observer = ignore
+    recorder: Recorder = NO_RECORDER

@@ -14,6 +14,11 @@ def from_snapshot(windows: Windows) -> Responses:
     return tuple((since, {200: schema, 304: None}) for since, schema in windows)
 
 
+def from_database(windows: Windows) -> Responses:
+    """Return the responses of an operation that reads the database."""
+    return tuple((since, {200: schema}) for since, schema in windows)
+
+
 OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", PREFIX): Operation(from_snapshot(insight.OVERVIEW), query=insight.NOTHING_QUERY),
     ("GET", f"{PREFIX}/explanation"): Operation(
@@ -21,5 +26,11 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", f"{PREFIX}/providers"): Operation(
         from_snapshot(insight_cloud.PROVIDERS), query=insight_cloud.PROVIDERS_QUERY
+    ),
+    ("GET", f"{PREFIX}/requests"): Operation(
+        from_database(insight.REQUESTS), query=insight.REQUESTS_QUERY
+    ),
+    ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
+        from_database(insight.REQUESTS), frozenset({404}), query=insight.NOTHING_QUERY
     ),
 }

@@ -1,9 +1,11 @@
 """The queries of the routes under ``/insight``."""
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from placement import exception
+from placement.core.insight.recorded import LARGEST_ID, RecordedFilter
 from placement.core.request import CandidateRequest
 from placement.microversion import Version
 from placement.parse import query
@@ -11,8 +13,10 @@ from placement.parse.candidates import candidate_request
 from placement.schemas import insight
 
 _NOTHING = query.validators(insight.NOTHING_QUERY)
+_REQUESTS = query.validators(insight.REQUESTS_QUERY)
 _EXPLANATION = query.validators(insight.EXPLANATION_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
+_LIMIT = 100
 _READABLE = ":,!"  # legal in a query string, and everywhere in this one
 
 
@@ -42,6 +46,37 @@ def explanation(pairs: query.QueryPairs, version: Version) -> Explanation:
         text(of_candidates),
         dict(pairs).get("remedies") == "true",
     )
+
+
+def recorded_filter(pairs: query.QueryPairs, version: Version) -> RecordedFilter:
+    """Return which recorded requests a query asks for.  Raises: BadRequest."""
+    query.check(_REQUESTS, pairs, version)
+    values = query.effective(pairs)
+    return RecordedFilter(
+        since=time("since", values["since"]) if "since" in values else None,
+        project_id=values.get("project_id"),
+        reason=values.get("reason"),
+        before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,
+        limit=int(values.get("limit", _LIMIT)),
+    )
+
+
+def time(parameter: str, value: str) -> datetime:
+    """Return the value of a parameter as a time in UTC, which it is in if it has no offset.
+
+    >>> time("since", "2026-11-21T02:14:07+01:00").isoformat()
+    '2026-11-21T01:14:07+00:00'
+
+    Raises: BadRequest.
+    """
+    try:
+        at = datetime.fromisoformat(value)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise exception.BadRequest(
+            f"{query.PREFIX}{parameter} is {value!r}, which is no time. Write it in ISO 8601: "
+            "2026-11-21T02:14:07Z."
+        ) from None
 
 
 def check_has_candidates(version: Version) -> None:

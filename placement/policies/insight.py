@@ -8,6 +8,8 @@ EXPLAIN = PREFIX + "explanation"
 PROVIDERS = PREFIX + "providers"
 CAPACITY = PREFIX + "capacity"
 CONSUMERS = PREFIX + "consumers"
+LIST_REQUESTS = PREFIX + "requests:list"
+SHOW_REQUEST = PREFIX + "requests:show"
 
 RULES = (
     base.operation(SHOW, "Show what the operator surface offers.", ("GET", "/insight")),
@@ -20,5 +22,15 @@ RULES = (
         PROVIDERS,
         "List providers with everything they have, or those that changed.",
         ("GET", "/insight/providers"),
+    ),
+    base.operation(
+        LIST_REQUESTS,
+        "List requests that found no candidates, and claims that were refused.",
+        ("GET", "/insight/requests"),
+    ),
+    base.operation(
+        SHOW_REQUEST,
+        "Show what is recorded with a request id.",
+        ("GET", "/insight/requests/{request_id}"),
     ),
 )

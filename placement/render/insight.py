@@ -1,9 +1,10 @@
 """Documents of the operator surface as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from placement.core.insight.recorded import RecordedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.schemas.insight import VERSION
 
@@ -15,6 +16,33 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
         snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
         last_write_seen=time(refreshed_at),
     )
+
+
+def recorded_requests(found: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
+    """Return the body of recorded requests.
+
+    ``next`` is the marker of the next page if there may be one: of a full page of ``limit``.
+    """
+    is_full = limit is not None and len(found) == limit
+    return document(
+        requests=[_recorded(each) for each in found], next=str(found[-1].id) if is_full else None
+    )
+
+
+def _recorded(record: RecordedRequest) -> dict[str, object]:
+    what = {"query": record.query} if record.claim is None else {"claim": json.loads(record.claim)}
+    return {
+        "request_id": record.request_id,
+        "global_request_id": record.global_request_id,
+        "at": time(record.at),
+        "kind": record.kind,
+        "project_id": record.project_id,
+        "user_id": record.user_id,
+        "microversion": record.microversion,
+        **what,
+        "reason": record.reason,
+        "explanation": json.loads(record.explanation),
+    }
 
 
 def document(**fields: object) -> bytes:

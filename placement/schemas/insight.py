@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from placement.schemas import allocation_candidate
-from placement.schemas.base import TEXT, UUID, Schema, Windows, always, closed
+from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, always, closed
 
 VERSION: Final = 1
 """The version of all documents."""
@@ -63,3 +63,32 @@ EXPLANATION = always(
         undetermined=_list(TEXT),
     )
 )
+
+# --- recorded requests ------------------------------------------------------------------
+
+_TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
+
+REQUESTS_QUERY = always(
+    closed(
+        {
+            "since": {**_TIME, "minLength": 1},
+            "project_id": OWNER,
+            "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
+            "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)$"},
+            "marker": {"type": "string", "pattern": "^[0-9]{1,19}$"},
+        }
+    )
+)
+
+_RECORDED = opened(
+    request_id=_TEXT_OR_NONE,
+    global_request_id=_TEXT_OR_NONE,
+    at=_TIME,
+    kind={"type": "string", "enum": ["no_candidates", "refused_claim"]},
+    project_id=_TEXT_OR_NONE,
+    user_id=_TEXT_OR_NONE,
+    microversion=TEXT,
+    reason=TEXT,
+    explanation={"type": "object"},
+)
+REQUESTS = always(answer(requests=_list(_RECORDED), next=_TEXT_OR_NONE))

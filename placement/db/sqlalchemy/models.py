@@ -3,7 +3,7 @@
 Names of tables, columns, indexes and constraints are those of any existing
 deployment, which this service opens as it is. What is ours is only added:
 ``inventories.used``, ``resource_providers.stamp``, ``clocks`` and
-``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`).
+``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`), and ``insight_requests``.
 """
 
 from datetime import datetime
@@ -199,4 +199,24 @@ removed_providers = sa.Table(
     # NULL where a release noted the removal that did not have this column
     sa.Column("uuid", sa.String(36)),
     sa.Index("removed_providers_stamp_idx", "stamp"),
+)
+
+insight_requests = sa.Table(
+    "insight_requests",
+    metadata,
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    # in the order of time, see placement.core.insight.recorded
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("reason", sa.String(32), nullable=False),
+    sa.Column("request_id", sa.String(40)),
+    sa.Column("global_request_id", sa.String(40)),
+    sa.Column("project_id", sa.String(255)),
+    sa.Column("user_id", sa.String(255)),
+    sa.Column("microversion", sa.String(8), nullable=False),
+    sa.Column("query", sa.Text),
+    sa.Column("claim", sa.Text),
+    sa.Column("explanation", sa.Text, nullable=False),
+    sa.Index("insight_requests_request_id_idx", "request_id"),
+    sa.Index("insight_requests_global_request_id_idx", "global_request_id"),
 )

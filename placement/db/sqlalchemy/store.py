@@ -19,6 +19,7 @@ from placement.db.sqlalchemy.allocations import Allocations
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
 from placement.db.sqlalchemy.id_cache import Names
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
@@ -47,6 +48,7 @@ class SqlTransaction:
         self.traits = Traits(connection, names)
         self.resource_classes = ResourceClasses(connection, names)
         self.picture = Picture(connection, names)
+        self.insight_requests = InsightRequests(connection)
 
     def publish(
         self,

@@ -2,6 +2,7 @@
 
 import webob
 
+from placement.engine.engine import View
 from placement.handlers.insight import conditional
 from placement.parse import insight as parse
 from placement.policies import insight as policies
@@ -14,6 +15,9 @@ def show_insight(request: Request) -> webob.Response:
     """Return the version, what is enabled, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
     parse.nothing(request.query_pairs, request.version)
-    return conditional.from_snapshot(
-        request, lambda view: render.overview(view.snapshot, view.refreshed_at, enabled={})
-    )
+    enabled = {"record": request.services.recorder.is_enabled}
+
+    def write(view: View) -> bytes:
+        return render.overview(view.snapshot, view.refreshed_at, enabled=enabled)
+
+    return conditional.from_snapshot(request, write)

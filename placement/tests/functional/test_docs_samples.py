@@ -14,6 +14,7 @@ HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
     "OpenStack-API-Version": "placement latest",
+    "X-Openstack-Request-Id": "req-7a9b0c1d-2e3f-4a5b-8c2e-6f0a1b3d4e5f",
 }
 REQUEST_ID = "req-8c2e6f0a-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
 TIME = "2026-11-21T02:14:07Z"

@@ -49,6 +49,10 @@ DEFAULTS = [
     ("metrics", "enabled", False),
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
+    ("insight", "record", True),
+    ("insight", "record_max_rows", 10_000),
+    ("insight", "record_max_age_days", 30),
+    ("insight", "record_per_second", 5),
     ("workarounds", "optimize_for_wide_provider_trees", False),
 ]
 

@@ -107,6 +107,18 @@ OURS = {
         {"removed_providers_stamp_idx": ["stamp"]},
         set(),
     ),
+    "insight_requests": (
+        {
+            *("kind!", "reason!", "request_id", "global_request_id", "project_id", "user_id"),
+            *("microversion!", "query", "claim", "explanation!"),
+        },
+        {},
+        {
+            "insight_requests_request_id_idx": ["request_id"],
+            "insight_requests_global_request_id_idx": ["global_request_id"],
+        },
+        set(),
+    ),
 }
 REDUNDANT = {
     "inventories_resource_provider_id_idx",

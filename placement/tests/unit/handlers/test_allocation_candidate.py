@@ -1,16 +1,20 @@
 """What the operator is told of a request for candidates."""
 
+import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 import webob
 
+from placement.core.insight.recorded import RecordedRequest
 from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
 from placement.handler import PlacementHandler
-from placement.observability import empty_results
+from placement.http.after_response import AfterResponse
+from placement.insight import explaining, recording
+from placement.insight.recorder import RecorderSettings
 from placement.observability.events import ignore
 from placement.tests.worlds import world
 from placement.wsgi_wrapper import CONTEXT, REQUEST_ID
@@ -20,6 +24,9 @@ SNAPSHOT = Snapshot.of(
         host1  VCPU=8  +CUSTOM_OLD
         host2  VCPU=4
     """)
+)
+CALLER = SimpleNamespace(
+    can=lambda rule: None, global_request_id="req-of-nova", project_id="service", user_id="nova"
 )
 
 
@@ -33,26 +40,62 @@ class Still:
         return self.snapshot
 
 
-@pytest.fixture
-def ask(caplog):
-    """Return a function from a query to the answer; the log is at INFO."""
-    caplog.set_level(logging.INFO, logger=empty_results.LOG.name)
-    handler = PlacementHandler(
-        SimpleNamespace(engine=Still(SNAPSHOT), search=SearchSettings(), observe=ignore)
-    )
-    everything = SimpleNamespace(can=lambda rule: None)
+@dataclass
+class Kept:
+    """A recorder that keeps records in memory."""
 
-    def get(query: str) -> webob.Response:
+    admitted: int = 1000
+    is_enabled: bool = True
+    settings: RecorderSettings = field(default_factory=RecorderSettings)
+    records: list[RecordedRequest] = field(default_factory=list)
+
+    def admits(self, kind: str) -> bool:
+        self.admitted -= 1
+        return self.admitted >= 0
+
+    def record(self, record: RecordedRequest) -> None:
+        if self.is_enabled:
+            self.records.append(record)
+
+
+@pytest.fixture
+def recorder():
+    return Kept()
+
+
+@pytest.fixture
+def send(caplog, recorder):
+    """Return a function from a query to the parts of the response; the log is at INFO."""
+    caplog.set_level(logging.INFO, logger=recording.LOG.name)
+    services = SimpleNamespace(
+        engine=Still(SNAPSHOT), search=SearchSettings(), observe=ignore, recorder=recorder
+    )
+    application = AfterResponse(PlacementHandler(services))
+
+    def get(query: str) -> object:
         request = webob.Request.blank(f"/allocation_candidates?{query}")
         request.headers["openstack-api-version"] = "placement latest"
-        request.environ |= {CONTEXT: everything, REQUEST_ID: "req-1"}
-        return request.get_response(handler)
+        request.environ |= {CONTEXT: CALLER, REQUEST_ID: "req-1"}
+        return application(request.environ, lambda status, headers, error=None: None)
+
+    return get
+
+
+@pytest.fixture
+def ask(send):
+    """Return a function from a query to the document of the response, which is closed."""
+
+    def get(query: str) -> dict[str, object]:
+        parts = send(query)
+        body = b"".join(parts)
+        getattr(parts, "close", lambda: None)()
+        return json.loads(body)
 
     return get
 
 
 def test_no_candidates_are_explained_in_one_line(ask, caplog):
-    assert ask("resources=VCPU:6&required=!CUSTOM_OLD").json["allocation_requests"] == []
+    assert ask("resources=VCPU:6&required=!CUSTOM_OLD")["allocation_requests"] == []
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == (
         "No allocation candidates for req-1: fewer than 6 VCPU free (best: host2 has 4 free): "
@@ -60,20 +103,65 @@ def test_no_candidates_are_explained_in_one_line(ask, caplog):
     )
 
 
-def test_candidates_are_not_explained(ask, caplog):
-    assert len(ask("resources=VCPU:6").json["allocation_requests"]) == 1
-    assert caplog.records == []
+def test_nothing_is_explained_before_the_response_is_sent(send, caplog, recorder):
+    parts = send("resources=VCPU:60")
+    assert list(parts)
+    assert (caplog.records, recorder.records) == ([], [])
+    parts.close()
+    parts.close()
+    assert (len(caplog.records), len(recorder.records)) == (1, 1)
 
 
-def test_nothing_is_explained_that_nobody_reads(ask, caplog):
-    caplog.set_level(logging.WARNING, logger=empty_results.LOG.name)
-    assert ask("resources=VCPU:60").json["allocation_requests"] == []
-    assert caplog.records == []
+def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorder):
+    ask("resources=VCPU:6&root_required=!CUSTOM_OLD")
+    (record,) = recorder.records
+    assert (record.kind, record.reason) == ("no_candidates", "capacity")
+    assert record.query == "resources=VCPU:6&root_required=!CUSTOM_OLD"
+    assert (record.request_id, record.global_request_id) == ("req-1", "req-of-nova")
+    assert (record.project_id, record.user_id, record.claim) == ("service", "nova", None)
+    assert record.microversion == "1.39"
+    explanation = json.loads(record.explanation)
+    assert (explanation["roots"], explanation["fits"]) == (2, 0)
+    assert sum(row["lost"] for row in explanation["funnel"]) == 2
 
 
-def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(ask, caplog, monkeypatch):
-    monkeypatch.setattr(empty_results, "BUDGET_SECONDS", 0)
+def test_candidates_are_not_explained(ask, caplog, recorder):
+    assert len(ask("resources=VCPU:6")["allocation_requests"]) == 1
+    assert (caplog.records, recorder.records) == ([], [])
+
+
+def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
+    caplog.set_level(logging.WARNING, logger=recording.LOG.name)
+    recorder.is_enabled = False
+    assert ask("resources=VCPU:60")["allocation_requests"] == []
+    assert (caplog.records, recorder.records, recorder.admitted) == ([], [], 1000)
+
+
+def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, recorder):
+    recorder.admitted = 1
+    ask("resources=VCPU:60")
+    ask("resources=VCPU:60")
+    assert len(recorder.records) == 1
+    assert caplog.records[1].getMessage() == (
+        "No allocation candidates for req-1: not explained: more than 5 empty responses a second"
+    )
+
+
+def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
+    ask, caplog, recorder, monkeypatch
+):
+    monkeypatch.setattr(explaining, "BUDGET_SECONDS", 0)
     answer = ask("resources=VCPU:60")
-    assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
+    assert answer == {"allocation_requests": [], "provider_summaries": {}}
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == "No allocation candidates for req-1: not explained within 0 s"
+    assert [record.reason for record in recorder.records] == ["undetermined"]
+
+
+def test_a_record_fits_a_column_of_every_database(ask, recorder):
+    members = ",".join(f"aaaaaaaa-0000-4000-8000-{number:012}" for number in range(3000))
+    ask(f"resources=VCPU:60&member_of=in:{members}")
+    (record,) = recorder.records
+    assert len(record.query) <= 16_000
+    assert len(record.explanation) <= 60_000
+    assert json.loads(record.explanation)["truncated"] is True

@@ -67,6 +67,8 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/insight": "GET",
         "/insight/explanation": "GET",
         "/insight/providers": "GET",
+        "/insight/requests": "GET",
+        "/insight/requests/{request_id}": "GET",
     }
 
 

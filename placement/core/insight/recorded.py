@@ -1,0 +1,58 @@
+"""Requests that found nothing and claims that were refused, as they are recorded."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+NO_CANDIDATES = "no_candidates"
+REFUSED_CLAIM = "refused_claim"
+
+# An id is a time (milliseconds, and 10 bits for the microseconds of the last one) and a random
+# number below it: ids are in the order of time on every host, and an age is a range of the
+# primary key. It stays below 2**63 until 2109.
+RANDOM_BITS = 11
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One recorded request.
+
+    ``at`` is UTC in whole seconds; ``query`` is that of a request for candidates; ``claim`` and
+    ``explanation`` are JSON text. ``project_id`` and ``user_id`` are those of the caller.
+    """
+
+    id: int
+    at: datetime
+    kind: str
+    reason: str
+    request_id: str | None
+    global_request_id: str | None
+    project_id: str | None
+    user_id: str | None
+    microversion: str
+    query: str | None
+    claim: str | None
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFilter:
+    """Which recorded requests are listed: at most ``limit``, below the id ``before`` if given."""
+
+    since: datetime | None = None
+    project_id: str | None = None
+    reason: str | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+def first_id(at: datetime) -> int:
+    """Return the smallest id of this time (aware), within what databases can hold.
+
+    >>> first_id(datetime(2026, 11, 21, tzinfo=UTC)) < first_id(datetime(2026, 11, 22, tzinfo=UTC))
+    True
+    """
+    milliseconds, rest = divmod(max(at - _EPOCH, timedelta(0)), _MILLISECOND)
+    return min((milliseconds << 10 | rest.microseconds) << RANDOM_BITS, LARGEST_ID)

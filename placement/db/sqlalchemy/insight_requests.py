@@ -1,0 +1,91 @@
+"""Statements about recorded requests: see :mod:`placement.core.insight.recorded`.
+
+The table is bounded. Rows are only added and removed, never changed, and no other table refers to
+them, so that a writer waits for nobody but another that removes the same rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.insight.recorded import RecordedFilter, RecordedRequest, first_id
+from placement.db.sqlalchemy.models import insight_requests
+
+_own = insight_requests.c
+_NEWEST_FIRST = sa.select(insight_requests).order_by(_own.id.desc())
+
+_IDS = sa.select(_own.id)
+
+
+class InsightRequests:
+    """Recorded requests, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def insert(self, records: Sequence[RecordedRequest]) -> None:
+        """Add these."""
+        self._connection.execute(insight_requests.insert(), [_values(each) for each in records])
+
+    def find(self, wanted: RecordedFilter) -> list[RecordedRequest]:
+        """Return those that the filter describes, the newest first.
+
+        Cost: reads no more rows than the table holds, which is bounded.
+        """
+        statement = _NEWEST_FIRST.limit(wanted.limit)
+        if wanted.since is not None:
+            statement = statement.where(_own.id >= first_id(wanted.since))
+        if wanted.before is not None:
+            statement = statement.where(_own.id < wanted.before)
+        if wanted.project_id is not None:
+            statement = statement.where(_own.project_id == wanted.project_id)
+        if wanted.reason is not None:
+            statement = statement.where(_own.reason == wanted.reason)
+        return self._all(statement)
+
+    def of_request(self, request_id: str, limit: int) -> list[RecordedRequest]:
+        """Return those of a request id, or of a global one, the newest first."""
+        return self._all(
+            _NEWEST_FIRST.where(
+                sa.or_(_own.request_id == request_id, _own.global_request_id == request_id)
+            ).limit(limit)
+        )
+
+    def prune(self, oldest_id: int, keep: int, at_most: int) -> int:
+        """Remove rows below an id, and what is more than ``keep``; return how many were removed.
+
+        Removes the oldest first, ``at_most`` in all.
+        """
+        outdated = self._ids(_IDS.where(_own.id < oldest_id), at_most)
+        if len(outdated) < at_most:
+            count = self._connection.execute(sa.select(sa.func.count(_own.id))).scalar_one()
+            excess = min(count - keep, at_most)
+            if excess > len(outdated):
+                outdated = self._ids(_IDS, excess)
+        if outdated:
+            self._connection.execute(insight_requests.delete().where(_own.id.in_(outdated)))
+        return len(outdated)
+
+    def _ids(self, statement: sa.Select[tuple[int]], limit: int) -> list[int]:
+        found = self._connection.execute(statement.order_by(_own.id).limit(limit))
+        return [row.id for row in found]
+
+    def _all(self, statement: sa.Select[Any]) -> list[RecordedRequest]:
+        return [_record(row) for row in _rows(self._connection, statement)]
+
+
+def _rows(connection: sa.Connection, statement: sa.Select[Any]) -> Sequence[Any]:
+    return connection.execute(statement).mappings().all()
+
+
+def _values(record: RecordedRequest) -> dict[str, Any]:
+    values = asdict(record)
+    at = values.pop("at")
+    return {**values, "created_at": at.replace(tzinfo=None)}
+
+
+def _record(row: Any) -> RecordedRequest:
+    values = dict(row)
+    return RecordedRequest(at=values.pop("created_at"), **values)

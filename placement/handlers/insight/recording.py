@@ -1,0 +1,56 @@
+"""What handlers of the Placement API leave to the recorder, for after the response."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from placement.core.model import ConsumerClaim
+from placement.core.request import CandidateRequest
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight import recording, refusals
+from placement.insight.explaining import Question
+from placement.parse.insight import text
+from placement.wsgi_wrapper import REQUEST_ID, Request
+
+LOG = logging.getLogger(__name__)
+
+
+def empty_response(request: Request, snapshot: Snapshot, asked: CandidateRequest) -> None:
+    """Have it logged and recorded why there are no candidates."""
+    question = Question(asked, text(request.query_pairs), str(request.version))
+    report = partial(
+        recording.empty_response, request.services.recorder, snapshot, question, origin(request)
+    )
+    request.after_response(report)
+
+
+@contextmanager
+def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
+    """Have it logged and recorded if what is done here is refused."""
+    try:
+        yield
+    except refusals.REFUSALS as error:
+        LOG.warning("Claim refused, %s: %s", _id(request), refusals.described(error).line())
+        record = partial(
+            recording.refused_claim, request.services.recorder, error, claims, origin(request)
+        )
+        request.after_response(record)
+        raise
+
+
+def origin(request: Request) -> recording.Origin:
+    """Return who sent the request, and under which ids."""
+    context = request.context
+    return recording.Origin(
+        request_id=_id(request),
+        global_request_id=context.global_request_id,
+        project_id=context.project_id,
+        user_id=context.user_id,
+        microversion=str(request.version),
+    )
+
+
+def _id(request: Request) -> str | None:
+    found: str | None = request.environ.get(REQUEST_ID)
+    return found

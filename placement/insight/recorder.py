@@ -1,0 +1,178 @@
+"""Writes recorded requests: bounded in number, age and rate, and never at a request's cost.
+
+A process has one writer at a time. Whoever finds it busy leaves its record to it, so that a
+database that is slow keeps one thread at most. After a failure nothing is written for some
+seconds; what comes meanwhile is dropped.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from placement.core.insight.recorded import RANDOM_BITS, RecordedRequest, first_id
+from placement.db.per_process import PerProcess
+from placement.db.store import Store
+
+LOG = logging.getLogger(__name__)
+
+PRUNE_AFTER_ROWS: Final = 50
+"""How many rows a process adds before it removes some."""
+PRUNE_BATCH: Final = 100
+"""How many rows one transaction removes."""
+
+_PRUNE_BATCHES = 5
+_PRUNE_AFTER_SECONDS = 600.0
+_PAUSE_SECONDS = 10.0
+_SECONDS_BETWEEN_WARNINGS = 60.0
+_MOST_WAITING = 100
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderSettings:
+    """The options of [insight] that begin with ``record``."""
+
+    enabled: bool = True
+    max_rows: int = 10_000
+    max_age_days: int = 30
+    per_second: int = 5
+
+
+class Recorder:
+    """The recorder of one service; safe to share between threads, and to fork with."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        settings: RecorderSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self.is_enabled = settings.enabled and store is not None
+        self._store = None if store is None else store.trying(_ATTEMPTS)
+        self._clock = clock
+        self._process = PerProcess(lambda: _Process(clock(), settings.per_second))
+
+    def admits(self, kind: str) -> bool:
+        """Return whether one more request of this kind is to be explained, by the rate."""
+        return self._process().admits(kind, self._clock(), self.settings.per_second)
+
+    def record(self, record: RecordedRequest) -> None:
+        """Write the record, or leave it to the thread that writes, or drop it.  Never raises."""
+        if not self.is_enabled:
+            return
+        process = self._process()
+        if self._clock() < process.paused_until:
+            process.dropped += 1
+            return
+        process.wait(record)
+        while process.waiting and process.writing.acquire(blocking=False):
+            try:
+                self._write(process)
+            finally:
+                process.writing.release()
+
+    def _write(self, process: "_Process") -> None:
+        try:
+            records = process.take()
+            self._transaction(_insert, records)
+            process.unpruned += len(records)
+            if process.is_pruning_due(self._clock()):
+                self._prune()
+                process.unpruned, process.pruned_at = 0, self._clock()
+        except Exception as error:  # whatever it is, a record is not worth a request
+            process.paused_until = self._clock() + _PAUSE_SECONDS
+            process.dropped += len(records) + len(process.waiting)
+            process.waiting.clear()
+            process.warn(error, self._clock())
+
+    def _prune(self) -> None:
+        """Remove a few batches of what is too old or too much."""
+        oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
+        for _ in range(_PRUNE_BATCHES):
+            removed = self._transaction(
+                _prune, first_id(oldest), self.settings.max_rows, PRUNE_BATCH
+            )
+            if removed < PRUNE_BATCH:
+                return
+
+    def _transaction(self, work: Callable[..., int], *arguments: object) -> int:
+        assert self._store is not None  # noqa: S101  is_enabled
+        return self._store.write(work, *arguments)
+
+
+@dataclass
+class _Process:
+    """What one process knows of its recorder."""
+
+    refilled_at: float
+    burst: int
+    tokens: dict[str, float] = field(default_factory=dict)
+    waiting: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    counting: threading.Lock = field(default_factory=threading.Lock)
+    unpruned: int = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
+    pruned_at: float = 0.0
+    paused_until: float = float("-inf")
+    warned_at: float = float("-inf")
+    dropped: int = 0
+
+    def admits(self, kind: str, now: float, per_second: int) -> bool:
+        """Take a token of this kind, of which there are ``per_second`` more each second."""
+        with self.counting:
+            gained = (now - self.refilled_at) * per_second
+            self.refilled_at = now
+            self.tokens = {
+                each: min(self.burst, tokens + gained) for each, tokens in self.tokens.items()
+            }
+            left = self.tokens.setdefault(kind, self.burst)
+            if left < 1:
+                return False
+            self.tokens[kind] = left - 1
+            return True
+
+    def wait(self, record: RecordedRequest) -> None:
+        """Have the record written by whoever writes next; of too many, the oldest is dropped."""
+        if len(self.waiting) == _MOST_WAITING:
+            self.dropped += 1
+        self.waiting.append(record)
+
+    def take(self) -> list[RecordedRequest]:
+        """Return what waits, which is then the caller's to write."""
+        return [self.waiting.popleft() for _ in range(len(self.waiting))]
+
+    def is_pruning_due(self, now: float) -> bool:
+        """Return whether enough rows were added, or enough time went by."""
+        return self.unpruned >= PRUNE_AFTER_ROWS or now - self.pruned_at >= _PRUNE_AFTER_SECONDS
+
+    def warn(self, error: Exception, now: float) -> None:
+        """Log, once a minute, that records are dropped."""
+        if now - self.warned_at >= _SECONDS_BETWEEN_WARNINGS:
+            LOG.warning(
+                "Requests cannot be recorded: %s. Dropped so far: %d. [insight]record = false "
+                "turns the recorder off.",
+                str(error).partition("\n")[0],
+                self.dropped,
+            )
+            self.warned_at = now
+
+
+def new_id(at: datetime) -> int:
+    """Return an id of this time, different from others of the same millisecond."""
+    return first_id(at) + random.getrandbits(RANDOM_BITS)
+
+
+def _insert(tx: Any, records: Sequence[RecordedRequest]) -> int:
+    tx.insight_requests.insert(records)
+    return len(records)
+
+
+def _prune(tx: Any, oldest_id: int, keep: int, at_most: int) -> int:
+    removed: int = tx.insight_requests.prune(oldest_id, keep, at_most)
+    return removed

@@ -1,0 +1,101 @@
+"""What is logged and recorded of a request that found nothing, and of a claim that was refused."""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from placement.core.insight.recorded import NO_CANDIDATES, REFUSED_CLAIM, RecordedRequest
+from placement.core.model import ConsumerClaim
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import PlacementException
+from placement.insight import explaining, refusals
+from placement.insight.explaining import Question
+from placement.insight.recorder import Recorder, new_id
+
+LOG = logging.getLogger(__name__)
+
+_LONGEST_ID = 255
+_LONGEST_QUERY = 16_000
+_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who sent a request, under which ids, and at which microversion."""
+
+    request_id: str | None
+    global_request_id: str | None
+    project_id: str | None
+    user_id: str | None
+    microversion: str
+
+
+def empty_response(
+    recorder: Recorder, snapshot: Snapshot, question: Question, origin: Origin
+) -> None:
+    """Log and record why the request has no candidates on this snapshot.
+
+    Costs an explanation, if one is admitted by the rate and somebody reads it.
+    """
+    is_logged = LOG.isEnabledFor(logging.INFO)
+    if not (is_logged or recorder.is_enabled):
+        return
+    if not recorder.admits(NO_CANDIDATES):
+        limit = recorder.settings.per_second
+        line = f"not explained: more than {limit} empty responses a second"
+        LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
+        return
+    reason = explaining.reason(snapshot, question)
+    LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
+    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
+    recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))
+
+
+def refused_claim(
+    recorder: Recorder,
+    error: PlacementException,
+    claims: Sequence[ConsumerClaim],
+    origin: Origin,
+) -> None:
+    """Record why the claims were refused."""
+    if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
+        refusal = refusals.described(error)
+        record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(refusal.document()))
+        claim = json.dumps(refusals.claim(error, claims))
+        recorder.record(replace(record, claim=_bounded(claim)))
+
+
+def _recorded(origin: Origin, kind: str, reason: str, explanation: str) -> RecordedRequest:
+    now = datetime.now(UTC)
+    return RecordedRequest(
+        id=new_id(now),
+        at=now.replace(microsecond=0),
+        kind=kind,
+        reason=reason,
+        request_id=origin.request_id,
+        global_request_id=origin.global_request_id,
+        project_id=_shortened(origin.project_id),
+        user_id=_shortened(origin.user_id),
+        microversion=origin.microversion,
+        query=None,
+        claim=None,
+        explanation=_bounded(explanation),
+    )
+
+
+def _shortened(text: str | None) -> str | None:
+    return None if text is None else _ascii(text)[:_LONGEST_ID]
+
+
+def _ascii(text: str) -> str:
+    """Return the text as every database can hold it, whatever its character set."""
+    return text.encode("ascii", "backslashreplace").decode("ascii").replace("\0", "\\0")
+
+
+def _bounded(document: str) -> str:
+    """Return the JSON text, or a document that says that it was too long to keep."""
+    if len(document) <= _LONGEST_DOCUMENT:
+        return document
+    return json.dumps({"truncated": True, "length": len(document)})
