@@ -35,8 +35,9 @@ class Providers:
     def __and__(self, other: "Providers") -> "Providers":
         return Providers(self.home & other.home, self.abroad & other.abroad)
 
-    def __or__(self, other: "Providers") -> "Providers":
-        return Providers(self.home | other.home, self.abroad | other.abroad)
+    def only(self, rows: Mask) -> "Providers":
+        """Return those of the providers that are among the rows."""
+        return Providers(self.home & rows, self.abroad & rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +73,6 @@ class ClassConditions:
         """Return the requirement as the query spells it."""
         return f"resources{suffix}={self.resource_class}:{self.amount}"
 
-    @property
-    def fitting(self) -> Mask:
-        """Where the amount can be allocated; not to be written to."""
-        return self.enough
-
 
 def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     """Yield the conditions on what kind of provider is wanted, in the order of the funnel."""
@@ -88,7 +84,7 @@ def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     yield from _memberships(snapshot, need)
     if need.in_tree is not None:
         yield Condition("in_tree", "in_tree", need.in_tree, _in_tree(snapshot, need))
-    for any_of in need.required:
+    for any_of in dict.fromkeys(need.required):
         yield trait_condition(snapshot, any_of)
     for name in sorted(need.forbidden):
         met = _alike(~having_trait(snapshot, (name,)))
@@ -131,17 +127,18 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     In the unsuffixed group the root's aggregates count for its tree, but only if they meet all
     lists: that is a condition of its own, which fails only where each list by itself is met.
     """
-    members = [in_aggregate(snapshot, any_of) for any_of in need.member_of]
+    lists = tuple(dict.fromkeys(need.member_of))
+    members = [in_aggregate(snapshot, any_of) for any_of in lists]
     spanned = [_spanned(snapshot, need, member) for member in members]
-    for any_of, member, home in zip(need.member_of, members, spanned, strict=True):
+    for any_of, member, home in zip(lists, members, spanned, strict=True):
         met = Providers(home, member)
         yield Condition("aggregate", "member_of", any_of_text(any_of), met, tuple(sorted(any_of)))
     if len(members) > 1 and need.is_unsuffixed and snapshot.forest.nested_trees:
         together = _spanned(snapshot, need, reduce(np.logical_and, members))
         together = together | ~reduce(np.logical_and, spanned)
-        value = "&member_of=".join(any_of_text(any_of) for any_of in need.member_of)
+        value = "&member_of=".join(map(any_of_text, lists))
         met = Providers(together, np.ones(snapshot.size, dtype=np.bool_))
-        names = tuple(sorted(frozenset().union(*need.member_of)))
+        names = tuple(sorted(frozenset().union(*lists)))
         yield Condition("aggregate", "member_of", value, met, names)
 
 

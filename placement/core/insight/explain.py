@@ -22,6 +22,7 @@ from placement.core.insight.explanation import Explanation
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.funnel import Funnel
 from placement.core.insight.groups import GroupsBuilder
+from placement.core.insight.near_misses import NearMisses
 from placement.core.insight.remedies import Remedies
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
@@ -29,6 +30,8 @@ from placement.core.search.plan import SearchPlan
 from placement.core.search.search import check_names
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
+
+NEAR_MISSES = 5
 
 
 def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thing
@@ -60,6 +63,12 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     except SearchDeadlineExceeded:
         undetermined.append("funnel")
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
+    closest = []
+    if not undetermined:
+        try:
+            closest = NearMisses(snapshot, reach, deadline).run(plan, groups, funnel, NEAR_MISSES)
+        except SearchDeadlineExceeded:
+            undetermined.append("near_misses")
     changes = []
     if remedies:
         try:
@@ -71,6 +80,7 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
+        near_misses=tuple(closest),
         remedies=tuple(changes),
         undetermined=tuple(undetermined),
     )

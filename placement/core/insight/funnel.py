@@ -16,6 +16,7 @@ lacks something else are charged to stage 4 and not to one of the classes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from placement.core.insight.conditions import ClassConditions, Providers, Reach
 from placement.core.insight.explanation import FunnelRow
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.groups import Group, Part
+from placement.core.insight.unmet import LostTogether
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import any_of_text, in_aggregate
@@ -52,6 +54,7 @@ class Funnel:
         self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
         self.rows: list[FunnelRow] = []
+        self.lost_together: list[LostTogether] = []
         self._survivors: dict[int, Providers] = {}
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], feasibility: Feasibility) -> None:
@@ -123,10 +126,9 @@ class Funnel:
         return met
 
     def _traits_together(self, group: Group) -> None:
+        """Apply traits that any provider of the unsuffixed group may have."""
         for condition in group.together:
-            met = self._snapshot.forest.is_root & False
-            for part in group.parts:
-                met = met | self._reach.roots(self._survivors[id(part)] & condition.met)
+            met = reaching_any(self._reach, group, condition.met.home)
             detail = details.of_kind(self._snapshot, condition)
             self._charge("trait", group.suffix, condition.spelled(group.suffix), met, detail)
 
@@ -171,8 +173,18 @@ class Funnel:
         if not self.left.any():
             return
         met = feasibility.roots(stage.plan, self.left)
+        wanted = {name: sum(amounts.values()) for name, amounts in stage.plan.contended.items()}
+        lost = LostTogether(stage.code, stage.requirement, self.left & ~met, wanted)
+        if lost.roots.any():
+            self.lost_together.append(lost)
         detail = details.of_stage(self._snapshot, stage.plan, stage.code)
         self._charge(stage.code, "", stage.requirement, met, detail)
+
+
+def reaching_any(reach: Reach, group: Group, rows: Mask) -> Mask:
+    """Return the roots that reach one of the rows as a provider considered for some part."""
+    masks = [reach.roots(part.considered.only(rows)) for part in group.parts]
+    return reduce(np.logical_or, masks)
 
 
 def spelled(group: Group) -> str:

@@ -76,7 +76,7 @@ class GroupsBuilder:
         """Yield the groups in the order of the query."""
         for group in plan.request.groups:
             needs = [plan.needs[slot.need] for slot in plan.slots if slot.suffix == group.suffix]
-            any_of = () if group.suffix else plan.any_of
+            any_of = () if group.suffix else dict.fromkeys(plan.any_of)
             yield Group(
                 group,
                 tuple(self._part(need) for need in needs),

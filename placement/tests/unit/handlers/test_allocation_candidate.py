@@ -99,7 +99,8 @@ def test_no_candidates_are_explained_in_one_line(ask, caplog):
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == (
         "No allocation candidates for req-1: fewer than 6 VCPU free (best: host2 has 4 free): "
-        "the last 1 of 2; before: 1 trait CUSTOM_OLD"
+        "the last 1 of 2; before: 1 trait CUSTOM_OLD; "
+        "closest: host2 (VCPU 4 of 6), host1 (trait CUSTOM_OLD; everything else fits)"
     )
 
 
