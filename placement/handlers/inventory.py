@@ -3,6 +3,7 @@
 import webob
 
 from placement import microversion
+from placement.handlers.insight.recording import log_overcommit
 from placement.objects import inventory, provider
 from placement.parse import inventory as parse
 from placement.policies import inventory as policies
@@ -50,7 +51,7 @@ def replace_inventories(request: Request) -> webob.Response:
     store = request.services.store
     current = provider.show(store, request.route["uuid"])
     replacement = parse.replacement(current, request.json_body, request.version)
-    changed = inventory.replace(store, replacement.command)
+    changed = inventory.replace(store, replacement.command, log_overcommit(request))
     body = render.all_of_provider(replacement.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
@@ -81,7 +82,14 @@ def update_inventory(request: Request) -> webob.Response:
     store, resource_class = request.services.store, request.route["resource_class"]
     current = provider.show(store, request.route["uuid"])
     generation, new = parse.update(current, resource_class, request.json_body, request.version)
-    changed = inventory.update(store, current.uuid, generation, resource_class, new.inventory)
+    changed = inventory.update(
+        store,
+        current.uuid,
+        generation,
+        resource_class,
+        new.inventory,
+        report=log_overcommit(request),
+    )
     body = render.one(new.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 

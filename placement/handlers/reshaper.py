@@ -3,6 +3,7 @@
 import webob
 
 from placement import microversion
+from placement.handlers.insight.recording import refusals_of
 from placement.objects import reshaper
 from placement.parse import reshaper as parse
 from placement.policies import reshaper as policies
@@ -14,5 +15,7 @@ from placement.wsgi_wrapper import Request, no_content, requires_json
 def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
     request.context.can(policies.RESHAPE)
-    reshaper.reshape(request.services.store, parse.reshape(request.json_body, request.version))
+    command = parse.reshape(request.json_body, request.version)
+    with refusals_of(request, command.claims):
+        reshaper.reshape(request.services.store, command)
     return no_content(request)

@@ -112,10 +112,14 @@ def claim(
 ) -> dict[str, object]:
     """Return the claim that was refused, as a document: the first, if none is named.
 
-    ``consumers`` is how many were claimed for in the same request.
+    ``consumers`` is how many were claimed for in the same request: none in a reshape of
+    inventories alone.
     """
     consumer = described(error).facts.get("consumer")
-    refused = next((each for each in claims if each.consumer_uuid == consumer), claims[0])
+    own = [each for each in claims if each.consumer_uuid == consumer] or list(claims)
+    if not own:
+        return {"consumers": 0}
+    refused = own[0]
     return {
         "consumer_uuid": refused.consumer_uuid,
         "consumer_generation": refused.generation,

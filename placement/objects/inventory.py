@@ -4,14 +4,27 @@ A write is refused when its generation is stale, and increases the provider's
 generation by one; answers carry the provider as it is afterwards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace as with_values
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement import exception
-from placement.core.model import Inventory, Provider, ProviderInventories, ReplaceInventories
+from placement.core.capacity import integer_capacity, is_within_capacity
+from placement.core.model import (
+    Inventory,
+    Overcommit,
+    Provider,
+    ProviderInventories,
+    ReplaceInventories,
+)
 from placement.db.store import Store
 from placement.objects.provider import found, locked, locked_at
+
+Report = Callable[[Overcommit], object]
+
+
+def ignore(_overcommit: Overcommit) -> None:
+    """Do nothing about a change that left less capacity than is used."""
 
 
 def list_of(store: Store, uuid: str) -> ProviderInventories:
@@ -52,21 +65,35 @@ def _create(tx: Any, uuid: str, resource_class: str, inventory: Inventory) -> Pr
     return _published(tx, provider)
 
 
-def replace(store: Store, command: ReplaceInventories) -> Provider:
+def replace(store: Store, command: ReplaceInventories, report: Report = ignore) -> Provider:
     """Make the provider have exactly these inventories.
 
+    Reports each class of which less capacity is left than is used, once that is committed.
     Raises: ProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400), InventoryInUse.
     """
-    return store.write(_replace, command)
+    return _reported(store.write(_replace, command), report)
 
 
-def _replace(tx: Any, command: ReplaceInventories) -> Provider:
+def _reported(change: "_Change", report: Report) -> Provider:
+    for overcommit in change.overcommits:
+        report(overcommit)
+    return change.provider
+
+
+class _Change(NamedTuple):
+    """A provider after a write, and the classes of which more is used than it has now."""
+
+    provider: Provider
+    overcommits: tuple[Overcommit, ...]
+
+
+def _replace(tx: Any, command: ReplaceInventories) -> _Change:
     provider = locked_at(tx, command.provider_uuid, command.generation)
     doing = f"Unknown resource class in inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, command.inventories, doing)
     remove_others(tx, provider, command.inventories)
-    put(tx, provider, command.inventories, class_ids)
-    return _published(tx, provider)
+    overcommits = put(tx, provider, command.inventories, class_ids)
+    return _Change(_published(tx, provider), overcommits)
 
 
 def used_classes(tx: Any, inventories: Mapping[str, Inventory], doing: str) -> dict[str, int]:
@@ -96,39 +123,61 @@ def put(
     provider: Provider,
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
-) -> None:
-    """Add or change inventories of a locked provider."""
-    present = tx.inventories.class_ids(provider.id)
+) -> tuple[Overcommit, ...]:
+    """Add or change inventories of a locked provider; return what is overcommitted then."""
+    present = tx.inventories.class_ids_and_used(provider.id)
     by_id = {class_ids[name]: inventory for name, inventory in inventories.items()}
-    old = {id_: inventory for id_, inventory in by_id.items() if id_ in present.values()}
+    old = {id_: by_id[id_] for id_, _ in present.values() if id_ in by_id}
     tx.inventories.update(provider.id, old)
     tx.inventories.insert(
         provider.id, {id_: values for id_, values in by_id.items() if id_ not in old}
     )
+    used = {name: amount for name, (_, amount) in present.items()}
+    return tuple(_overcommits(provider, inventories, used))
 
 
-def update(
-    store: Store, uuid: str, generation: int, resource_class: str, inventory: Inventory
+def _overcommits(
+    provider: Provider, inventories: Mapping[str, Inventory], used: Mapping[str, int]
+) -> Iterator[Overcommit]:
+    for name, inventory in inventories.items():
+        amount = used.get(name, 0)
+        if amount and not is_within_capacity(inventory, amount, 0):
+            yield Overcommit(
+                provider, name, amount, inventory.reserved, integer_capacity(inventory)
+            )
+
+
+def update(  # noqa: PLR0913 - the parts of one command
+    store: Store,
+    uuid: str,
+    generation: int,
+    resource_class: str,
+    inventory: Inventory,
+    *,
+    report: Report = ignore,
 ) -> Provider:
-    """Change one inventory that is there.
+    """Change one inventory that is there; reports as ``replace`` does.
 
     Raises: ProviderNotFound, StaleProviderGeneration, ResourceClassNotFound (404),
     NoInventoryRecord (400).
     """
-    return store.write(_update, uuid, generation, resource_class, inventory)
+    change = store.write(_update, uuid, generation, resource_class, inventory)
+    return _reported(change, report)
 
 
 def _update(
     tx: Any, uuid: str, generation: int, resource_class: str, inventory: Inventory
-) -> Provider:
+) -> _Change:
     provider = locked_at(tx, uuid, generation)
-    class_id = tx.inventories.class_ids(provider.id).get(resource_class)
-    if class_id is None:
+    present = tx.inventories.class_ids_and_used(provider.id)
+    if resource_class not in present:
         if tx.resource_classes.find(resource_class) is None:
             raise exception.ResourceClassNotFound(resource_class)
         raise exception.NoInventoryRecord(uuid, resource_class)
+    class_id, used = present[resource_class]
     tx.inventories.update(provider.id, {class_id: inventory})
-    return _published(tx, provider)
+    overcommits = _overcommits(provider, {resource_class: inventory}, {resource_class: used})
+    return _Change(_published(tx, provider), tuple(overcommits))
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:

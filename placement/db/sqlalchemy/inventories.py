@@ -128,6 +128,13 @@ class Inventories:
         """Return the classes, with their ids and in their order, that a provider has."""
         return {row.resource_class: row.resource_class_id for row in self._rows(provider_id)}
 
+    def class_ids_and_used(self, provider_id: int) -> dict[str, tuple[int, int]]:
+        """Return the id and the used amount of each class that a provider has inventory of."""
+        return {
+            row.resource_class: (row.resource_class_id, int(row.used))
+            for row in self._rows(provider_id)
+        }
+
     def _rows(self, provider_id: int) -> Iterable[Any]:
         return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 

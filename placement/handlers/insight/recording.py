@@ -1,11 +1,11 @@
 """What handlers of the Placement API leave to the recorder, for after the response."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from placement.core.model import ConsumerClaim
+from placement.core.model import ConsumerClaim, Overcommit
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight import recording, refusals
@@ -37,6 +37,25 @@ def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[N
         )
         request.after_response(record)
         raise
+
+
+def log_overcommit(request: Request) -> Callable[[Overcommit], None]:
+    """Return a function that logs that a change of inventory left less than is used."""
+
+    def log(change: Overcommit) -> None:
+        LOG.warning(
+            "Inventory change leaves less than is used, %s: provider %s (%s), resource_class %s, "
+            "used %d, reserved %d, capacity %d",
+            _id(request),
+            change.provider.name,
+            change.provider.uuid,
+            change.resource_class,
+            change.used,
+            change.reserved,
+            change.capacity,
+        )
+
+    return log
 
 
 def origin(request: Request) -> recording.Origin:

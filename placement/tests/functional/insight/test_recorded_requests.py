@@ -114,6 +114,37 @@ def test_claims_for_several_are_recorded_once(http):
     assert (found["claim"]["consumer_uuid"], found["claim"]["consumers"]) == (HOST, 2)
 
 
+def test_a_reshape_that_claims_too_much_is_recorded(http):
+    own = {"VCPU": {"total": 2}}
+    body = {
+        "inventories": {HOST: {"resource_provider_generation": 1, "inventories": own}},
+        "allocations": {CONSUMER: claim(6)},
+    }
+    http.post_json("/reshaper", body, headers=OF_NOVA, status=409)
+    (found,) = recorded(http)
+    assert (found["reason"], found["claim"]["consumer_uuid"]) == ("capacity", CONSUMER)
+
+
+@pytest.mark.parametrize("path", ["", "/VCPU"])
+def test_an_inventory_that_gets_smaller_than_what_is_used_is_logged(http, caplog, path):
+    put(http, claim(6), 204)
+    caplog.set_level(logging.WARNING, logger="placement")
+
+    def change(generation, **inventory):
+        body = inventory if path else {"inventories": {"VCPU": inventory}}
+        body |= {"resource_provider_generation": generation}
+        http.put_json(f"/resource_providers/{HOST}/inventories{path}", body, headers=LATEST)
+
+    change(2, total=6)
+    assert caplog.records == []
+    change(3, total=8, reserved=3)
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line.startswith("Inventory change leaves less than is used, req-")
+    assert line.endswith(
+        f": provider host ({HOST}), resource_class VCPU, used 6, reserved 3, capacity 5"
+    )
+
+
 def test_what_succeeds_is_not_recorded(http):
     put(http, claim(4), 204)
     http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)

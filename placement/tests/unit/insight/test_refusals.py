@@ -75,6 +75,10 @@ def test_a_lost_race_has_a_code_alone():
     assert refusals.described(exception.Conflict()).line() == "concurrent_update"
 
 
+def test_a_reshape_without_claims_has_none_to_keep():
+    assert refusals.claim(exception.Conflict(), ()) == {"consumers": 0}
+
+
 def test_of_several_claims_the_refused_one_is_kept():
     claims = (claim("first", VCPU=2), claim("second", VCPU=4))
     error = refused(*claims)
