@@ -1,7 +1,6 @@
-"""``placement-api``: the service with a server of its own.
+"""``placement-api``: the service with a built-in HTTP server.
 
-With ``--development`` there is nothing to configure; without it, it reads ``placement.conf`` as
-any deployment does.
+It reads ``placement.conf`` like any deployment; with ``--development`` it needs no configuration.
 """
 
 import argparse
@@ -13,17 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from placement import wsgi
-from placement.cmd import supervisor
-from placement.cmd.server import Address, Listening, serve
+from placement.cmd.server import Address, ReservedAddress, serve
 from placement.dashboard import page
 from placement.exception import PlacementException
 from placement.http import auth
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 LOG = logging.getLogger(__name__)
 
@@ -33,13 +35,13 @@ DATABASE_FILE = "placement.sqlite"
 _LAST_PORT = 65535
 
 
-class Refusal(Exception):  # noqa: N818  it is no error that the command says no
-    """The service does not start; the text says why, and what to do."""
+class StartupError(Exception):
+    """The service cannot start; the message says why and what to do."""
 
 
-# Options, the schema, what is not installed, an address: operators can mend them.
-_REASONS = (
-    Refusal,
+# Operators can correct these: options, schema, missing packages, addresses.
+_STARTUP_ERRORS = (
+    StartupError,
     PlacementException,
     cfg.Error,
     ArgumentError,
@@ -51,7 +53,7 @@ _REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     address: Address
     threads: int
@@ -66,23 +68,25 @@ def main() -> int:
     options = parse(sys.argv[1:])
     try:
         run(options)
-    except _REASONS as error:
-        LOG.debug("Not started", exc_info=True)
+    except _STARTUP_ERRORS as error:
+        LOG.debug("The service did not start", exc_info=True)
         print(f"placement-api: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Return the options on the command line, or end the process with a word on its use."""
+    """Return the options of the command line; exit with a usage message if they are invalid."""
     parser = argparse.ArgumentParser(
         prog="placement-api", description="Serve Placement over HTTP."
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=_port, default=8778, help="port to listen on (%(default)s)")
-    parser.add_argument("--threads", type=_positive, default=8, help="per worker (%(default)s)")
+    parser.add_argument(
+        "--threads", type=_positive, default=8, help="threads a worker (%(default)s)"
+    )
     parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
-    # The two in one list, for what is read later wins.
+    # One list for both, because later files take precedence.
     add_to_configuration = partial(
         parser.add_argument, dest="configuration", action="append", default=[]
     )
@@ -90,35 +94,35 @@ def parse(arguments: Sequence[str]) -> Options:
         "--config-file",
         metavar="FILE",
         type="--config-file={}".format,
-        help="read options from FILE, not from placement.conf at its usual places",
+        help="read options from FILE instead of placement.conf in the default locations",
     )
     add_to_configuration(
         "--config-dir",
-        metavar="FOLDER",
+        metavar="DIR",
         type="--config-dir={}".format,
-        help="read options from all *.conf in FOLDER, not in placement.conf.d",
+        help="read options from all *.conf files in DIR instead of placement.conf.d",
     )
     parser.add_argument(
         "--development",
         nargs="?",
         const=DEFAULT_FOLDER,
-        metavar="FOLDER",
+        metavar="DIR",
         type=Path,
-        help=f"keep a SQLite database in FOLDER ({DEFAULT_FOLDER}) and believe every token",
+        help=f"use a SQLite database in DIR ({DEFAULT_FOLDER}) and accept every token",
     )
     parser.add_argument(
         "--allow-noauth2-on-network",
         action="store_true",
-        help="let everybody who reaches this machine do everything",
+        help="accept every token from any client that can reach this machine",
     )
-    asked = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     return Options(
-        address=Address(asked.host, asked.port),
-        threads=asked.threads,
-        workers=asked.workers,
-        configuration=tuple(asked.configuration),
-        development=asked.development,
-        allow_noauth2_on_network=asked.allow_noauth2_on_network,
+        address=Address(parsed.host, parsed.port),
+        threads=parsed.threads,
+        workers=parsed.workers,
+        configuration=tuple(parsed.configuration),
+        development=parsed.development,
+        allow_noauth2_on_network=parsed.allow_noauth2_on_network,
     )
 
 
@@ -137,32 +141,42 @@ def _port(text: str) -> int:
 
 
 def run(options: Options) -> None:
-    """Serve until told to stop.  Raises: what _REASONS has, if it cannot start."""
-    conf = configured(options)
-    refuse_open_doors(options, conf)
+    """Serve until SIGTERM or SIGINT.  Raises: _STARTUP_ERRORS."""
+    conf = load_configuration(options)
+    check_noauth2_is_local(options, conf)
     if options.development:
-        logging.getLogger("alembic").setLevel(logging.WARNING)  # nobody asked for a migration
-    with Listening(options.address) as listening:
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
+    with ReservedAddress(options.address) as reserved:
         application = wsgi.load(conf)
-        signal.signal(signal.SIGHUP, lambda _number, _frame: read_again(conf))
-        _announce(listening.address, conf, is_development=options.development is not None)
-        work = partial(serve, application, listening.address, threads=options.threads)
-        if options.workers == 1:
-            work()
-        else:
-            supervisor.run(work, count=options.workers)
+        _announce(reserved.address, conf, is_development=options.development is not None)
+        _serve(application, conf, reserved.address, options)
 
 
-def read_again(conf: cfg.ConfigOpts) -> None:
-    """Take from the files the options that may change while the service runs, ``debug`` say."""
+def _serve(
+    application: "WSGIApplication", conf: cfg.ConfigOpts, address: Address, options: Options
+) -> None:
+    reload = partial(reload_configuration, conf)
+    if options.workers == 1:
+        signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
+        serve(application, address, threads=options.threads)
+        return
+    from placement.cmd import workers  # noqa: PLC0415  loads multiprocessing, for workers only
+
+    workers.run(
+        application, address, threads=options.threads, count=options.workers, reload=reload
+    )
+
+
+def reload_configuration(conf: cfg.ConfigOpts) -> None:
+    """Read the options that may change while the service runs, such as ``debug``."""
     try:
         conf.mutate_config_files()
     except cfg.Error:
-        LOG.exception("The configuration cannot be read; it stays as it was")
+        LOG.exception("The configuration cannot be read; the previous one stays in force")
 
 
-def configured(options: Options) -> cfg.ConfigOpts:
-    """Return the configuration.  Raises: Refusal if it names no database, or cannot be read."""
+def load_configuration(options: Options) -> cfg.ConfigOpts:
+    """Return the configuration.  Raises: StartupError if it has no database or cannot be read."""
     files = wsgi.config_files()
     defaults: Mapping[tuple[str, str], object] = {}
     if options.development:
@@ -170,18 +184,18 @@ def configured(options: Options) -> cfg.ConfigOpts:
     try:
         return wsgi.read_configuration(files, defaults, options.configuration)
     except cfg.RequiredOptError:
-        raise Refusal(
+        raise StartupError(
             "no database is configured. Set [placement_database]connection in placement.conf "
             "(in the folder that OS_PLACEMENT_CONFIG_DIR names, or in /etc/placement), name "
             "another by --config-file, or set OS_PLACEMENT_DATABASE__CONNECTION; to try the "
             "service without any configuration: placement-api --development"
         ) from None
     except cfg.Error as error:
-        raise Refusal(str(error)) from error
+        raise StartupError(str(error)) from error
 
 
 def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
-    """Return the options of a service that needs nothing but a folder, which is made."""
+    """Return the defaults for development: a SQLite database in the directory, and no Keystone."""
     folder.mkdir(parents=True, exist_ok=True)
     return {
         ("placement_database", "connection"): f"sqlite:///{folder.resolve() / DATABASE_FILE}",
@@ -191,14 +205,14 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
     }
 
 
-def refuse_open_doors(options: Options, conf: cfg.ConfigOpts) -> None:
-    """Refuse to believe the tokens of a whole network.  Raises: Refusal."""
-    believes = conf.api.auth_strategy == auth.NOAUTH2
-    if believes and not (options.allow_noauth2_on_network or _is_loopback(options.address.host)):
-        raise Refusal(
-            f"auth_strategy is noauth2, and {options.address.host} can be reached by others: "
-            "everybody could do everything. Listen on 127.0.0.1, set [api]auth_strategy to "
-            "keystone, or add --allow-noauth2-on-network if this is what you want."
+def check_noauth2_is_local(options: Options, conf: cfg.ConfigOpts) -> None:
+    """Check that noauth2 is not reachable from a network.  Raises: StartupError."""
+    is_noauth2 = conf.api.auth_strategy == auth.NOAUTH2
+    if is_noauth2 and not (options.allow_noauth2_on_network or _is_loopback(options.address.host)):
+        raise StartupError(
+            f"auth_strategy is noauth2, which accepts every token, and {options.address.host} is "
+            "reachable from the network. Listen on 127.0.0.1, set [api]auth_strategy to "
+            "keystone, or add --allow-noauth2-on-network to accept this."
         )
 
 
@@ -210,7 +224,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _announce(address: Address, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
-    """Say where the service is, and in development what to do with it."""
+    """Print the addresses of service and database; in development, also an example request."""
     print(f"Placement listens on {address.url}")
     database = make_url(conf.placement_database.connection)
     print(f"The database is {database.render_as_string(hide_password=True)}")

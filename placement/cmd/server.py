@@ -1,4 +1,4 @@
-"""The HTTP server that ``placement-api`` embeds: cheroot, with threads."""
+"""The HTTP server of ``placement-api``: cheroot, with a pool of threads."""
 
 import logging
 import signal
@@ -20,34 +20,36 @@ _HEAD_LIMIT_BYTES = 4 * 2**20
 _BACKLOG = 256
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
+STOP_DEADLINE_SECONDS = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens."""
+    """The host and port that a server listens on."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The address as clients write it."""
+        """The URL of the server."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
 
-class Listening:
-    """An address that is ours, from the start of the command to its end.
+class ReservedAddress:
+    """An address that is reserved for the workers as long as the command runs.
 
-    Workers listen on it themselves, each with a socket of its own (SO_REUSEPORT), among which the
-    kernel shares out the connections. That would also let a second command in unnoticed, so the
-    address must be free when it is taken. Port 0 becomes one that all workers use.
+    Each worker listens with its own socket (SO_REUSEPORT), and the kernel distributes connections
+    among them. A second command could then use the same port unnoticed, so the address must be
+    free at start. Port 0 is replaced by a free port, which all workers use.
 
-    Raises: OSError if the address is taken, or is not of this machine.
+    Raises: OSError if the address is in use or does not belong to this machine.
     """
 
     def __init__(self, address: Address) -> None:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        family, *_, name = found[0]
+        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        family, *_, name = addresses[0]
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(name)
@@ -71,45 +73,51 @@ class Listening:
 
 
 class _Gateway(wsgi.Gateway_10):
-    """Cheroot's bridge to WSGI, but for two things that it does in its own way."""
+    """Cheroot's WSGI gateway, with two changes to the handling of requests."""
 
     def get_environ(self) -> dict[str, Any]:  # type: ignore[override]  # its stub says None
-        """Return the environment of the request, its path decoded wholly, as other servers do."""
+        """Return the environment of the request, with ``%2F`` in the path decoded, too."""
         environ: dict[str, Any] = super().get_environ()  # type: ignore[no-untyped-call]
         environ["PATH_INFO"] = environ["PATH_INFO"].replace("%2F", "/")
         return environ
 
     def respond(self) -> None:
-        """Answer the request; if it is chunked, end the connection with it.
+        """Send the response; close the connection after a chunked request.
 
-        What is not read of such a body would be taken for the next request.
+        Otherwise the unread rest of the body would be parsed as the next request.
         """
         if self.req.chunked_read:
             self.req.close_connection = True
         super().respond()
 
 
-class _Server(wsgi.Server):
-    """Cheroot, with its complaints in the log."""
+class Server(wsgi.Server):
+    """Cheroot, logging by the logger of this module."""
 
     max_request_body_size = _BODY_LIMIT_BYTES
     max_request_header_size = _HEAD_LIMIT_BYTES
 
+    def __init__(self, application: "WSGIApplication", address: Address, *, threads: int) -> None:
+        super().__init__(
+            (address.host, address.port),
+            application,
+            numthreads=threads,
+            request_queue_size=_BACKLOG,
+            reuse_port=True,
+        )
+        self.gateway = _Gateway
+
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        """Log a complaint; a client that goes away is one."""
+        """Log an error of a connection, for example that the client closed it."""
         LOG.log(level, msg, exc_info=traceback)
 
 
 def serve(application: "WSGIApplication", address: Address, *, threads: int) -> None:
-    """Answer requests in this process until SIGTERM or SIGINT; requests under way are finished."""
-    server = _Server(
-        (address.host, address.port),
-        application,
-        numthreads=threads,
-        request_queue_size=_BACKLOG,
-        reuse_port=True,
-    )
-    server.gateway = _Gateway
+    """Serve in this process until SIGTERM or SIGINT.
+
+    Requests in progress are completed; SIGALRM ends the process after ``STOP_DEADLINE_SECONDS``.
+    """
+    server = Server(application, address, threads=threads)
     for number in _STOP_SIGNALS:
         signal.signal(number, _stop)
     try:
@@ -121,7 +129,8 @@ def serve(application: "WSGIApplication", address: Address, *, threads: int) -> 
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave the serving loop; a terminal may send the same signal again through the supervisor."""
+    """Leave the serving loop, and ignore further signals to stop."""
+    signal.alarm(STOP_DEADLINE_SECONDS)
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise SystemExit

@@ -1,47 +1,24 @@
-"""The interface over HTTP, as the files in ``gabbits`` tell it, on each database.
-
-A file is a story: its requests are made in order, from an empty database on.
-"""
+"""The API scenarios in ``gabbits``, on each database."""
 
 import unittest
-from pathlib import Path
 
 import pytest
-from gabbi import handlers, suitemaker, utils
 
-GABBITS = Path(__file__).parent / "gabbits"
-
-
-def stories():
-    return sorted(GABBITS.glob("*.yaml"))
+from placement.tests.scenarios import scenarios, suite
 
 
-def suite(path, application):
-    return suitemaker.test_suite_from_dict(
-        unittest.TestLoader(),
-        path.stem,
-        utils.load_yaml(yaml_file=str(path)),
-        str(path.parent),
-        host=path.stem,
-        port=None,
-        fixture_module=None,
-        intercept=lambda: application,
-        handlers=[handler() for handler in handlers.RESPONSE_HANDLERS],
-    )
-
-
-@pytest.mark.parametrize("path", stories(), ids=lambda path: path.stem)
-def test_the_interface_is_as_told(path, application):
+@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.stem)
+def test_scenario(path, application):
     result = unittest.TestResult()
     suite(path, application).run(result)
     assert result.testsRun
     failed = result.failures + result.errors
-    assert not failed, "\n".join(f"{name_of(case)}: {said(text)}" for case, text in failed)
+    assert not failed, "\n".join(f"{case_name(case)}: {message(text)}" for case, text in failed)
 
 
-def name_of(case):
+def case_name(case):
     return type(case).__name__
 
 
-def said(traceback):
+def message(traceback):
     return traceback.partition("AssertionError: ")[2] or traceback

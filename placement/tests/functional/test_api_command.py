@@ -1,3 +1,5 @@
+"""The command ``placement-api``."""
+
 import importlib.util
 import os
 import re
@@ -6,79 +8,24 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
-COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
-SECONDS_TO_START = 60
+from placement.tests.processes import START_TIMEOUT_SECONDS, ApiProcess
 
 
-class Service:
-    """The command in a process of its own, and what it printed."""
-
-    def __init__(self, folder, *arguments, **environment):
-        self.output = Path(folder) / "output"
-        environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
-        with self.output.open("w") as output:
-            self.process = subprocess.Popen(
-                [*COMMAND, *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-                env=environ | environment,
-            )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(30)
-
-    @property
-    def url(self):
-        deadline = time.monotonic() + SECONDS_TO_START
-        while time.monotonic() < deadline and self.process.poll() is None:
-            found = re.search(
-                r"^Placement listens on (\S+)$", self.output.read_text(), re.MULTILINE
-            )
-            if found:
-                return found[1]
-            time.sleep(0.05)
-        raise AssertionError(self.output.read_text())
-
-    def get(self, path="/", **headers):
-        request = urllib.request.Request(self.url + path, headers=headers)
-        for _ in range(100):
-            try:
-                with urllib.request.urlopen(request, timeout=10) as answer:
-                    return answer.status, answer.read()
-            except urllib.error.HTTPError as error:
-                return error.code, error.read()
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError(self.output.read_text())
-
-    def children(self):
-        pid = self.process.pid
-        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        return {int(child) for child in listed.split()}
-
-
-def refused(folder, *arguments, **environment):
-    """Return what the command said when it did not start."""
-    with Service(folder, *arguments, **environment) as service:
-        assert service.process.wait(SECONDS_TO_START) == 1
+def startup_error(folder, *arguments, **environment):
+    """Return the output of a command that does not start."""
+    with ApiProcess(folder, *arguments, **environment) as service:
+        assert service.process.wait(START_TIMEOUT_SECONDS) == 1
         return service.output.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_in_development_it_needs_nothing_and_ends_cleanly(tmp_path, number):
-    with Service(tmp_path, "--development", "--port", "0") as service:
+def test_development_mode_needs_no_configuration(tmp_path, number):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         assert service.get("/resource_classes", **{"X-Auth-Token": "admin"})[0] == 404
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
         assert service.get("/allocation_candidates?resources=VCPU:1", **headers)[0] == 200
@@ -90,14 +37,14 @@ def test_in_development_it_needs_nothing_and_ends_cleanly(tmp_path, number):
     assert re.match(r"Placement listens on .*\nThe database is .*\nTry: curl .*\n", output)
 
 
-def test_a_slash_that_is_encoded_is_a_slash(tmp_path):
-    with Service(tmp_path, "--development", "--port", "0") as service:
+def test_encoded_slash_separates_segments(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         status, body = service.get("/resource_providers/a%2Fb", **{"X-Auth-Token": "admin"})
         assert (status, b"The resource could not be found" in body) == (404, True)
 
 
-def test_workers_share_the_port_and_are_replaced(tmp_path):
-    with Service(tmp_path, "--development", "--port", "0", "--workers", "2") as service:
+def test_workers_share_port_and_are_replaced(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as service:
         service.get()
         first = service.children()
         assert len(first) == 2
@@ -112,8 +59,67 @@ def test_workers_share_the_port_and_are_replaced(tmp_path):
         assert not any(Path(f"/proc/{pid}").exists() for pid in first)
 
 
-def test_a_request_of_pieces_is_served_and_ends_its_connection(tmp_path):
-    with Service(tmp_path, "--development", "--port", "0") as service:
+@pytest.mark.parametrize("delay_seconds", [0, 0.01, 0.02, 0.05, 0.1])
+def test_sigterm_while_workers_start_leaves_no_process(tmp_path, delay_seconds):
+    """The signal may arrive before, while or after the workers are forked."""
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as api:
+        assert api.url
+        time.sleep(delay_seconds)
+        api.process.terminate()
+        api.process.wait(15)
+    assert processes_with_output(api.output) == []
+
+
+def processes_with_output(path):
+    """Return the ids of the processes whose standard output is this file."""
+    return [pid for pid in psutil.pids() if standard_output(pid) == str(path)]
+
+
+def standard_output(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/1")
+    except OSError:
+        return None
+
+
+HANGING = """
+import sys, time
+from placement import wsgi
+from placement.cmd import api, server
+server.STOP_DEADLINE_SECONDS = 2
+
+def application(environ, start_response):
+    if environ["PATH_INFO"] == "/hang":
+        time.sleep(600)
+    start_response("200 OK", [])
+    return [b""]
+
+wsgi.load = lambda conf: application
+sys.exit(api.main())
+"""
+
+
+class HangingProcess(ApiProcess):
+    """The command with an application that never responds to one path, and a short deadline."""
+
+    command = (sys.executable, "-W", "ignore", "-c", HANGING)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_stop_deadline_ends_hanging_requests(tmp_path, workers):
+    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
+        assert api.get()[0] == 200
+        host, port = api.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
+            time.sleep(0.5)
+            api.process.terminate()
+            api.process.wait(15)
+    assert processes_with_output(api.output) == []
+
+
+def test_chunked_request_closes_connection(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         service.get()
         host, port = service.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -128,7 +134,7 @@ def test_a_request_of_pieces_is_served_and_ends_its_connection(tmp_path):
     assert answer.count(b"HTTP/1.1") == 1
 
 
-def test_it_serves_what_the_configuration_says(tmp_path):
+def test_configuration_file_is_read(tmp_path):
     (tmp_path / "placement.conf").write_text(
         "[placement_database]\n"
         f"connection = sqlite:///{tmp_path}/mine.sqlite\n"
@@ -136,13 +142,13 @@ def test_it_serves_what_the_configuration_says(tmp_path):
         "[api]\nauth_strategy = noauth2\n"
         "[unknown_group]\nunknown = 1\n"
     )
-    with Service(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+    with ApiProcess(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
         assert service.get()[0] == 200
         assert (tmp_path / "mine.sqlite").exists()
 
 
 @pytest.fixture
-def parts(tmp_path):
+def write_file(tmp_path):
     """Return a function that writes a file of options, and returns its path."""
 
     def write(name, text):
@@ -158,68 +164,70 @@ def database(path):
     return f"[placement_database]\nconnection = sqlite:///{path}\nsync_on_startup = true\n"
 
 
-def test_files_and_folders_of_the_command_line_are_read_in_their_order(tmp_path, parts):
-    first = parts("first.conf", database(tmp_path / "first.sqlite"))
-    second = parts("second.conf", database(tmp_path / "second.sqlite"))
-    parts("parts/20.conf", database(tmp_path / "third.sqlite"))
-    parts("parts/10.conf", database(tmp_path / "tenth.sqlite"))
+def test_later_config_file_takes_precedence(tmp_path, write_file):
+    first = write_file("first.conf", database(tmp_path / "first.sqlite"))
+    second = write_file("second.conf", database(tmp_path / "second.sqlite"))
+    write_file("parts/20.conf", database(tmp_path / "third.sqlite"))
+    write_file("parts/10.conf", database(tmp_path / "tenth.sqlite"))
     named = ["--config-file", first, "--config-dir", str(tmp_path / "parts")]
     for arguments, used in (
         (named, "third"),
         ([*named, "--config-file", second], "second"),
         ([f"--config-file={second}", f"--config-file={first}"], "first"),
     ):
-        with Service(tmp_path, "--port", "0", *arguments) as service:
+        with ApiProcess(tmp_path, "--port", "0", *arguments) as service:
             assert service.get()[0] == 200
         assert f"/{used}.sqlite\n" in service.output.read_text()
 
 
-def test_a_file_of_the_command_line_is_read_in_place_of_that_of_the_environment(tmp_path, parts):
-    parts("placement.conf", database(tmp_path / "usual.sqlite"))
-    mine = parts("mine.conf", database(tmp_path / "mine.sqlite"))
+def test_config_file_of_command_line_replaces_that_of_environment(tmp_path, write_file):
+    write_file("placement.conf", database(tmp_path / "usual.sqlite"))
+    mine = write_file("mine.conf", database(tmp_path / "mine.sqlite"))
     arguments = ["--port", "0", "--config-file", mine]
-    with Service(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+    with ApiProcess(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
         assert service.get()[0] == 200
     assert "/mine.sqlite\n" in service.output.read_text()
     connection = f"sqlite:///{tmp_path}/wins.sqlite"
     environment = {"OS_PLACEMENT_DATABASE__CONNECTION": connection}
-    with Service(tmp_path, *arguments, **environment) as service:
+    with ApiProcess(tmp_path, *arguments, **environment) as service:
         assert service.get()[0] == 200
     assert "/wins.sqlite\n" in service.output.read_text()
 
 
-def test_development_takes_nothing_but_what_the_command_line_names(tmp_path, parts):
-    parts(".placement/placement.conf", "[")
-    parts(".placement.conf.d/mine.conf", "[")
-    parts("placement.conf.d/mine.conf", "[")
-    mine = parts("mine.conf", f"[DEFAULT]\nlog_file = {tmp_path}/log\ndebug = true\n")
+def test_development_mode_ignores_default_locations(tmp_path, write_file):
+    write_file(".placement/placement.conf", "[")
+    write_file(".placement.conf.d/mine.conf", "[")
+    write_file("placement.conf.d/mine.conf", "[")
+    mine = write_file("mine.conf", f"[DEFAULT]\nlog_file = {tmp_path}/log\ndebug = true\n")
     arguments = ["--port", "0", "--development", "--config-file", mine]
-    with Service(tmp_path, *arguments, HOME=str(tmp_path)) as service:
+    with ApiProcess(tmp_path, *arguments, HOME=str(tmp_path)) as service:
         assert service.get()[0] == 200
     assert "DEBUG" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("option", ["--config-file", "--config-dir"])
-def test_what_the_command_line_names_must_be_there(tmp_path, option):
-    said = refused(tmp_path, "--port", "0", option, str(tmp_path / "nowhere"))
-    assert str(tmp_path / "nowhere") in said
+def test_missing_config_file_is_reported(tmp_path, option):
+    output = startup_error(tmp_path, "--port", "0", option, str(tmp_path / "nowhere"))
+    assert str(tmp_path / "nowhere") in output
 
 
-def test_without_a_database_it_says_what_to_set(tmp_path):
+def test_missing_connection_option_is_reported(tmp_path):
     (tmp_path / "placement.conf").write_text("")
-    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
-    assert "Set [placement_database]connection in placement.conf" in said
+    output = startup_error(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
+    assert "Set [placement_database]connection in placement.conf" in output
 
 
-def test_a_configuration_that_is_not_there_is_named(tmp_path):
-    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere"))
-    assert str(tmp_path / "nowhere" / "placement.conf") in said
+def test_missing_config_dir_is_reported(tmp_path):
+    output = startup_error(
+        tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere")
+    )
+    assert str(tmp_path / "nowhere" / "placement.conf") in output
 
 
-def test_a_schema_that_is_not_made_is_told(tmp_path):
+def test_missing_schema_is_reported(tmp_path):
     connection = f"sqlite:///{tmp_path}/empty.sqlite"
-    said = refused(tmp_path, "--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
-    assert "placement-manage db sync" in said
+    output = startup_error(tmp_path, "--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
+    assert "placement-manage db sync" in output
 
 
 @pytest.mark.parametrize(
@@ -233,40 +241,42 @@ def test_a_schema_that_is_not_made_is_told(tmp_path):
         ("[placement_database]\nconnection = sqlite://\nsync_on_startup = false", "db sync"),
     ],
 )
-def test_what_cannot_be_started_from_is_told_in_a_sentence(tmp_path, parts, options, reason):
+def test_startup_error_is_one_sentence(tmp_path, write_file, options, reason):
     if "journal" in options and importlib.util.find_spec("systemd") is not None:
         pytest.skip("the bindings are there")
-    file = parts("mine.conf", f"{options}\n")
-    said = refused(tmp_path, "--development", "--port", "0", "--config-file", file)
-    assert reason in said.splitlines()[-1]
-    assert said.splitlines()[-1].startswith("placement-api: ")
-    assert "Traceback" not in said
+    file = write_file("mine.conf", f"{options}\n")
+    output = startup_error(tmp_path, "--development", "--port", "0", "--config-file", file)
+    assert reason in output.splitlines()[-1]
+    assert output.splitlines()[-1].startswith("placement-api: ")
+    assert "Traceback" not in output
 
 
-def test_a_port_that_there_is_not_is_refused(tmp_path):
-    with Service(tmp_path, "--development", "--port", "70000") as service:
-        assert service.process.wait(SECONDS_TO_START) == 2
+def test_invalid_port(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "70000") as service:
+        assert service.process.wait(START_TIMEOUT_SECONDS) == 2
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_tokens_of_a_network_are_not_believed(tmp_path, host):
-    said = refused(tmp_path, "--development", "--port", "0", "--host", host)
-    assert "--allow-noauth2-on-network" in said
+def test_noauth2_is_refused_on_network_addresses(tmp_path, host):
+    output = startup_error(tmp_path, "--development", "--port", "0", "--host", host)
+    assert "--allow-noauth2-on-network" in output
 
 
-def test_unless_that_is_asked_for(tmp_path):
+def test_noauth2_on_network_can_be_allowed(tmp_path):
     arguments = ["--development", "--port", "0", "--host", "0.0.0.0", "--allow-noauth2-on-network"]
-    with Service(tmp_path, *arguments) as service:
+    with ApiProcess(tmp_path, *arguments) as service:
         assert service.get()[0] == 200
 
 
-def test_a_port_that_is_taken_is_told(tmp_path):
+def test_port_in_use_is_reported(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        assert "Address already in use" in refused(tmp_path, "--development", "--port", str(port))
+        assert "Address already in use" in startup_error(
+            tmp_path, "--development", "--port", str(port)
+        )
 
 
-def test_the_installed_command_is_a_wsgi_file_too(tmp_path):
+def test_installed_command_is_a_wsgi_file(tmp_path):
     """As ``uwsgi --wsgi-file $(which placement-api)`` takes it."""
     command = Path(sys.executable).parent / "placement-api"
     code = (
@@ -287,7 +297,7 @@ def test_the_installed_command_is_a_wsgi_file_too(tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_options_that_may_change_are_read_again_on_sighup(tmp_path, workers):
+def test_sighup_reloads_mutable_options(tmp_path, workers):
     file, log = tmp_path / "placement.conf", tmp_path / "log"
     text = (
         f"[DEFAULT]\nlog_file = {log}\ndebug = %s\n"
@@ -296,7 +306,7 @@ def test_options_that_may_change_are_read_again_on_sighup(tmp_path, workers):
     )
     file.write_text(text % "false")
     arguments = ["--port", "0", "--workers", workers]
-    with Service(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+    with ApiProcess(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
         service.get()
         assert "Starting request" not in log.read_text()
         file.write_text("[")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.tests.functional.test_api_command import Service
+from placement.tests.processes import ApiProcess
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
@@ -46,7 +46,7 @@ class Client:
 
 @pytest.fixture
 def openstack(tmp_path):
-    with Service(tmp_path, "--development", "--port", "0") as service:
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         service.get()
         yield Client(service.url)
 

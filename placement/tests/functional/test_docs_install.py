@@ -15,10 +15,17 @@ from placement import db_api
 from placement.cmd import manage
 from placement.db.sqlalchemy import engines, migration
 from placement.db.sqlalchemy.store import SqlStore
-from placement.tests.functional import docs, test_wsgi_servers
-from placement.tests.functional.test_wsgi_servers import ask, program, sample, uwsgi_behind_a_proxy
+from placement.tests.functional import docs
+from placement.tests.processes import (
+    BIN,
+    program,
+    sample,
+    skip_untested,
+    start_apache_proxy,
+    start_nginx,
+    start_uwsgi_behind_proxy,
+)
 
-deployed = test_wsgi_servers.deployed
 DATABASES = docs.SOURCE / "install" / "databases.rst"
 SERVERS = docs.SOURCE / "install" / "servers.rst"
 TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
@@ -107,7 +114,7 @@ def test_migration_is_rehearsed_on_a_copy_of_the_database(mariadb, name, tmp_pat
         f"{first_migration_step(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"
     )
     (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
-    path = f"{test_wsgi_servers.BIN}:{os.environ['PATH']}"
+    path = f"{BIN}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euc", script],
         env=os.environ | {"HOME": str(tmp_path), "PATH": path},
@@ -155,7 +162,7 @@ def test_sqlite_is_set_up_and_backed_up_as_documented(tmp_path, capsys):
     copy = tmp_path / "copy.sqlite"
     command = command.replace("/var/backups/placement.sqlite", str(copy))
     if shutil.which("sqlite3") is None:
-        test_wsgi_servers.missing("sqlite3 is not installed: apt-get install sqlite3")
+        skip_untested("sqlite3 is not installed: apt-get install sqlite3")
     subprocess.run(command, shell=True, check=True)
     assert is_served_by(f"[placement_database]\nconnection = sqlite:///{copy}\n", tmp_path, capsys)
 
@@ -226,39 +233,37 @@ def test_the_uwsgi_lines_shown_are_those_of_the_sample():
     assert set(shown.splitlines()) <= set(sample("uwsgi/placement-api.ini").splitlines())
 
 
-def behind_a_proxy_with_metrics(deployed):
+def behind_a_proxy_with_metrics(deployment):
     """Start uWSGI with /metrics; return the path of its socket."""
-    with (deployed.folder / "placement.conf").open("a") as file:
-        file.write(f"[metrics]\nenabled = true\nfolder = {deployed.folder}/metrics\n")
-    return uwsgi_behind_a_proxy(deployed)
+    with (deployment.folder / "placement.conf").open("a") as file:
+        file.write(f"[metrics]\nenabled = true\nfolder = {deployment.folder}/metrics\n")
+    return start_uwsgi_behind_proxy(deployment)
 
 
-def refuses_metrics_of_other_networks(deployed):
-    deployed.wait("/placement/")
-    assert ask(deployed, "GET", "/placement/metrics").status_code == 403
-    assert ask(deployed, "GET", "/placement/traits").status_code == 200
+def refuses_metrics_of_other_networks(deployment):
+    deployment.wait("/placement/")
+    assert deployment.request("GET", "/placement/metrics").status_code == 403
+    assert deployment.request("GET", "/placement/traits").status_code == 200
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_nginx_restricts_metrics_as_documented(deployed):
+def test_nginx_restricts_metrics_as_documented(deployment):
     nginx = program("nginx", "apt-get install nginx-light")
-    path = behind_a_proxy_with_metrics(deployed)
+    path = behind_a_proxy_with_metrics(deployment)
     (fragment,) = blocks(section(SERVERS.read_text(), "Reverse proxies"), "nginx")
     site = sample(
         "nginx/placement-api.conf",
-        listen=("listen 8778", f"listen {deployed.address}"),
+        listen=("listen 8778", f"listen {deployment.address}"),
         fragment=("    location /placement {", f"{fragment}\n    location /placement {{"),
     ).replace("/run/placement/uwsgi.sock", str(path))
-    test_wsgi_servers.start_nginx(deployed, nginx, site)
-    refuses_metrics_of_other_networks(deployed)
+    start_nginx(deployment, nginx, site)
+    refuses_metrics_of_other_networks(deployment)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_apache_restricts_metrics_as_documented(deployed):
-    path = behind_a_proxy_with_metrics(deployed)
+def test_apache_restricts_metrics_as_documented(deployment):
+    path = behind_a_proxy_with_metrics(deployment)
     (fragment,) = blocks(section(SERVERS.read_text(), "Reverse proxies"), "apache")
     end = "</VirtualHost>"
-    test_wsgi_servers.apache_before(
-        deployed, path, "authz_host", fragment=(end, f"{fragment}\n{end}")
-    )
-    refuses_metrics_of_other_networks(deployed)
+    start_apache_proxy(deployment, path, "authz_host", fragment=(end, f"{fragment}\n{end}"))
+    refuses_metrics_of_other_networks(deployment)

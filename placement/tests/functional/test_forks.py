@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 import webtest
 
-from placement.tests.functional.test_service import LATEST
+from placement.tests.processes import LATEST
 
 FORK = multiprocessing.get_context("fork")
 CHILDREN = 3

@@ -1,14 +1,15 @@
-"""What the stories in ``gabbits`` tell of: everything there is to tell."""
+"""The API scenarios cover every route, microversion, error code and policy rule."""
 
 import functools
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
 from placement import errors, microversion, policies
 from placement.handler import ROUTE_DECLARATIONS
-from placement.tests.functional.test_api import stories
+from placement.tests.scenarios import scenarios
 
 METHODS = {"GET", "POST", "PUT", "DELETE"}
 ROUTES = [
@@ -18,21 +19,22 @@ ROUTES = [
 
 @functools.cache
 def requests():
-    """Return method, path, version and status of every request told of."""
-    return {request for path in stories() for request in told_in(yaml.safe_load(path.read_text()))}
+    """Return method, path, version and status of every request in the scenarios."""
+    texts = map(Path.read_text, scenarios())
+    return {request for text in texts for request in requests_in(yaml.safe_load(text))}
 
 
-def told_in(story):
-    usual = story["defaults"]["request_headers"].get("openstack-api-version", "")
-    for test in story["tests"]:
+def requests_in(scenario):
+    default_version = scenario["defaults"]["request_headers"].get("openstack-api-version", "")
+    for test in scenario["tests"]:
         method = next(iter(METHODS & test.keys()))
-        version = test.get("request_headers", {}).get("openstack-api-version", usual)
+        version = test.get("request_headers", {}).get("openstack-api-version", default_version)
         path = test[method].partition("?")[0]
         yield method, path, version.removeprefix("placement "), str(test.get("status", 200))
 
 
 def text():
-    return "".join(path.read_text() for path in stories())
+    return "".join(path.read_text() for path in scenarios())
 
 
 def pattern(path):
@@ -40,36 +42,40 @@ def pattern(path):
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
-def test_every_route_succeeds_and_is_refused(route):
+def test_every_route_has_successes_and_errors(route):
     method, path = route
-    told = [
+    statuses = [
         status
-        for asked, where, _, status in requests()
-        if asked == method and re.fullmatch(pattern(path), where)
+        for request_method, request_path, _, status in requests()
+        if request_method == method and re.fullmatch(pattern(path), request_path)
     ]
-    assert [status for status in told if status < "300"]
-    assert path == "/" or [status for status in told if status >= "400"]
+    assert [status for status in statuses if status < "300"]
+    assert path == "/" or [status for status in statuses if status >= "400"]
 
 
-def test_every_version_is_spoken():
-    assert {str(version) for version in microversion.VERSIONS} <= {told[2] for told in requests()}
+def test_every_version_is_used():
+    assert {str(version) for version in microversion.VERSIONS} <= {
+        version for _, _, version, _ in requests()
+    }
 
 
-def test_every_window_of_a_route_is_told_at_its_edges():
+def test_every_version_window_is_tested_at_its_edges():
     missing = [
         (method, path, edge)
         for method, path in ROUTES
         for edge in edges(ROUTE_DECLARATIONS[path][method])
         if not any(
-            asked == method and re.fullmatch(pattern(path), where) and version == edge
-            for asked, where, version, _ in requests()
+            request_method == method
+            and re.fullmatch(pattern(path), request_path)
+            and version == edge
+            for request_method, request_path, version, _ in requests()
         )
     ]
     assert missing == []
 
 
 def edges(handler):
-    """Yield the versions from which on a handler serves, and those just before."""
+    """Yield the first version of each window of a handler, and the version before it."""
     for window in windows(handler):
         yield str(window.first)
         if window.first.minor:
@@ -84,11 +90,11 @@ def windows(handler):
     return handler.windows
 
 
-def test_every_error_code_is_told():
-    codes = {wire.code for wire in errors.TABLE.values()}
+def test_every_error_code_is_tested():
+    codes = {error.code for error in errors.TABLE.values()}
     assert {code for code in codes if f"code: {code}\n" not in text()} == set()
 
 
-def test_every_policy_rule_is_told():
+def test_every_policy_rule_is_tested():
     rules = {rule.name for rule in policies.list_rules() if rule.name.startswith("placement:")}
     assert {rule for rule in rules if f"does not allow {rule} to be" not in text()} == set()

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from placement.tests.functional.test_wsgi_servers import missing
+from placement.tests.processes import skip_untested
 
 IN_A_MACHINE_OF_ITS_OWN = """
 mount --make-rprivate /
@@ -113,7 +113,7 @@ def bindings(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(folder)}
     done = subprocess.run(imported, env=environment, capture_output=True, check=False)
     if done.returncode:
-        missing("bindings for systemd of this Python: apt-get install python3-systemd")
+        skip_untested("bindings for systemd of this Python: apt-get install python3-systemd")
     return folder
 
 

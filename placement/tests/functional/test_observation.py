@@ -11,12 +11,12 @@ import requests
 import webtest
 
 from placement import deploy
-from placement.tests.functional import test_wsgi_servers
-from placement.tests.functional.test_service import LATEST
-from placement.tests.functional.test_wsgi_servers import SCRIPT, ask, serves_claims, start_uwsgi
+from placement.tests.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 
-deployed = test_wsgi_servers.deployed
-backend = test_wsgi_servers.backend
+
+@pytest.fixture
+def backend():
+    return "mariadb"
 
 
 def configure(server, text):
@@ -96,11 +96,11 @@ def counted(found, name, **labels):
 
 
 @pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["forked", "lazy-apps"])
-def test_any_process_tells_the_figures_of_all(deployed, options):
-    configure(deployed, f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n")
-    start_uwsgi(deployed, "--wsgi-file", SCRIPT, *options)
-    serves_claims(deployed)
-    seen = [figures(deployed) for _ in range(6)]
+def test_any_process_tells_the_figures_of_all(deployment, options):
+    configure(deployment, f"[metrics]\nenabled = true\nfolder = {deployment.folder}/figures\n")
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, *options)
+    check_claims(deployment)
+    seen = [figures(deployment) for _ in range(6)]
     route = "/allocations/{consumer_uuid}"
     for found in seen:
         claims = {"method": "PUT", "route": route}
@@ -117,24 +117,24 @@ def test_any_process_tells_the_figures_of_all(deployed, options):
             for name in ("total", "usage", "reserved", "allocation_ratio")
         }
         assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
-    assert ask(deployed, "GET", "/nowhere/x%0ay").status_code == 404
-    assert counted(figures(deployed), "placement_requests_total", route="", status="404") == 1
+    assert deployment.request("GET", "/nowhere/x%0ay").status_code == 404
+    assert counted(figures(deployment), "placement_requests_total", route="", status="404") == 1
 
 
-def test_what_ended_processes_counted_stays_and_their_files_do_not(deployed):
-    folder = deployed.folder / "figures"
-    configure(deployed, f"[metrics]\nenabled = true\nfolder = {folder}\n")
-    start_uwsgi(deployed, "--wsgi-file", SCRIPT)
-    deployed.wait()
-    master = psutil.Process(deployed.processes[0].pid)
+def test_what_ended_processes_counted_stays_and_their_files_do_not(deployment):
+    folder = deployment.folder / "figures"
+    configure(deployment, f"[metrics]\nenabled = true\nfolder = {folder}\n")
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
+    deployment.wait()
+    master = psutil.Process(deployment.processes[0].pid)
     for _ in range(3):
         for _ in range(4):
-            assert ask(deployed, "GET", "/traits").status_code == 200
+            assert deployment.request("GET", "/traits").status_code == 200
         first, *_ = master.children()
         first.kill()
         while len(set(master.children()) - {first}) < 2:  # it is replaced a second later
             time.sleep(0.05)
-    found = figures(deployed)
+    found = figures(deployment)
     assert counted(found, "placement_requests_total", route="/traits") == 12
     alive = [master.pid, *(worker.pid for worker in master.children())]
     owners = {path.stem.partition("_")[2] for path in folder.glob("*.db")}
@@ -142,27 +142,27 @@ def test_what_ended_processes_counted_stays_and_their_files_do_not(deployed):
     assert owners <= {"ended", *map(str, alive)}
 
 
-def test_figures_are_not_for_everybody(deployed):
+def test_figures_are_not_for_everybody(deployment):
     configure(
-        deployed,
-        f"[metrics]\nenabled = true\nfolder = {deployed.folder}/figures\n"
+        deployment,
+        f"[metrics]\nenabled = true\nfolder = {deployment.folder}/figures\n"
         "allowed_source_ranges = 192.0.2.0/24\n",
     )
-    start_uwsgi(deployed, "--wsgi-file", SCRIPT)
-    deployed.wait()
-    assert requests.get(f"{deployed.url}/metrics", timeout=30).status_code == 401
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
+    deployment.wait()
+    assert requests.get(f"{deployment.url}/metrics", timeout=30).status_code == 401
 
 
-def test_figures_need_a_folder(deployed):
-    configure(deployed, "[metrics]\nenabled = true\n")
-    deployed.start(sys.executable, "-c", "import placement.wsgi.api")
-    assert deployed.processes[0].wait(60) == 1
-    assert "metrics" in deployed.written()
+def test_figures_need_a_folder(deployment):
+    configure(deployment, "[metrics]\nenabled = true\n")
+    deployment.start(sys.executable, "-c", "import placement.wsgi.api")
+    assert deployment.processes[0].wait(60) == 1
+    assert "metrics" in deployment.logs()
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_without_figures_no_library_is_loaded(deployed, backend):
+def test_without_figures_no_library_is_loaded(deployment, backend):
     code = "import sys, placement.wsgi.api; sys.exit('prometheus_client' in sys.modules)"
-    deployed.start(sys.executable, "-W", "ignore", "-c", code)
-    assert deployed.processes[0].wait(60) == 0
-    assert not Path(deployed.folder / "figures").exists()
+    deployment.start(sys.executable, "-W", "ignore", "-c", code)
+    assert deployment.processes[0].wait(60) == 0
+    assert not Path(deployment.folder / "figures").exists()

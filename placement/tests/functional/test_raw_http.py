@@ -9,7 +9,7 @@ import socket
 
 import pytest
 
-from placement.tests.functional.test_api_command import Service
+from placement.tests.processes import ApiProcess
 
 SECONDS = 20
 HEADERS = {
@@ -30,7 +30,7 @@ def service(database_url, tmp_path):
     (tmp_path / "placement.conf").write_text(
         f"[placement_database]\nconnection = {database_url}\n[api]\nauth_strategy = noauth2\n"
     )
-    with Service(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+    with ApiProcess(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
         service.get()
         yield service
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from placement.tests.functional import docs
-from placement.tests.functional.test_api_command import Service
+from placement.tests.processes import ApiProcess
 
 README = docs.ROOT / "README.rst"
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
@@ -70,7 +70,7 @@ def rewritten(text, shown, outputs):
 
 @pytest.fixture
 def service(tmp_path):
-    with Service(tmp_path, "--development", "--port", "0") as found:
+    with ApiProcess(tmp_path, "--development", "--port", "0") as found:
         found.get()
         yield found
 

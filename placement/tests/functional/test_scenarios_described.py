@@ -1,4 +1,4 @@
-"""Every answer of the stories in ``gabbits`` is one that the description has."""
+"""Every response in the API scenarios conforms to the OpenAPI document."""
 
 import functools
 import json
@@ -10,40 +10,40 @@ import pytest
 
 from placement import microversion, openapi
 from placement.openapi.version_range import VersionRange
-from placement.tests.functional.test_api import stories, suite
+from placement.tests.scenarios import scenarios, suite
 
 VERSION = "openstack-api-version"
 
 
 @functools.cache
-def described(version):
-    spoken = microversion.parse(version)
-    return openapi.document(VersionRange(spoken, spoken))
+def description(version):
+    parsed = microversion.parse(version)
+    return openapi.document(VersionRange(parsed, parsed))
 
 
 def operation(version, method, path):
-    """Return what the description says of a request, None if it has no such operation."""
-    for declared, item in described(version)["paths"].items():
+    """Return the described operation of a request, None if there is none."""
+    for declared, item in description(version)["paths"].items():
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", declared), path):
             return item.get(method.lower())
     return None
 
 
-def answer_in(version, told, status):
-    answer = told["responses"].get(str(status))
-    if answer and "$ref" in answer:
-        name = answer["$ref"].rpartition("/")[2]
-        return described(version)["components"]["responses"][name]
-    return answer
+def response_in(version, operation, status):
+    response = operation["responses"].get(str(status))
+    if response and "$ref" in response:
+        name = response["$ref"].rpartition("/")[2]
+        return description(version)["components"]["responses"][name]
+    return response
 
 
-def mistakes(version, told, status, headers, body):
-    """Yield what is not as described in an answer."""
-    answer = answer_in(version, told, status)
-    if answer is None:
+def deviations(version, operation, status, headers, body):
+    """Yield the deviations of a response from its description."""
+    response = response_in(version, operation, status)
+    if response is None:
         yield f"{status} is not described"
         return
-    content = answer.get("content", {})
+    content = response.get("content", {})
     kind = headers.get("content-type", "").partition(";")[0]
     if (kind or None) not in (content or {None}):
         yield f"{kind or 'no body'} is not described"
@@ -52,43 +52,43 @@ def mistakes(version, told, status, headers, body):
         yield from (error.message for error in validator.iter_errors(json.loads(body)))
 
 
-class Watched:
-    """An application, and what in its answers is not as described."""
+class CheckedApplication:
+    """An application whose responses are compared with their description."""
 
     def __init__(self, application):
         self.application = application
         self.checked = 0
-        self.mistakes = []
+        self.deviations = []
 
     def __call__(self, environ, start_response):
-        told = []
+        started = []
 
         def start(status, headers, error=None):
-            told[:] = int(status[:3]), {name.lower(): value for name, value in headers}
+            started[:] = int(status[:3]), {name.lower(): value for name, value in headers}
             return start_response(status, headers, error)
 
         body = b"".join(self.application(environ, start))
-        self.check(environ["REQUEST_METHOD"], environ["PATH_INFO"], *told, body)
+        self.check(environ["REQUEST_METHOD"], environ["PATH_INFO"], *started, body)
         return [body]
 
     def check(self, method, path, status, headers, body):
         version = headers.get(VERSION, "").removeprefix("placement ")
-        told = version and operation(version, method, path)
-        if told:
+        described = version and operation(version, method, path)
+        if described:
             self.checked += 1
-            found = mistakes(version, told, status, headers, body)
-            self.mistakes += [f"{method} {path} at {version}: {text}" for text in found]
+            found = deviations(version, described, status, headers, body)
+            self.deviations += [f"{method} {path} at {version}: {text}" for text in found]
 
 
 @pytest.fixture(scope="module")
 def backend():
-    """One database is enough: that all answer alike is what the stories test."""
+    """One database suffices: the scenarios themselves run on all."""
     return "sqlite"
 
 
-@pytest.mark.parametrize("path", stories(), ids=lambda path: path.stem)
-def test_every_answer_is_described(path, application):
-    watched = Watched(application)
-    suite(path, watched).run(unittest.TestResult())
-    assert watched.mistakes == []
-    assert watched.checked
+@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.stem)
+def test_responses_conform(path, application):
+    checked = CheckedApplication(application)
+    suite(path, checked).run(unittest.TestResult())
+    assert checked.deviations == []
+    assert checked.checked

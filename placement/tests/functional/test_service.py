@@ -4,8 +4,7 @@ import pytest
 import webtest
 
 from placement import deploy
-
-LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+from placement.tests.processes import LATEST
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.store import SqlStore
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.functional.db.sql import execute as execute_in
-from placement.tests.functional.test_service import LATEST
+from placement.tests.processes import LATEST
 from placement.wsgi import read_configuration
 
 INITIAL = "b4ed3a175331"

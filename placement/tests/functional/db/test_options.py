@@ -11,7 +11,7 @@ import webtest
 
 from placement import db_api, deploy, exception, wsgi
 from placement.db.sqlalchemy.store import SqlStore
-from placement.tests.functional.test_service import LATEST
+from placement.tests.processes import LATEST
 
 
 @pytest.fixture

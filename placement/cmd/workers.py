@@ -1,0 +1,71 @@
+"""The worker processes of ``placement-api --workers``, managed by cotyledon.
+
+cotyledon is the process manager of OpenStack services. It forks the workers, replaces those that
+exit, forwards SIGTERM and SIGHUP to them, and enforces a deadline for their shutdown. A signal
+that arrives while a worker is being forked is handled after the fork.
+
+The workers listen on one address with a socket each (SO_REUSEPORT).
+"""
+
+import multiprocessing
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import cotyledon
+
+from placement.cmd.server import STOP_DEADLINE_SECONDS, Address, Server
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+    from cotyledon.types import WorkerId
+
+
+class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped if not installed
+    """One worker process; cotyledon calls ``run`` in a thread, the others upon signals."""
+
+    name = "worker"
+
+    def __init__(
+        self, worker_id: "WorkerId", server: Callable[[], Server], reload: Callable[[], None]
+    ) -> None:
+        super().__init__(worker_id)
+        self._server = server()
+        self._reload = reload
+
+    def run(self) -> None:
+        """Serve until ``terminate`` is called."""
+        self._server.prepare()
+        self._server.serve()
+
+    def terminate(self) -> None:
+        """Complete the requests in progress, and stop; called upon SIGTERM."""
+        self._server.stop()
+
+    def reload(self) -> None:
+        """Read the configuration again; called upon SIGHUP."""
+        self._reload()
+
+
+def run(
+    application: "WSGIApplication",
+    address: Address,
+    *,
+    threads: int,
+    count: int,
+    reload: Callable[[], None],
+) -> None:
+    """Serve with ``count`` worker processes until SIGTERM or SIGINT; does not return.
+
+    SIGTERM lets the workers complete their requests, for at most ``STOP_DEADLINE_SECONDS``; SIGINT
+    stops them at once.
+    """
+    manager = cotyledon.ServiceManager(
+        graceful_shutdown_timeout=STOP_DEADLINE_SECONDS,
+        mp_context=multiprocessing.get_context("fork"),
+    )
+
+    def server() -> Server:
+        return Server(application, address, threads=threads)
+
+    manager.add(Worker, workers=count, args=(server, reload))
+    manager.run()

@@ -1,0 +1,30 @@
+"""Fixtures of the functional tests."""
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from placement.tests.processes import Deployment
+
+
+@pytest.fixture
+def deployment(database_url, server, backend):
+    """A configured deployment that the test starts; it is stopped at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="placement-wsgi-"))
+    folder.chmod(0o755)  # servers may run as another user
+    if backend != "sqlite":
+        database_url = server(backend).tcp_url(sa.make_url(database_url).database)
+    (folder / "placement.conf").write_text(
+        f"[placement_database]\nconnection = {database_url}\n"
+        "max_pool_size = 4\n"
+        "[api]\nauth_strategy = noauth2\n"
+    )
+    deployment = Deployment(folder, {"OS_PLACEMENT_CONFIG_DIR": str(folder)})
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        stack.callback(deployment.stop)
+        yield deployment

@@ -1,0 +1,305 @@
+"""API processes for tests: ``placement-api``, and deployments under the servers operators use."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+import placement
+from placement.tests.servers import free_port
+
+ROOT = Path(placement.__file__).parent.parent
+WSGI_FILE = ROOT / "placement" / "wsgi" / "api.py"
+BIN = Path(sys.executable).parent
+API_COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
+LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+APACHE_MODULES = Path("/usr/lib/apache2/modules")
+IS_ROOT = os.getuid() == 0
+START_TIMEOUT_SECONDS = 60
+CLAIMS = 12
+
+
+def skip_untested(reason):
+    """Skip the test because something is not installed; on CI, fail."""
+    message = f"NOT TESTED: {reason}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def program(name, package):
+    """Return the path of an installed program; skip the test if there is none."""
+    path = shutil.which(name, path=f"{BIN}:/usr/sbin:{os.environ.get('PATH', '')}")
+    return path or skip_untested(f"{name} is not installed: {package}")
+
+
+def sample(name, **changes):
+    """Return a sample of ``etc`` with replacements, each a pair of old and new text."""
+    text = (ROOT / "etc" / name).read_text()
+    for old, new in changes.values():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def environment(**variables):
+    """Return the environment without the variables of oslo.config, and with these."""
+    return {
+        name: text for name, text in os.environ.items() if not name.startswith("OS_")
+    } | variables
+
+
+class ApiProcess:
+    """``placement-api`` in a process of its own, and its output."""
+
+    command = API_COMMAND
+
+    def __init__(self, folder, *arguments, **variables):
+        self.output = Path(folder) / "output"
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(
+                [*self.command, *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=environment(**variables),
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(30)
+
+    @property
+    def url(self):
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            match = re.search(
+                r"^Placement listens on (\S+)$", self.output.read_text(), re.MULTILINE
+            )
+            if match:
+                return match[1]
+            time.sleep(0.05)
+        raise AssertionError(self.output.read_text())
+
+    def get(self, path="/", **headers):
+        """Return status and body of a response, as soon as the server responds."""
+        request = urllib.request.Request(self.url + path, headers=headers)
+        for _ in range(100):
+            try:
+                with urllib.request.urlopen(request, timeout=10) as response:
+                    return response.status, response.read()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read()
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(self.output.read_text())
+
+    def children(self):
+        """Return the ids of the worker processes."""
+        return {child.pid for child in psutil.Process(self.process.pid).children()}
+
+
+class Deployment:
+    """A deployment in a folder: its processes, and their output."""
+
+    def __init__(self, folder, variables):
+        self.folder = folder
+        self.variables = variables
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.url = f"http://{self.address}"
+        self.processes = []
+
+    def start(self, *command, prefix=(), **variables):
+        with (self.folder / "output").open("ab") as output:
+            process = subprocess.Popen(
+                [*prefix, *map(str, command)],
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                env=environment(**self.variables) | variables,
+            )
+        self.processes.append(process)
+
+    def wait(self, path="/"):
+        """Wait until the deployment responds."""
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if requests.get(self.url + path, timeout=30).status_code == 200:
+                    return
+            except requests.RequestException:
+                pass
+            if any(process.poll() is not None for process in self.processes):
+                break
+            time.sleep(0.05)
+        raise AssertionError(self.logs())
+
+    def logs(self):
+        logs = [path for path in self.folder.iterdir() if path.name in {"output", "error.log"}]
+        return "\n".join(path.read_text(errors="replace")[-4000:] for path in logs)
+
+    def children(self):
+        return [
+            child
+            for process in self.processes
+            for child in psutil.Process(process.pid).children(recursive=True)
+        ]
+
+    def stop(self):
+        """Stop the processes as an init system does; no process may remain."""
+        running = [
+            psutil.Process(process.pid) for process in self.processes if process.poll() is None
+        ]
+        children = [child for process in running for child in process.children(recursive=True)]
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+        _, alive = psutil.wait_procs([*running, *children], timeout=20)
+        for process in alive:
+            process.kill()
+        for process in self.processes:
+            process.wait(10)
+        assert not alive
+
+    def request(self, method, path, **kwargs):
+        """Return the response to a request of the administrator at the newest microversion."""
+        return requests.request(method, self.url + path, headers=LATEST, timeout=30, **kwargs)
+
+
+def uwsgi(*options):
+    """Return the command line of a uWSGI server with two workers."""
+    return [
+        program("uwsgi", "pip install uWSGI"),
+        *("--master", "--die-on-term", "--skip-atexit-teardown", "--need-app"),
+        *("--processes=2", "--threads=4", f"--virtualenv={Path(sys.prefix)}"),
+        *("--disable-logging", *options),
+    ]
+
+
+def start_uwsgi(deployment, *options):
+    """Start uWSGI on the port, and wait until every worker has loaded the application.
+
+    A worker ignores SIGTERM that arrives while it loads the application.
+    """
+    deployment.start(*uwsgi(f"--http-socket={deployment.address}", *options))
+    loaded = 2 if "--lazy-apps" in options else 1
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while (deployment.folder / "output").read_text().count("WSGI app 0 ") < loaded:
+        assert time.monotonic() < deadline, deployment.logs()
+        time.sleep(0.05)
+
+
+def start_uwsgi_behind_proxy(deployment, **variables):
+    """Start uWSGI with the sample configuration; return the path of its socket."""
+    path = deployment.folder / "uwsgi.sock"
+    configuration = sample(
+        "uwsgi/placement-api.ini", socket=("/run/placement/uwsgi.sock", f"{path}")
+    )
+    (deployment.folder / "uwsgi.ini").write_text(configuration)
+    deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"), **variables)
+    return path
+
+
+def apache_modules(*names):
+    """Yield the directives that load Debian's modules; skip the test if one is missing."""
+    package = "apt-get install apache2 libapache2-mod-wsgi-py3"
+    for name in names:
+        path = APACHE_MODULES / f"mod_{name}.so"
+        if not path.exists():
+            skip_untested(f"{path} does not exist: {package}")
+        yield f"LoadModule {name}_module {path}\n"
+
+
+def start_nginx(deployment, nginx, site):
+    """Start nginx with a site configuration."""
+    folders = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{name}_temp_path {deployment.folder}/{name};\n" for name in folders)
+    (deployment.folder / "nginx.conf").write_text(
+        f"daemon off;\npid {deployment.folder}/pid;\nerror_log {deployment.folder}/error.log;\n"
+        f"events {{}}\nhttp {{\naccess_log off;\n{paths}{site}}}\n"
+    )
+    deployment.start(nginx, "-p", deployment.folder, "-c", deployment.folder / "nginx.conf")
+
+
+def start_apache(deployment, site, *modules):
+    """Start Apache with a site configuration and modules."""
+    httpd = program("apache2", "apt-get install apache2")
+    loaded = "".join(apache_modules("mpm_event", "authz_core", *modules))
+    user_lines = "User nobody\nGroup nogroup\n" if IS_ROOT else ""
+    (deployment.folder / "apache.conf").write_text(
+        f"ServerRoot {deployment.folder}\nServerName localhost\nPidFile {deployment.folder}/pid\n"
+        f"DefaultRuntimeDir {deployment.folder}\nErrorLog {deployment.folder}/error.log\n"
+        f"{loaded}{user_lines}{site}"
+    )
+    deployment.start(httpd, "-f", deployment.folder / "apache.conf", "-D", "FOREGROUND")
+
+
+def start_apache_proxy(deployment, path, *modules, **changes):
+    """Start Apache with the sample configuration as a proxy of the uWSGI socket."""
+    site = sample(
+        "apache2/placement-api-uwsgi.conf",
+        listen=("Listen 8778", f"Listen {deployment.address}"),
+        host=("*:8778", deployment.address),
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
+        log=("/var/log/apache2/placement-api.log", f"{deployment.folder}/error.log"),
+        **changes,
+    )
+    start_apache(deployment, site, "proxy", "proxy_uwsgi", *modules)
+
+
+def claim(deployment, prefix, provider):
+    """Return the status of a claim of one VCPU for a new consumer."""
+    body = {
+        "allocations": {provider: {"resources": {"VCPU": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    path = f"{prefix}/allocations/{uuid.uuid4()}"
+    return deployment.request("PUT", path, json=body).status_code
+
+
+def check_claims(deployment, prefix=""):
+    """Check that concurrent claims succeed, and that every worker process returns them."""
+    deployment.wait(f"{prefix}/")
+    path = f"{prefix}/resource_providers"
+    provider = deployment.request("POST", path, json={"name": "host1"}).json()
+    path = f"{prefix}/resource_providers/{provider['uuid']}"
+    assert {link["href"] for link in provider["links"] if link["rel"] == "self"} == {path}
+    body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": CLAIMS}}}
+    assert deployment.request("PUT", f"{path}/inventories", json=body).status_code == 200
+    statuses = []
+    threads = [
+        threading.Thread(
+            target=lambda: statuses.append(claim(deployment, prefix, provider["uuid"]))
+        )
+        for _ in range(CLAIMS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [204] * CLAIMS, deployment.logs()
+    for _ in range(8):  # each on a new connection, which any of the workers may accept
+        usages = deployment.request("GET", f"{path}/usages").json()
+        assert usages["usages"] == {"VCPU": CLAIMS}
+        query = f"{prefix}/allocation_candidates?resources=VCPU:1"
+        assert deployment.request("GET", query).json()["allocation_requests"] == []
+    assert claim(deployment, prefix, provider["uuid"]) == 409
