@@ -84,6 +84,10 @@ class Cloud:
         """Return the id of a new project."""
         return self._client.projects.create(name, DOMAIN).id
 
+    def role(self, name):
+        """Make a role."""
+        self._roles[name] = self._client.roles.create(name)
+
     def user(self, name, role, project_id):
         """Make a user with a role on the project; return its token for that."""
         user = self._client.users.create(name, domain=DOMAIN, password=serve.PASSWORD)

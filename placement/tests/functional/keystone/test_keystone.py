@@ -1,9 +1,15 @@
 """Who may do what, where a real Keystone says who is who."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
+import webtest
 
+import placement
+from placement import deploy
+from placement.handler import ROUTE_DECLARATIONS
 from placement.tests.functional.keystone.conftest import DOMAIN
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
@@ -121,6 +127,67 @@ def write(http, token, method, path, document):
     body = json.dumps(document).encode()
     answer = http(token, path, method, body, **{"Content-Type": "application/json"})
     assert answer.status_int < 300
+
+
+# --- the sample policy of an auditor ------------------------------------------------------
+
+AUDITOR = Path(placement.__file__).parent.parent / "etc" / "placement" / "policy.d"
+
+
+@pytest.fixture(scope="module")
+def auditor(cloud):
+    cloud.role("auditor")
+    return cloud.user("auditor", "auditor", cloud.project("auditing"))
+
+
+@pytest.fixture
+def audited(conf, application, http):
+    """Our service with the sample among its policy files."""
+    conf.set_override("policy_dirs", [str(AUDITOR)], "oslo_policy")
+    found = webtest.TestApp(deploy.loadapp(conf))
+
+    def ask(token, path, method="GET"):
+        headers = {"X-Auth-Token": token, "OpenStack-API-Version": "placement latest"}
+        headers["Content-Type"] = "application/json"
+        return found.request(path, method=method, headers=headers, status="*")
+
+    return ask
+
+
+ROUTES = [
+    (method, path)
+    for path, methods in ROUTE_DECLARATIONS.items()
+    for method in methods
+    if path not in {"", "/"}
+]
+
+
+def test_an_auditor_may_read_everything_and_change_nothing(audited, auditor):
+    statuses = {
+        (method, path): audited(auditor, re.sub(r"\{.*?\}", "X", path), method).status_int
+        for method, path in ROUTES
+    }
+    refused = {route for route, status in statuses.items() if status == 403}
+    assert refused == {route for route in ROUTES if route[0] != "GET"}
+    assert len(refused) >= 20
+    assert {status for status in statuses.values() if status != 403} <= {200, 400, 404}
+
+
+def test_an_auditor_sees_the_usages_of_every_project(audited, auditor, project):
+    assert audited(auditor, f"/usages?project_id={project}").status_int == 200
+
+
+def test_the_sample_gives_nobody_else_anything(audited, admin, service, reader):
+    assert audited(reader, PROVIDERS).status_int == 403
+    assert audited(reader, "/insight").status_int == 403
+    for token in (admin, service):
+        assert audited(token, PROVIDERS).status_int == 200
+        assert audited(token, "/traits/CUSTOM_A", "PUT").status_int in {201, 204}
+
+
+def test_without_the_sample_the_role_may_do_nothing(http, auditor):
+    assert http(auditor, PROVIDERS).status_int == 403
+    assert http(auditor, "/insight").status_int == 403
 
 
 def test_a_token_for_no_project_is_refused_whatever_its_role(http, cloud):

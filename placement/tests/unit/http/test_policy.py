@@ -1,8 +1,10 @@
 import warnings
+from pathlib import Path
 
 import pytest
 import yaml
 
+import placement
 from placement import exception, policies, policy
 from placement.policies import reshaper, resource_provider, usage
 from placement.tests.unit.http.service import configured
@@ -56,6 +58,21 @@ def test_who_may_do_what_by_default(rules, rule):
         "service": True,
         "reader": rule.name == usage.OF_PROJECT,
     }
+
+
+AUDITOR = (
+    Path(placement.__file__).parent.parent / "etc" / "placement" / "policy.d" / "auditor.yaml"
+)
+
+
+def test_the_sample_for_auditors_has_every_rule_of_reading_and_no_other():
+    """A new rule of reading belongs in the sample: its default, or the role."""
+    reading = {
+        rule.name: f"{rule.check_str} or role:auditor"
+        for rule in operations()
+        if {each["method"] for each in rule.operations} == {"GET"}
+    }
+    assert yaml.safe_load(AUDITOR.read_text()) == reading
 
 
 def test_roles_are_compared_without_case(rules):
