@@ -15,7 +15,7 @@ from oslo_config import cfg
 from placement import exception
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
 
@@ -24,8 +24,8 @@ class StoreManager:
     """Holds the store of the process, and who else's is used instead."""
 
     def __init__(self) -> None:
-        self._store: SqlStore | None = None
-        self._replacement: SqlStore | None = None
+        self._store: Store | None = None
+        self._replacement: Store | None = None
 
     @property
     def is_started(self) -> bool:
@@ -42,9 +42,9 @@ class StoreManager:
         if self._store is not None:
             LOG.warning("The database is already configured")
             return
-        self._store = SqlStore(settings)
+        self._store = Store(settings)
 
-    def store(self, settings: DatabaseSettings) -> SqlStore:
+    def store(self, settings: DatabaseSettings) -> Store:
         """Return the store for the settings: the process's own, unless it is for another database.
 
         One that is set with ``replaced`` is used whatever the settings.
@@ -52,11 +52,11 @@ class StoreManager:
         if self._replacement is not None:
             return self._replacement
         if self._store is None or self._store.settings != settings:
-            self._store = SqlStore(settings)
+            self._store = Store(settings)
         return self._store
 
     @contextmanager
-    def replaced(self, store: SqlStore) -> Iterator[SqlStore]:
+    def replaced(self, store: Store) -> Iterator[Store]:
         """Have everything in this process use another store, as tests do."""
         before, self._replacement = self._replacement, store
         try:
@@ -95,16 +95,16 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
 
 
 @contextmanager
-def opened(conf: cfg.ConfigOpts) -> Iterator[SqlStore]:
+def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
     """A store for one command, its database as it is; its connections are closed at the end."""
-    found = SqlStore(settings(conf))
+    found = Store(settings(conf))
     try:
         yield found
     finally:
         found.dispose()
 
 
-def store(conf: cfg.ConfigOpts) -> SqlStore:
+def store(conf: cfg.ConfigOpts) -> Store:
     """Return the store, its database ready to serve from.
 
     The schema is upgraded if [placement_database]sync_on_startup, and standard names that are
@@ -124,7 +124,7 @@ def store(conf: cfg.ConfigOpts) -> SqlStore:
     return found
 
 
-def _wait_for(found: SqlStore) -> None:
+def _wait_for(found: Store) -> None:
     """Wait for the database as long as the options say."""
     attempts = found.settings.max_retries
     while True:

@@ -58,11 +58,13 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
-        store = store.telling(partial(observer, WriteRetried()))
+        store = store.with_conflict_observer(partial(observer, WriteRetried()))
     return Services(
         store=store,
-        store_for_allocations=store.trying(conf.placement.allocation_conflict_retry_count),
-        engine=Engine(store, observer),
+        store_for_allocations=store.with_max_attempts(
+            conf.placement.allocation_conflict_retry_count
+        ),
+        engine=Engine(store, observer or ignore),
         policy=policy,
         search=search_settings(conf),
         incomplete_consumer=incomplete_consumer(conf),

@@ -16,7 +16,7 @@ from placement import db_api
 from placement.cmd import progress
 from placement.db.sqlalchemy import data_migrations, migration
 from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def _positive(text: str) -> int | None:
 class _Run:
     """One run of the migrations, with the number of rows matched and migrated by each."""
 
-    def __init__(self, store: SqlStore, migrations: dict[str, Migration]) -> None:
+    def __init__(self, store: Store, migrations: dict[str, Migration]) -> None:
         self._store = store
         self._migrations = migrations
         self._counts: dict[str, Batch] = {}

@@ -1,4 +1,4 @@
-"""What a process makes for itself, and a forked child must not inherit."""
+"""Values that belong to one process and must not be inherited by a forked child."""
 
 import os
 from collections.abc import Callable
@@ -8,28 +8,23 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """A value that each process makes on first use.
+    """A value that each process creates on first use.
 
-    Servers load the application and then fork. A connection used on both sides
-    of a fork mixes two conversations, and a lock that some thread held at the
-    fork stays locked in the child for ever. The parent's value is kept but not
-    touched: closing or collecting it in the child would, with some drivers,
-    end the parent's connection.
+    WSGI servers load the application and then fork. A connection used on both sides of a fork
+    mixes two protocol streams, and a lock held by a thread at the fork stays locked in the child.
+    The parent's value is kept but not used: closing or collecting it in the child would, with
+    some drivers, end the parent's connection.
     """
 
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._made: dict[int, T] = {}
+    def __init__(self, create: Callable[[], T]) -> None:
+        self._create = create
+        self._values: dict[int, T] = {}
 
     def __call__(self) -> T:
-        """Return this process's value; of threads that come first together, one value stays."""
-        found = self._made.get(os.getpid())
-        return self._made.setdefault(os.getpid(), self._make()) if found is None else found
+        """Return the value of this process; concurrent first calls all return the same one."""
+        value = self._values.get(os.getpid())
+        return self._values.setdefault(os.getpid(), self._create()) if value is None else value
 
-    def made(self) -> T | None:
-        """Return this process's value if there is one yet."""
-        return self._made.get(os.getpid())
-
-    def forget(self) -> None:
-        """Make anew at the next use."""
-        self._made.pop(os.getpid(), None)
+    def existing(self) -> T | None:
+        """Return the value of this process, or None if it was not created yet."""
+        return self._values.get(os.getpid())

@@ -1,35 +1,61 @@
-"""What ``objects`` and ``engine`` may ask of a database, whichever it is.
+"""The database of the service: connections, transactions and retries.
 
-A store runs work in transactions. A write is a function that gets a
-transaction and is run as a whole, again from its start if the database
-refuses it for a conflict, so it must have no effect but through ``tx``.
+A write is a function that receives a :class:`Transaction`. It runs as a whole, and again from its
+start if the database refuses it for a conflict, so its only effects must be those of the
+transaction. A read is a context that sees one state of the database.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+import copy
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.per_process import PerProcess
+from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader
+from placement.db.sqlalchemy.aggregates import Aggregates
+from placement.db.sqlalchemy.allocations import Allocations
+from placement.db.sqlalchemy.consumers import Consumers
+from placement.db.sqlalchemy.db_errors import WriteConflict
+from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.insight_requests import InsightRequests
+from placement.db.sqlalchemy.inventories import Inventories
+from placement.db.sqlalchemy.providers import Providers
+from placement.db.sqlalchemy.resource_classes import ResourceClasses
+from placement.db.sqlalchemy.snapshot_reader import (
+    ProviderChanges,
+    SnapshotReader,
+    TouchedProviders,
+)
+from placement.db.sqlalchemy.traits import Traits
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MAX_ATTEMPTS = 30
+RETRY_SECONDS = 30.0
 
-class WriteConflict(Exception):  # noqa: N818
-    """Raised in a write to have it run again from its start: what it had read has changed."""
 
+class Transaction:
+    """One transaction; each attribute has the statements for one kind of resource."""
 
-class Transaction(Protocol):
-    """One transaction; each attribute holds the statements about one noun."""
-
-    providers: Any
-    inventories: Any
-    allocations: Any
-    consumers: Any
-    aggregates: Any
-    traits: Any
-    resource_classes: Any
-    picture: Any
-    insight_requests: Any
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self.providers = Providers(connection)
+        self.inventories = Inventories(connection)
+        self.allocations = Allocations(connection)
+        self.consumers = Consumers(connection)
+        self.aggregates = Aggregates(connection)
+        self.traits = Traits(connection)
+        self.resource_classes = ResourceClasses(connection)
+        self.snapshot = SnapshotReader(connection)
+        self.insight_requests = InsightRequests(connection)
 
     def publish(
         self,
@@ -40,64 +66,222 @@ class Transaction(Protocol):
         names: bool = False,
         epoch: bool = False,
     ) -> None:
-        """Make the change known to every process: the last call of each write.
+        """Make the change visible to the snapshots of all processes: the last call of each write.
 
-        Advances the clocks of the providers named by id, in a fixed order, and
-        stamps them; ``generation_bumped`` providers also get their generation increased.
-        ``removed`` has the UUIDs of removed ones, which are noted for readers of changes.
-        ``names`` tells that classes, traits or aggregates were made, renamed or removed;
-        ``epoch`` that everything read before is void.
+        Advances the clocks of the providers, given by id, in a fixed order, and stamps them.
+        The generation of the ``generation_bumped`` providers is increased by one. ``removed`` has
+        the UUIDs of removed providers by id, which are recorded for readers of changes. ``names``
+        is true if resource classes, traits or aggregates were created or removed, ``epoch`` if
+        everything must be loaded again.
         """
+        clocks.publish(
+            self.connection,
+            set(changed),
+            generation_bumped=set(generation_bumped),
+            removed=removed,
+            names=names,
+        )
+        if epoch:
+            clocks.start_epoch(self.connection)
 
 
-class Store(Protocol):
-    """A database of placement.
+class Store:
+    """A database reached through SQLAlchemy; safe to share between threads and across forks."""
 
-    Of its clocks, ``NAMES`` tells of classes, traits and aggregates, ``EPOCH`` that all that
-    was read before is void, and the others of providers.
-    """
+    def __init__(self, settings: DatabaseSettings) -> None:
+        self.settings = settings
+        self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
+        self.is_ready = False  # whether schema and standard names were checked, see db_api.store
+        self._max_attempts = MAX_ATTEMPTS
+        self._on_conflict: Callable[[], object] = _ignore
+        # the one connection of an in-memory database can be used by one thread at a time
+        self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
-    NAMES: int
-    EPOCH: int
+    def with_max_attempts(self, attempts: int) -> Self:
+        """Return a copy of this store that runs a write at most ``attempts`` times.
+
+        With 0, each write raises Conflict.
+        """
+        store = copy.copy(self)
+        store._max_attempts = attempts
+        return store
+
+    def with_conflict_observer(self, on_conflict: Callable[[], object]) -> Self:
+        """Return a copy of this store that calls the function at each write conflict."""
+        store = copy.copy(self)
+        store._on_conflict = on_conflict
+        return store
 
     def write(
-        self, work: Callable[Concatenate[Any, P], T], *args: P.args, **kwargs: P.kwargs
+        self,
+        work: Callable[Concatenate[Transaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
         """Return ``work(tx, ...)`` after its transaction is committed.
 
-        The work is run again on deadlocks, serialization failures, entries that another
-        transaction made first, and WriteConflict.
-        Raises: Conflict when that does not end, DatabaseUnavailable when the database cannot be
-        reached.
+        The work is run again after deadlocks, serialization failures, lock timeouts, unique
+        keys that another transaction inserted first, and WriteConflict.
+        Raises: Conflict if that does not succeed, DatabaseUnavailable, CommitLost, and whatever
+        the work raises.
         """
+        return _retried(
+            lambda: self._write_once(work, *args, **kwargs), self._max_attempts, self._on_conflict
+        )
 
-    def trying(self, attempts: int) -> Self:
-        """Return this store, but that its writes give up after so many lost races.
+    def _write_once(
+        self,
+        work: Callable[Concatenate[Transaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        with self.exclusive, self._write_transaction() as connection:
+            return work(Transaction(connection), *args, **kwargs)
 
-        With none, each write ends in Conflict.
+    @contextmanager
+    def _write_transaction(self) -> Iterator[sa.Connection]:
+        """A connection in a transaction that is committed at the end, or rolled back."""
+        pools = self.engines()
+        with db_errors.connecting():
+            connection = pools.writer.connect()
+        try:
+            with db_errors.translated():
+                if pools.begin_write is not None:
+                    connection.exec_driver_sql(pools.begin_write)
+                yield connection
+            with db_errors.committing():
+                connection.commit()
+        except BaseException:
+            _roll_back(connection)
+            raise
+        finally:
+            connection.close()
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A read-only transaction that sees one state of the database.
+
+        Raises: DatabaseUnavailable.
         """
+        with self.exclusive:
+            connection = _retried(self._begin_read)
+            try:
+                with _unavailable_if_interrupted():
+                    yield Transaction(connection)
+                    connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                _roll_back(connection, "ROLLBACK")
+                raise
+            finally:
+                connection.close()
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one state of the database, and writes nothing."""
+    def _begin_read(self) -> sa.Connection:
+        pools = self.engines()
+        with db_errors.connecting():
+            connection = pools.reader.connect()
+            try:
+                connection.exec_driver_sql(pools.begin_read)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     def probe(self) -> Mapping[int, int]:
-        """Return the value of each clock: one of them is larger after each committed write.
+        """Return the value of each clock: each committed write increases at least one.
 
         Cost: one statement that reads a few rows, outside of any transaction.
         """
+        return self._single_statement(clocks.values)
 
-    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Any:
-        """Return what was written to providers since the clocks were ``seen``.
+    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
+        """Return the providers that changed since the clocks had the values ``seen``.
 
-        Looked for are the changes of the clocks that have moved ``now``; which others moved
-        meanwhile is told with them.
+        Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
         Cost: one statement, outside of any transaction.
         """
+        return self._single_statement(
+            lambda connection: SnapshotReader(connection).changes(seen, now)
+        )
 
-    def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Any:
-        """Return ids of providers that changed since, and UUIDs of those that were removed.
+    def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> TouchedProviders:
+        """Return the providers that changed or were removed since the clocks were ``seen``.
 
-        They may include what was written after ``now``. ``removed`` is None if a UUID is not
-        known.
-        Cost: one statement that reads the rows concerned, outside of any transaction.
+        Cost: one statement that reads only these rows, outside of any transaction.
         """
+        return self._single_statement(
+            lambda connection: snapshot_reader.touched(connection, seen, now)
+        )
+
+    def _single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
+        """Return the result of one statement, which sees one state without a transaction."""
+
+        def attempt() -> T:
+            with (
+                self.exclusive,
+                db_errors.connecting(),
+                self.engines().reader.connect() as connection,
+            ):
+                return execute(connection)
+
+        return _retried(attempt)
+
+    def dispose(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        pools = self.engines.existing()
+        if pools is not None and not self.settings.is_private:
+            pools.dispose()
+
+    def ping(self) -> None:
+        """Return if the database responds.  Raises: DatabaseUnavailable."""
+        with self.read() as tx:
+            tx.connection.exec_driver_sql("SELECT 1")
+
+
+def _ignore() -> None:
+    """Do nothing about a conflict."""
+
+
+def _retried(
+    attempt: Callable[[], T],
+    max_attempts: int = MAX_ATTEMPTS,
+    on_conflict: Callable[[], object] = _ignore,
+) -> T:
+    """Return the result of the attempt, repeated after conflicts and after one lost connection.
+
+    One connection, because a restarted server leaves a pool of broken ones: the first broken
+    connection that is noticed makes SQLAlchemy drop them all, so the next one is new.
+    """
+    deadline = time.monotonic() + RETRY_SECONDS
+    conflicts = lost_connections = 0
+    while conflicts < max_attempts and time.monotonic() < deadline:
+        try:
+            return attempt()
+        except WriteConflict:
+            conflicts += 1
+            on_conflict()
+        except db_errors.ConnectionLost as error:
+            lost_connections += 1
+            if lost_connections > 1:
+                raise exception.DatabaseUnavailable(str(error)) from error
+        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**conflicts)))  # noqa: S311
+    raise exception.Conflict
+
+
+@contextmanager
+def _unavailable_if_interrupted() -> Iterator[None]:
+    try:
+        with db_errors.translated():
+            yield
+    except (db_errors.ConnectionLost, WriteConflict) as error:
+        raise exception.DatabaseUnavailable(str(error)) from error
+
+
+def _roll_back(connection: sa.Connection, statement: str | None = None) -> None:
+    """Roll back; discard a connection on which even that fails."""
+    if connection.invalidated:
+        return
+    try:
+        connection.exec_driver_sql(statement) if statement else connection.rollback()
+    except Exception:  # the original error is the one to raise
+        with suppress(Exception):
+            connection.invalidate()

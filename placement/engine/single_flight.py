@@ -1,4 +1,4 @@
-"""Many threads that want the same answer at one time, and one that fetches it."""
+"""One fetch for many threads that need the same result at the same time."""
 
 import threading
 from collections.abc import Callable
@@ -9,55 +9,55 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Flight(Generic[T]):
-    """What the fetch of this number brought: a result, or the error it ended with."""
+class _Outcome(Generic[T]):
+    """The outcome of the fetch with this number: its result, or the error it raised."""
 
     number: int
     result: T | None = None
     error: Exception | None = None
 
-    def land(self) -> T:
+    def unwrap(self) -> T:
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]
 
 
 class SingleFlight(Generic[T]):
-    """Fetches one thing for all that ask.
+    """Runs one fetch for all concurrent callers.
 
-    Whoever asks gets the result of a fetch that *began* after it asked, so that
-    it contains what was true then. One that is already under way may have
-    looked too early; those that arrive meanwhile wait for it to end, and share
-    the next. Two fetches at most are waited for, whatever the number of threads.
+    A caller gets the result of a fetch that *began* after its call, so that it includes everything
+    that was true then. A fetch already running may have read too early; callers that arrive in the
+    meantime wait for its end and share the next one. A caller waits for two fetches at most,
+    whatever the number of threads.
     """
 
     def __init__(self, fetch: Callable[[], T]) -> None:
         self._fetch = fetch
-        self._changed = threading.Condition()
-        self._begun = 0
-        self._under_way = False
-        self._last: _Flight[T] = _Flight(0)
+        self._ended = threading.Condition()
+        self._started = 0
+        self._is_running = False
+        self._last: _Outcome[T] = _Outcome(0)
 
     def result(self) -> T:
-        """Return what a fetch that begins from now on finds, or raise what it raises."""
-        with self._changed:
-            wanted = self._begun + 1
-            while self._last.number < wanted and self._under_way:
-                self._changed.wait()
-            if self._last.number >= wanted:
-                return self._last.land()
-            self._begun += 1
-            self._under_way = True
-        return self._fly(self._begun).land()
+        """Return the result of a fetch that begins from now on, or raise its error."""
+        with self._ended:
+            required = self._started + 1
+            while self._last.number < required and self._is_running:
+                self._ended.wait()
+            if self._last.number >= required:
+                return self._last.unwrap()
+            self._started += 1
+            self._is_running = True
+        return self._run(self._started).unwrap()
 
-    def _fly(self, number: int) -> _Flight[T]:
-        flight: _Flight[T] = _Flight(number, error=RuntimeError("the fetch was broken off"))
+    def _run(self, number: int) -> _Outcome[T]:
+        outcome: _Outcome[T] = _Outcome(number, error=RuntimeError("The fetch was interrupted."))
         try:
-            flight = _Flight(number, result=self._fetch())
+            outcome = _Outcome(number, result=self._fetch())
         except Exception as error:
-            flight = _Flight(number, error=error)
+            outcome = _Outcome(number, error=error)
         finally:
-            with self._changed:
-                self._last, self._under_way = flight, False
-                self._changed.notify_all()
-        return flight
+            with self._ended:
+                self._last, self._is_running = outcome, False
+                self._ended.notify_all()
+        return outcome

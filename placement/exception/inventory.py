@@ -5,16 +5,20 @@ from placement.exception.base import PlacementException, mistake
 
 @mistake
 class NegativeCapacity(PlacementException):
-    """An inventory reserves more than there is (before 1.26: all there is)."""
+    """An inventory reserves more than its total (before 1.26: all of it).
+
+    ``generation`` is the one that the request names for the provider, None if it names none.
+    """
 
     uuid: str
     resource_class: str
-    doing: str
+    action: str
     equal_refused: bool
+    generation: int | None = None
 
     def __str__(self) -> str:
         return (
-            f"Unable to {self.doing} inventory for resource provider {self.uuid}: "
+            f"Unable to {self.action} inventory for resource provider {self.uuid}: "
             f"Invalid inventory for '{self.resource_class}' on resource provider '{self.uuid}'. "
             f"The reserved value is greater than "
             f"{'or equal to ' if self.equal_refused else ''}total."

@@ -32,8 +32,8 @@ def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
     request.context.can(policies.CREATE)
     store, uuid = request.services.store, request.route["uuid"]
-    provider.show(store, uuid)  # a missing provider is reported before an invalid body
-    new = parse.creation(uuid, request.json_body, request.version)
+    document, version = request.json_body, request.version
+    new = provider.parsed(store, uuid, lambda: parse.creation(uuid, document, version))
     changed = inventory.create(store, uuid, new.resource_class, new.inventory)
     return json_response(
         request,
@@ -48,9 +48,9 @@ def create_inventory(request: Request) -> webob.Response:
 def replace_inventories(request: Request) -> webob.Response:
     """Replace the inventories of the provider; return them."""
     request.context.can(policies.UPDATE)
-    store = request.services.store
-    current = provider.show(store, request.route["uuid"])
-    replacement = parse.replacement(current, request.json_body, request.version)
+    store, uuid = request.services.store, request.route["uuid"]
+    document, version = request.json_body, request.version
+    replacement = provider.parsed(store, uuid, lambda: parse.replacement(uuid, document, version))
     changed = inventory.replace(store, replacement.command, log_overcommit(request))
     body = render.all_of_provider(replacement.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
@@ -79,12 +79,15 @@ def show_inventory(request: Request) -> webob.Response:
 def update_inventory(request: Request) -> webob.Response:
     """Change an existing inventory of the provider; return it."""
     request.context.can(policies.UPDATE)
-    store, resource_class = request.services.store, request.route["resource_class"]
-    current = provider.show(store, request.route["uuid"])
-    generation, new = parse.update(current, resource_class, request.json_body, request.version)
+    store, uuid = request.services.store, request.route["uuid"]
+    resource_class = request.route["resource_class"]
+    document, version = request.json_body, request.version
+    generation, new = provider.parsed(
+        store, uuid, lambda: parse.update(uuid, resource_class, document, version)
+    )
     changed = inventory.update(
         store,
-        current.uuid,
+        uuid,
         generation,
         resource_class,
         new.inventory,

@@ -58,10 +58,10 @@ def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
-    provider.show(store, uuid)  # a missing provider is reported before an invalid body
-    changes = parse.update(request.json_body, request.version)
+    document, version = request.json_body, request.version
+    changes = provider.parsed(store, uuid, lambda: parse.update(document, version))
     parent = changes.parent_uuid if changes.has_parent else provider.UNCHANGED
-    may_move = request.version >= (1, 37)
+    may_move = version >= (1, 37)
     updated = provider.update(store, uuid, changes.name, parent, may_move=may_move)
     return json_response(request, _body(request, updated), modified_at=updated.modified_at)
 

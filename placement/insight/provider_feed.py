@@ -14,6 +14,7 @@ from placement.core.request import ProviderFilter
 from placement.core.search.provider_filter import filter_providers
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
+from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
 from placement.db.store import Store
 
 NO_FILTER = ProviderFilter()
@@ -57,7 +58,7 @@ def changed_since(
     Raises: DatabaseUnavailable, and what ``filter_providers`` raises.
     """
     seen = change_token.decode(token)
-    if seen is None or not _leads_to(clocks, seen, store.EPOCH):
+    if seen is None or not _leads_to(clocks, seen, EPOCH_CLOCK):
         return everything(snapshot, clocks, wanted)
     touched = store.touched(seen, clocks)
     entries = _entries(snapshot, touched.ids)

@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from placement.core.insight.recorded import RANDOM_BITS, RecordedRequest, first_id
 from placement.db.per_process import PerProcess
-from placement.db.store import Store
+from placement.db.store import Store, Transaction
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Recorder:
     ) -> None:
         self.settings = settings
         self.is_enabled = settings.enabled and store is not None
-        self._store = None if store is None else store.trying(_ATTEMPTS)
+        self._store = None if store is None else store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
         self._process = PerProcess(lambda: _Process(clock(), settings.per_second))
 
@@ -168,11 +168,11 @@ def new_id(at: datetime) -> int:
     return first_id(at) + random.getrandbits(RANDOM_BITS)
 
 
-def _insert(tx: Any, records: Sequence[RecordedRequest]) -> int:
+def _insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
     tx.insight_requests.insert(records)
     return len(records)
 
 
-def _prune(tx: Any, oldest_id: int, keep: int, at_most: int) -> int:
+def _prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
     removed: int = tx.insight_requests.prune(oldest_id, keep, at_most)
     return removed

@@ -1,39 +1,40 @@
-"""Which aggregates a provider is associated with; aggregates are nothing but a UUID."""
+"""The aggregates that a provider is associated with; an aggregate is only a UUID."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace as with_values
-from typing import Any
 
 from placement import exception
 from placement.core.model import Provider, ProviderAggregates
 from placement.core.storable_text import check_storable
-from placement.db.store import Store
-from placement.objects.provider import found, locked
+from placement.db.store import Store, Transaction
+from placement.objects.provider import existing, locked
 
-LONGEST = 36
+MAX_LENGTH = 36
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAggregates:
     """Return the aggregates of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         return ProviderAggregates(provider, tuple(tx.aggregates.of_provider(provider.id)))
 
 
 def replace(
     store: Store, uuid: str, aggregates: Sequence[str], generation: int | None
 ) -> ProviderAggregates:
-    """Associate the provider with exactly these aggregates, made as needed.
+    """Associate the provider with exactly these aggregates, which are created as needed.
 
     With ``generation`` None (below 1.19) it is neither checked nor increased.
-    Raises: ProviderNotFound, StaleGenerationPleaseUpdate, BadRequest for a UUID
-    that is written longer than 36 characters, which is all that is kept.
+    Raises: ProviderNotFound, StaleGenerationPleaseUpdate, BadRequest for a UUID with more than 36
+    characters, the size of the column.
     """
     provider = store.write(_replace, uuid, tuple(dict.fromkeys(aggregates)), generation)
     return ProviderAggregates(provider, tuple(aggregates))
 
 
-def _replace(tx: Any, uuid: str, aggregates: Sequence[str], generation: int | None) -> Provider:
+def _replace(
+    tx: Transaction, uuid: str, aggregates: Sequence[str], generation: int | None
+) -> Provider:
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
@@ -41,7 +42,7 @@ def _replace(tx: Any, uuid: str, aggregates: Sequence[str], generation: int | No
     ids = tx.aggregates.ids(aggregates)
     missing = [aggregate for aggregate in aggregates if aggregate not in ids]
     if missing:
-        ids |= tx.aggregates.make(missing)
+        ids |= tx.aggregates.insert(missing)
     _associate(tx, provider.id, set(ids.values()))
     if generation is None:
         tx.publish([provider.id], names=bool(missing))
@@ -53,14 +54,14 @@ def _replace(tx: Any, uuid: str, aggregates: Sequence[str], generation: int | No
 def _check_length(aggregates: Iterable[str]) -> None:
     for aggregate in aggregates:
         check_storable("aggregate", aggregate)
-        if len(aggregate) > LONGEST:
+        if len(aggregate) > MAX_LENGTH:
             raise exception.BadRequest(
-                f"The aggregate '{aggregate}' is longer than {LONGEST} characters; "
-                "write its UUID with dashes and nothing else."
+                f"The aggregate '{aggregate}' is longer than {MAX_LENGTH} characters; "
+                "write its UUID with dashes and without braces or prefix."
             )
 
 
-def _associate(tx: Any, provider_id: int, wanted: set[int]) -> None:
+def _associate(tx: Transaction, provider_id: int, aggregate_ids: set[int]) -> None:
     present = set(tx.aggregates.of_provider(provider_id).values())
-    tx.aggregates.dissociate(provider_id, present - wanted)
-    tx.aggregates.associate(provider_id, wanted - present)
+    tx.aggregates.dissociate(provider_id, present - aggregate_ids)
+    tx.aggregates.associate(provider_id, aggregate_ids - present)

@@ -1,11 +1,10 @@
-"""Allocations: what consumers hold on providers.
+"""Allocations of consumers on providers.
 
-A write locks the consumers, then the providers that they hold or ask for
-something on, reads how these stand, decides in ``core.claims``, and writes.
+A write locks the consumers, then the providers that they have or request allocations on, reads
+their current state, decides in ``core.claims``, and writes the changes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from placement import exception
 from placement.core.claims import (
@@ -22,28 +21,29 @@ from placement.core.model import (
     ReplaceAllocations,
 )
 from placement.core.storable_text import check_storable
-from placement.db.store import Store
-from placement.objects.provider import found
+from placement.db.sqlalchemy.consumers import LockedConsumers
+from placement.db.store import Store, Transaction
+from placement.objects.provider import existing
 
 
 def of_consumer(store: Store, consumer_uuid: str) -> ConsumerAllocations:
-    """Return what the consumer holds, nothing for one that is not known."""
+    """Return the allocations of the consumer, none if it does not exist."""
     with store.read() as tx:
         return ConsumerAllocations(*tx.allocations.of_consumer(consumer_uuid))
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAllocations:
-    """Return what is held on the provider.  Raises: ProviderNotFound."""
+    """Return the allocations on the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         return ProviderAllocations(provider, *tx.allocations.on_provider(provider.id))
 
 
 def replace(store: Store, command: ReplaceAllocations) -> None:
-    """Make each consumer named hold exactly what its claim says, all or none.
+    """Give each consumer exactly the allocations of its claim, all or none.
 
     Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
-    NotAllocatable, BadRequest for a project or user that no database can hold.
+    NotAllocatable, BadRequest for a project or user that cannot be stored.
     """
     check_owners(command.claims)
     store.write(_replace, command.claims)
@@ -56,7 +56,7 @@ def check_owners(claims: Iterable[ConsumerClaim]) -> None:
         check_storable("user", claim.user_id)
 
 
-def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
+def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)
     state = read_state(tx, consumers, claims)
@@ -70,33 +70,40 @@ def _replace(tx: Any, claims: Sequence[ConsumerClaim]) -> None:
 
 
 def read_state(
-    tx: Any, consumers: Any, claims: Sequence[ConsumerClaim], also: Iterable[str] = ()
+    tx: Transaction,
+    consumers: LockedConsumers,
+    claims: Sequence[ConsumerClaim],
+    also: Iterable[str] = (),
 ) -> AllocationState:
-    """Return how things stand for the claims; lock the providers that they or ``also`` name."""
+    """Return the current state for the claims; lock the providers that they or ``also`` name."""
     named = {provider_uuid for claim in claims for provider_uuid in claim.resources}
-    held_on = {uuid for amounts in consumers.held.values() for uuid in amounts}
-    providers, class_ids = tx.inventories.lock(named | held_on | set(also))
+    current = {uuid for amounts in consumers.allocated.values() for uuid in amounts}
+    providers, class_ids = tx.inventories.lock(named | current | set(also))
     return AllocationState(
         consumers.generations,
-        consumers.held,
+        consumers.allocated,
         providers,
         class_ids | _class_ids(tx, claims, class_ids),
     )
 
 
 def _class_ids(
-    tx: Any, claims: Iterable[ConsumerClaim], known: Mapping[str, int]
+    tx: Transaction, claims: Iterable[ConsumerClaim], provider_class_ids: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the ids of classes that claims name and no provider at hand has: none, usually."""
+    """Return the ids of classes that claims name and no locked provider has: usually none."""
     names = {name for claim in claims for own in claim.resources.values() for name in own}
-    missing = names - known.keys()
-    found_ids: dict[str, int] = tx.resource_classes.ids(missing) if missing else {}
-    return found_ids
+    missing = names - provider_class_ids.keys()
+    return tx.resource_classes.ids(missing) if missing else {}
 
 
-def write(tx: Any, consumers: Any, state: AllocationState, changes: AllocationChanges) -> None:
-    """Write what a plan changes, but for the generations of providers."""
-    tx.consumers.save(changes.retained, consumers.ids)
+def write(
+    tx: Transaction,
+    consumers: LockedConsumers,
+    state: AllocationState,
+    changes: AllocationChanges,
+) -> None:
+    """Write the changes, except the generations of providers."""
+    tx.consumers.save(changes.retained, consumers)
     tx.consumers.delete([consumers.ids[uuid] for uuid in changes.removed])
     tx.allocations.delete(state.allocations)
     tx.allocations.insert(
@@ -120,16 +127,16 @@ def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
 
 
 def delete(store: Store, consumer_uuid: str) -> None:
-    """Give back everything the consumer holds, whatever any generation.
+    """Release all allocations of the consumer, without checking any generation.
 
     Raises: NoAllocations.
     """
     store.write(_delete, consumer_uuid)
 
 
-def _delete(tx: Any, consumer_uuid: str) -> None:
+def _delete(tx: Transaction, consumer_uuid: str) -> None:
     consumers = tx.consumers.lock([consumer_uuid])
-    if not consumers.held:
+    if not consumers.allocated:
         raise exception.NoAllocations(consumer_uuid)
     release = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
     state = read_state(tx, consumers, [release])

@@ -1,12 +1,12 @@
 """Inventories of one provider.
 
-A write is refused when its generation is stale, and increases the provider's
-generation by one; answers carry the provider as it is afterwards.
+A write with a stale generation is refused. A write increases the provider's generation by one and
+returns the provider as it is afterwards.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace as with_values
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from placement import exception
 from placement.core.capacity import integer_capacity, is_within_capacity
@@ -17,8 +17,8 @@ from placement.core.model import (
     ProviderInventories,
     ReplaceInventories,
 )
-from placement.db.store import Store
-from placement.objects.provider import found, locked, locked_at
+from placement.db.store import Store, Transaction
+from placement.objects.provider import existing, locked, locked_at_generation
 
 Report = Callable[[Overcommit], object]
 
@@ -30,17 +30,17 @@ def ignore(_overcommit: Overcommit) -> None:
 def list_of(store: Store, uuid: str) -> ProviderInventories:
     """Return all inventories of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         return ProviderInventories(provider, *tx.inventories.of(provider.id))
 
 
 def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
-    """Return the provider with just this inventory.
+    """Return the provider with only this inventory.
 
     Raises: ProviderNotFound, InventoryNotFound.
     """
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         inventories, modified_at = tx.inventories.of(provider.id, resource_class)
     if not inventories:
         raise exception.InventoryNotFound(resource_class, uuid)
@@ -48,17 +48,17 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
 
 
 def create(store: Store, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
-    """Add one inventory, whatever the generation.
+    """Add one inventory, without checking the generation.
 
     Raises: ProviderNotFound, UnknownResourceClass (400), InventoryExists (409 concurrent).
     """
     return store.write(_create, uuid, resource_class, inventory)
 
 
-def _create(tx: Any, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
+def _create(tx: Transaction, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
     provider = locked(tx, uuid)
-    doing = f"Unable to create inventory for resource provider {uuid}"
-    class_ids = used_classes(tx, {resource_class: inventory}, doing)
+    action = f"Unable to create inventory for resource provider {uuid}"
+    class_ids = used_classes(tx, {resource_class: inventory}, action)
     if resource_class in tx.inventories.class_ids(provider.id):
         raise exception.InventoryExists(uuid, resource_class)
     tx.inventories.insert(provider.id, {class_ids[resource_class]: inventory})
@@ -66,7 +66,7 @@ def _create(tx: Any, uuid: str, resource_class: str, inventory: Inventory) -> Pr
 
 
 def replace(store: Store, command: ReplaceInventories, report: Report = ignore) -> Provider:
-    """Make the provider have exactly these inventories.
+    """Give the provider exactly these inventories.
 
     Reports each class of which less capacity is left than is used, once that is committed.
     Raises: ProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400), InventoryInUse.
@@ -87,29 +87,31 @@ class _Change(NamedTuple):
     overcommits: tuple[Overcommit, ...]
 
 
-def _replace(tx: Any, command: ReplaceInventories) -> _Change:
-    provider = locked_at(tx, command.provider_uuid, command.generation)
-    doing = f"Unknown resource class in inventory for resource provider {provider.uuid}"
-    class_ids = used_classes(tx, command.inventories, doing)
+def _replace(tx: Transaction, command: ReplaceInventories) -> _Change:
+    provider = locked_at_generation(tx, command.provider_uuid, command.generation)
+    action = f"Unknown resource class in inventory for resource provider {provider.uuid}"
+    class_ids = used_classes(tx, command.inventories, action)
     remove_others(tx, provider, command.inventories)
     overcommits = put(tx, provider, command.inventories, class_ids)
     return _Change(_published(tx, provider), overcommits)
 
 
-def used_classes(tx: Any, inventories: Mapping[str, Inventory], doing: str) -> dict[str, int]:
-    """Return the ids of the classes, which now stay until the transaction ends.
+def used_classes(
+    tx: Transaction, inventories: Mapping[str, Inventory], action: str
+) -> dict[str, int]:
+    """Return the ids of the classes, which cannot be removed until the transaction ends.
 
-    Raises: UnknownResourceClass, which says what was being done.
+    Raises: UnknownResourceClass, whose message begins with ``action``.
     """
-    class_ids: dict[str, int] = tx.resource_classes.use(inventories.keys())
+    class_ids = tx.resource_classes.lock_shared(inventories.keys())
     for name in inventories:
         if name not in class_ids:
-            raise exception.UnknownResourceClass(name, doing)
+            raise exception.UnknownResourceClass(name, action)
     return class_ids
 
 
-def remove_others(tx: Any, provider: Provider, kept: Mapping[str, Inventory]) -> None:
-    """Remove all but these inventories of a locked provider.  Raises: InventoryInUse."""
+def remove_others(tx: Transaction, provider: Provider, kept: Mapping[str, Inventory]) -> None:
+    """Delete all other inventories of a locked provider.  Raises: InventoryInUse."""
     present = tx.inventories.class_ids(provider.id)
     removed = {name: id_ for name, id_ in present.items() if name not in kept}
     in_use = tx.inventories.in_use(provider.id, removed)
@@ -119,7 +121,7 @@ def remove_others(tx: Any, provider: Provider, kept: Mapping[str, Inventory]) ->
 
 
 def put(
-    tx: Any,
+    tx: Transaction,
     provider: Provider,
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
@@ -156,7 +158,7 @@ def update(  # noqa: PLR0913 - the parts of one command
     *,
     report: Report = ignore,
 ) -> Provider:
-    """Change one inventory that is there; reports as ``replace`` does.
+    """Change one existing inventory; reports as ``replace`` does.
 
     Raises: ProviderNotFound, StaleProviderGeneration, ResourceClassNotFound (404),
     NoInventoryRecord (400).
@@ -166,9 +168,9 @@ def update(  # noqa: PLR0913 - the parts of one command
 
 
 def _update(
-    tx: Any, uuid: str, generation: int, resource_class: str, inventory: Inventory
+    tx: Transaction, uuid: str, generation: int, resource_class: str, inventory: Inventory
 ) -> _Change:
-    provider = locked_at(tx, uuid, generation)
+    provider = locked_at_generation(tx, uuid, generation)
     present = tx.inventories.class_ids_and_used(provider.id)
     if resource_class not in present:
         if tx.resource_classes.find(resource_class) is None:
@@ -181,7 +183,7 @@ def _update(
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:
-    """Remove one inventory.
+    """Delete one inventory.
 
     Raises: ProviderNotFound, InventoryNotFoundForDelete (404),
     SingleInventoryInUse (409 concurrent).
@@ -189,7 +191,7 @@ def delete(store: Store, uuid: str, resource_class: str) -> None:
     store.write(_delete, uuid, resource_class)
 
 
-def _delete(tx: Any, uuid: str, resource_class: str) -> None:
+def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     provider = locked(tx, uuid)
     class_id = tx.inventories.class_ids(provider.id).get(resource_class)
     if class_id is None:
@@ -201,20 +203,20 @@ def _delete(tx: Any, uuid: str, resource_class: str) -> None:
 
 
 def delete_all(store: Store, uuid: str) -> None:
-    """Remove all inventories; the generation grows even if there were none.
+    """Delete all inventories; the generation increases even if there were none.
 
     Raises: ProviderNotFound, InventoryInUse.
     """
     store.write(_delete_all, uuid)
 
 
-def _delete_all(tx: Any, uuid: str) -> None:
+def _delete_all(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
     remove_others(tx, provider, {})
     _published(tx, provider)
 
 
-def _published(tx: Any, provider: Provider) -> Provider:
-    """Return the provider as it is after this write."""
+def _published(tx: Transaction, provider: Provider) -> Provider:
+    """Publish the change; return the provider as it is after this write."""
     tx.publish(generation_bumped=[provider.id])
     return with_values(provider, generation=provider.generation + 1)

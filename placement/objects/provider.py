@@ -1,17 +1,20 @@
-"""Resource providers: create, show, change and remove one."""
+"""Resource providers: create, show, update and delete one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from placement import exception
 from placement.core.model import Provider
 from placement.core.storable_text import check_storable
-from placement.db.store import Store
+from placement.db.sqlalchemy.providers import Node
+from placement.db.store import Store, Transaction
+
+T = TypeVar("T")
 
 
 class Parent(Enum):
-    """What an update does about the parent when it names none."""
+    """The parent in an update that does not name one."""
 
     UNCHANGED = "unchanged"
 
@@ -22,27 +25,48 @@ UNCHANGED: Final = Parent.UNCHANGED
 def show(store: Store, uuid: str) -> Provider:
     """Return the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        return found(tx, uuid)
+        return existing(tx, uuid)
 
 
-def found(tx: Any, uuid: str) -> Provider:
+def parsed(store: Store, uuid: str, parse: Callable[[], T]) -> T:
+    """Return the result of ``parse``; if it raises, report a missing provider first.
+
+    Clients rely on the order of errors: 404 before an invalid body, and a stale generation before
+    invalid amounts. Valid requests are checked by the write itself, in its transaction.
+    Raises: ProviderNotFound, StaleProviderGeneration, whatever ``parse`` raises.
+    """
+    try:
+        return parse()
+    except exception.NegativeCapacity as error:
+        provider = show(store, uuid)
+        if error.generation not in (None, provider.generation):
+            raise exception.StaleProviderGeneration(
+                uuid, provider.generation, error.generation
+            ) from error
+        raise
+    except exception.PlacementException:
+        show(store, uuid)
+        raise
+
+
+def existing(tx: Transaction, uuid: str) -> Provider:
     """Return the provider as the transaction sees it.  Raises: ProviderNotFound."""
-    provider: Provider | None = tx.providers.find(uuid)
+    provider = tx.providers.find(uuid)
     if provider is None:
         raise exception.ProviderNotFound(uuid)
     return provider
 
 
-def locked(tx: Any, uuid: str) -> Provider:
-    """Return the provider, which only this transaction changes.  Raises: ProviderNotFound."""
-    provider: Provider | None = tx.providers.lock(uuid)
+def locked(tx: Transaction, uuid: str) -> Provider:
+    """Return the provider, locked against other writes.  Raises: ProviderNotFound."""
+    provider = tx.providers.lock(uuid)
     if provider is None:
         raise exception.ProviderNotFound(uuid)
     return provider
 
 
-def locked_at(tx: Any, uuid: str, generation: int) -> Provider:
-    """Return the provider, which only this transaction changes, if it is at the generation.
+def locked_at_generation(tx: Transaction, uuid: str, generation: int) -> Provider:
+    """Return the provider, locked against other writes, if it is at the generation.
 
     Raises: ProviderNotFound, StaleProviderGeneration.
     """
@@ -56,7 +80,7 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
     """Return the new provider, generation 0.
 
     Raises: CannotCreateProvider, DuplicateProviderUuid, DuplicateProviderName,
-    BadRequest for a name that no database can hold.
+    BadRequest for a name that cannot be stored.
     """
     check_storable("name", name)
     if not name:
@@ -68,18 +92,18 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
     return store.write(_create, uuid, name, parent_uuid)
 
 
-def _create(tx: Any, uuid: str, name: str, parent_uuid: str | None) -> Provider:
+def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     parent = None
     if parent_uuid is not None:
-        # locked against being removed, or moved to another tree
+        # locked so that it is neither removed nor moved to another tree
         parent = tx.providers.lock_as_parent(parent_uuid)
         if parent is None:
             raise exception.CannotCreateProvider(
                 name, uuid, "parent provider UUID does not exist."
             )
     id_ = tx.providers.insert(uuid, name, parent)
-    created = found(tx, uuid)
-    # the parent is written too: a lock alone is not known to other nodes of a cluster
+    created = existing(tx, uuid)
+    # the parent is written too: other Galera nodes do not see locks
     tx.publish([id_] if parent is None else [id_, parent.id])
     return created
 
@@ -90,9 +114,9 @@ def update(
     """Return the provider with its new name and parent; its generation does not change.
 
     ``may_move`` is false below 1.37, where a parent once set can neither be changed nor removed.
-    ``modified_at`` of the answer is the time of this update, if it changed something.
+    The returned ``modified_at`` is the time of this update, if it changed something.
     Raises: ProviderNotFound, CannotSaveProvider, DuplicateProviderName,
-    BadRequest for a name that no database can hold.
+    BadRequest for a name that cannot be stored.
     """
     check_storable("name", name)
     if parent is UNCHANGED:
@@ -100,48 +124,49 @@ def update(
     return store.write(_rename_and_move, uuid, name, parent, may_move=may_move)
 
 
-def _rename(tx: Any, uuid: str, name: str) -> Provider:
+def _rename(tx: Transaction, uuid: str, name: str) -> Provider:
     provider = locked(tx, uuid)
     if name == provider.name:
         return provider
     tx.providers.rename(provider.id, name)
-    renamed = found(tx, uuid)
+    renamed = existing(tx, uuid)
     tx.publish([provider.id])
     return renamed
 
 
 def _rename_and_move(
-    tx: Any, uuid: str, name: str, parent_uuid: str | None, *, may_move: bool
+    tx: Transaction, uuid: str, name: str, parent_uuid: str | None, *, may_move: bool
 ) -> Provider:
-    # All of both trees: a member that is moved elsewhere, or gets a child, at the same
-    # time would leave a loop, or a root that is not where the parents lead.
+    # All of both trees: a member that concurrently is moved, or gets a child, would leave a loop,
+    # or a root that is not the end of the chain of parents.
     nodes = tx.providers.lock_trees([uuid] if parent_uuid is None else [uuid, parent_uuid])
-    provider = found(tx, uuid)
+    provider = existing(tx, uuid)
     if (name, parent_uuid) == (provider.name, provider.parent_uuid):
         return provider
     _check_move(provider, parent_uuid, nodes, may_move=may_move)
-    tx.providers.update(provider.id, name, parent_uuid and nodes[parent_uuid].id)
+    parent_id = None if parent_uuid is None else nodes[parent_uuid].id
+    tx.providers.update(provider.id, name, parent_id)
     changed = [provider.id]
     if parent_uuid != provider.parent_uuid:
         changed = list(_subtree(nodes, provider.id))
         tx.providers.move(changed, nodes[parent_uuid].root_id if parent_uuid else provider.id)
-    updated = found(tx, uuid)
-    # the new parent is written too: a lock alone is not known to other nodes of a cluster
+    updated = existing(tx, uuid)
+    # the new parent is written too: other Galera nodes do not see locks
     tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)
     return updated
 
 
 def _check_move(
-    provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Any], *, may_move: bool
+    provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Node], *, may_move: bool
 ) -> None:
     """Return if the provider may have the parent.  Raises: CannotSaveProvider."""
-    reason = _objection(provider, parent_uuid, nodes, may_move=may_move)
+    reason = _reason_against_move(provider, parent_uuid, nodes, may_move=may_move)
     if reason is not None:
         raise exception.CannotSaveProvider(provider.uuid, reason)
 
 
-def _objection(
-    provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Any], *, may_move: bool
+def _reason_against_move(
+    provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Node], *, may_move: bool
 ) -> str | None:
     is_fixed = provider.parent_uuid is not None and not may_move
     if parent_uuid is None:
@@ -157,27 +182,27 @@ def _objection(
     return None
 
 
-def _subtree(nodes: Mapping[str, Any], top: int) -> Iterator[int]:
-    """Yield the ids of a provider and of all below it."""
+def _subtree(nodes: Mapping[str, Node], top: int) -> Iterator[int]:
+    """Yield the ids of a provider and of its descendants."""
     children: dict[int | None, list[int]] = {}
     for node in nodes.values():
         children.setdefault(node.parent_id, []).append(node.id)
-    rest = [top]
-    while rest:
-        id_ = rest.pop()
+    stack = [top]
+    while stack:
+        id_ = stack.pop()
         yield id_
-        rest += children.get(id_, ())
+        stack += children.get(id_, ())
 
 
 def delete(store: Store, uuid: str) -> None:
-    """Remove the provider with its inventories, traits and aggregate associations.
+    """Delete the provider with its inventories, traits and aggregate associations.
 
     Raises: ProviderNotFoundForDelete, ProviderHasChildren, ProviderInUse.
     """
     store.write(_delete, uuid)
 
 
-def _delete(tx: Any, uuid: str) -> None:
+def _delete(tx: Transaction, uuid: str) -> None:
     provider = tx.providers.lock(uuid)
     if provider is None:
         raise exception.ProviderNotFoundForDelete(uuid)

@@ -1,15 +1,13 @@
-"""Moving inventories between providers together with what is allocated on them.
+"""Moving inventories between providers together with their allocations.
 
-In one transaction: the providers first get the union of what they have and what
-they are to have, then the consumers their allocations against that, and then
-the providers lose what they are not to have. Generations are counted for each
-of these steps, as the API always did.
+In one transaction: the providers first get the union of their current and their new inventories,
+then the consumers get their allocations, and then the inventories that are not among the new ones
+are removed. Each of these steps increases generations, as the API requires.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace as with_values
-from typing import Any
 
 from placement import exception
 from placement.core.claims import (
@@ -20,7 +18,7 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
-from placement.db.store import Store
+from placement.db.store import Store, Transaction
 from placement.objects import allocation, inventory
 
 Inventories = Mapping[str, Inventory]
@@ -36,7 +34,7 @@ def reshape(store: Store, command: Reshape) -> None:
     store.write(_reshape, command)
 
 
-def _reshape(tx: Any, command: Reshape) -> None:
+def _reshape(tx: Transaction, command: Reshape) -> None:
     named = {change.provider_uuid: change.inventories for change in command.inventories}
     consumers = tx.consumers.lock(
         [claim.consumer_uuid for claim in command.claims], command.claims
@@ -55,9 +53,9 @@ def _reshape(tx: Any, command: Reshape) -> None:
     _publish(tx, state, named, changes)
 
 
-def _at_generation(tx: Any, change: ReplaceInventories) -> Provider:
-    """Return a provider, locked before, if it is at the generation that the caller knows."""
-    provider: Provider | None = tx.providers.find(change.provider_uuid)
+def _at_generation(tx: Transaction, change: ReplaceInventories) -> Provider:
+    """Return a provider, which is locked already, if it is at the generation of the command."""
+    provider = tx.providers.find(change.provider_uuid)
     if provider is None:
         raise exception.ReshapedProviderNotFound(change.provider_uuid)
     if provider.generation != change.generation:
@@ -67,8 +65,10 @@ def _at_generation(tx: Any, change: ReplaceInventories) -> Provider:
     return provider
 
 
-def _united(tx: Any, state: AllocationState, named: Mapping[str, Inventories]) -> AllocationState:
-    """Return how things stand once the providers have what they are to get, and all they had."""
+def _united(
+    tx: Transaction, state: AllocationState, named: Mapping[str, Inventories]
+) -> AllocationState:
+    """Return the state in which the providers have their current and their new inventories."""
     added = {name: own[name] for own in named.values() for name in own}
     class_ids = inventory.used_classes(tx, added, "malformed reshaper data")
     providers = {
@@ -79,13 +79,18 @@ def _united(tx: Any, state: AllocationState, named: Mapping[str, Inventories]) -
 
 
 def _publish(
-    tx: Any, state: AllocationState, named: Mapping[str, Inventories], changes: AllocationChanges
+    tx: Transaction,
+    state: AllocationState,
+    named: Mapping[str, Inventories],
+    changes: AllocationChanges,
 ) -> None:
-    """Count one generation for each step that changed a provider; the last is that of publish."""
+    """Add one generation for each step that changed a provider; publish adds the last."""
     steps = Counter(changes.generation_bumped)
     for uuid, inventories in named.items():
         steps[uuid] += 2 if inventories else 1
-    tx.providers.grow({state.providers[uuid].id: count - 1 for uuid, count in steps.items()})
+    tx.providers.add_generations(
+        {state.providers[uuid].id: count - 1 for uuid, count in steps.items()}
+    )
     tx.publish(
         allocation.provider_ids(state, changes.usage_changed),
         generation_bumped=allocation.provider_ids(state, steps),

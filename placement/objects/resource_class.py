@@ -1,10 +1,9 @@
-"""Resource classes: the standard ones, and those that a cloud makes for itself."""
-
-from typing import Any
+"""Resource classes: the standard ones and custom ones."""
 
 from placement import exception
 from placement.core.model import Names
-from placement.db.store import Store
+from placement.db.sqlalchemy.resource_classes import ResourceClass
+from placement.db.store import Store, Transaction
 
 
 def list_all(store: Store) -> Names:
@@ -14,20 +13,20 @@ def list_all(store: Store) -> Names:
 
 
 def show(store: Store, name: str) -> Names:
-    """Return just this class.  Raises: ResourceClassNotFound."""
+    """Return only this class.  Raises: ResourceClassNotFound."""
     with store.read() as tx:
         return _names([_existing(tx.resource_classes.find(name), name)])
 
 
-def _names(classes: list[Any]) -> Names:
-    written = (class_.modified_at for class_ in classes if class_.modified_at)
-    return Names(tuple(class_.name for class_ in classes), max(written, default=None))
+def _names(classes: list[ResourceClass]) -> Names:
+    times = (class_.modified_at for class_ in classes if class_.modified_at)
+    return Names(tuple(class_.name for class_ in classes), max(times, default=None))
 
 
-def _existing(found: Any, name: str) -> Any:
-    if found is None:
+def _existing(class_: ResourceClass | None, name: str) -> ResourceClass:
+    if class_ is None:
         raise exception.ResourceClassNotFound(name)
-    return found
+    return class_
 
 
 def create(store: Store, name: str) -> None:
@@ -37,11 +36,11 @@ def create(store: Store, name: str) -> None:
 
 
 def ensure(store: Store, name: str) -> bool:
-    """Return true if the class was made, false if it was there (1.7)."""
+    """Create the class unless it exists; return whether it was created (1.7)."""
     return store.write(_ensure, name)
 
 
-def _ensure(tx: Any, name: str) -> bool:
+def _ensure(tx: Transaction, name: str) -> bool:
     if tx.resource_classes.ids([name]):
         return False
     tx.resource_classes.insert(name)
@@ -50,14 +49,14 @@ def _ensure(tx: Any, name: str) -> bool:
 
 
 def rename(store: Store, name: str, new_name: str) -> None:
-    """Give a custom class another name (1.2 to 1.6).
+    """Rename a custom class (1.2 to 1.6).
 
     Raises: ResourceClassNotFound, StandardClassNotRenamable, ResourceClassNameTaken.
     """
     store.write(_rename, name, new_name)
 
 
-def _rename(tx: Any, name: str, new_name: str) -> None:
+def _rename(tx: Transaction, name: str, new_name: str) -> None:
     renamed = _existing(tx.resource_classes.lock(name), name)
     if renamed.is_standard:
         raise exception.StandardClassNotRenamable(name)
@@ -69,14 +68,14 @@ def _rename(tx: Any, name: str, new_name: str) -> None:
 
 
 def delete(store: Store, name: str) -> None:
-    """Remove a custom class.
+    """Delete a custom class.
 
     Raises: ResourceClassNotFound, StandardClassNotDeletable, ResourceClassInUse.
     """
     store.write(_delete, name)
 
 
-def _delete(tx: Any, name: str) -> None:
+def _delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.resource_classes.lock(name), name)
     if removed.is_standard:
         raise exception.StandardClassNotDeletable(name)

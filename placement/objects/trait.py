@@ -1,13 +1,13 @@
-"""Traits, and which providers have them."""
+"""Traits, and the traits of providers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace as with_values
-from typing import Any
 
 from placement import exception
 from placement.core.model import Names, ProviderTraits
-from placement.db.store import Store
-from placement.objects.provider import found, locked
+from placement.db.sqlalchemy.traits import Trait
+from placement.db.store import Store, Transaction
+from placement.objects.provider import existing, locked
 
 
 def list_all(
@@ -17,52 +17,52 @@ def list_all(
     prefix: str | None = None,
     associated: bool | None = None,
 ) -> Names:
-    """Return the traits that meet all that is given.
+    """Return the traits that match all filters.
 
-    ``prefix`` is literal; ``associated`` asks that some provider, or none, has the trait.
+    ``prefix`` is literal; ``associated`` is whether any provider has the trait.
     """
     with store.read() as tx:
         return _names(tx.traits.matching(names, prefix, associated=associated))
 
 
-def _names(traits: Sequence[Any]) -> Names:
-    written = (trait.modified_at for trait in traits if trait.modified_at)
-    return Names(tuple(trait.name for trait in traits), max(written, default=None))
+def _names(traits: Sequence[Trait]) -> Names:
+    times = (trait.modified_at for trait in traits if trait.modified_at)
+    return Names(tuple(trait.name for trait in traits), max(times, default=None))
 
 
 def show(store: Store, name: str) -> Names:
-    """Return just this trait.  Raises: TraitNotFound."""
+    """Return only this trait.  Raises: TraitNotFound."""
     with store.read() as tx:
         return _names([_existing(tx.traits.find(name), name)])
 
 
-def _existing(trait: Any, name: str) -> Any:
+def _existing(trait: Trait | None, name: str) -> Trait:
     if trait is None:
         raise exception.TraitNotFound(name)
     return trait
 
 
 def ensure(store: Store, name: str) -> tuple[bool, Names]:
-    """Return whether the trait was made, and the trait."""
+    """Create the trait unless it exists; return whether it was created, and the trait."""
     return store.write(_ensure, name)
 
 
-def _ensure(tx: Any, name: str) -> tuple[bool, Names]:
+def _ensure(tx: Transaction, name: str) -> tuple[bool, Names]:
     present = tx.traits.find(name)
     if present is not None:
         return False, _names([present])
     tx.traits.insert(name)
-    made = tx.traits.find(name)
+    created = _existing(tx.traits.find(name), name)
     tx.publish(names=True)
-    return True, _names([made])
+    return True, _names([created])
 
 
 def delete(store: Store, name: str) -> None:
-    """Remove a custom trait.  Raises: TraitNotFound, StandardTraitNotDeletable, TraitInUse."""
+    """Delete a custom trait.  Raises: TraitNotFound, StandardTraitNotDeletable, TraitInUse."""
     store.write(_delete, name)
 
 
-def _delete(tx: Any, name: str) -> None:
+def _delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.traits.lock(name), name)
     if removed.is_standard:
         raise exception.StandardTraitNotDeletable(name)
@@ -75,51 +75,53 @@ def _delete(tx: Any, name: str) -> None:
 def of_provider(store: Store, uuid: str) -> ProviderTraits:
     """Return the traits of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         names = _names(tx.traits.of_provider(provider.id))
     return ProviderTraits(provider, names.names, names.modified_at)
 
 
 def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> ProviderTraits:
-    """Make the provider have exactly these traits; its generation grows if the set changes.
+    """Give the provider exactly these traits; its generation increases if the set changes.
 
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate, TraitsNotFound (400).
     """
     return store.write(_replace, uuid, generation, frozenset(traits))
 
 
-def _replace(tx: Any, uuid: str, generation: int, traits: frozenset[str]) -> ProviderTraits:
+def _replace(
+    tx: Transaction, uuid: str, generation: int, traits: frozenset[str]
+) -> ProviderTraits:
     provider = locked(tx, uuid)
     if provider.generation != generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
-    wanted = tx.traits.use(traits)
-    missing = traits - {trait.name for trait in wanted}
+    locked_traits = tx.traits.lock_shared(traits)
+    missing = traits - {trait.name for trait in locked_traits}
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
-    names = _names(wanted)
-    if _give(tx, provider.id, {trait.id for trait in wanted}):
+    names = _names(locked_traits)
+    if _associate(tx, provider.id, {trait.id for trait in locked_traits}):
         tx.publish(generation_bumped=[provider.id])
         provider = with_values(provider, generation=provider.generation + 1)
     return ProviderTraits(provider, names.names, names.modified_at)
 
 
-def _give(tx: Any, provider_id: int, wanted: set[int]) -> bool:
-    """Make a locked provider have exactly these traits; return whether that changed anything."""
+def _associate(tx: Transaction, provider_id: int, trait_ids: set[int]) -> bool:
+    """Give a locked provider exactly these traits; return whether that changed anything."""
     present = {trait.id for trait in tx.traits.of_provider(provider_id)}
-    tx.traits.take(provider_id, present - wanted)
-    tx.traits.give(provider_id, wanted - present)
-    return present != wanted
+    tx.traits.dissociate(provider_id, present - trait_ids)
+    tx.traits.associate(provider_id, trait_ids - present)
+    return present != trait_ids
 
 
 def clear(store: Store, uuid: str) -> None:
-    """Take all traits from the provider; its generation grows if it had any.
+    """Remove all traits of the provider; its generation increases if it had any.
 
     Raises: ProviderNotFound.
     """
     store.write(_clear, uuid)
 
 
-def _clear(tx: Any, uuid: str) -> None:
+def _clear(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
-    if _give(tx, provider.id, set()):
+    if _associate(tx, provider.id, set()):
         tx.publish(generation_bumped=[provider.id])

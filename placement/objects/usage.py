@@ -5,24 +5,23 @@ from collections.abc import Mapping
 
 from placement.core.model import ProviderUsages, TypeUsage
 from placement.db.store import Store
-from placement.objects.provider import found
+from placement.objects.provider import existing
 
 ALL = "all"
 UNKNOWN = "unknown"
 
 
 def of_provider(store: Store, uuid: str) -> ProviderUsages:
-    """Return what is used on the provider.  Raises: ProviderNotFound."""
+    """Return the used amounts of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
-        provider = found(tx, uuid)
+        provider = existing(tx, uuid)
         return ProviderUsages(provider, tx.inventories.used(provider.id))
 
 
 def of_project(store: Store, project_id: str, user_id: str | None) -> Mapping[str, int]:
     """Return the amount used of each class by all consumers of the project (and user)."""
     with store.read() as tx:
-        usage: Mapping[str, int] = tx.allocations.usage_of_project(project_id, user_id)
-    return usage
+        return tx.allocations.usage_of_project(project_id, user_id)
 
 
 def of_project_by_type(
@@ -34,10 +33,8 @@ def of_project_by_type(
     ``unknown`` for consumers without type, else the name of a type.
     """
     with store.read() as tx:
-        found_by_type = tx.allocations.usage_by_type(project_id, user_id)
-    by_type: dict[str, TypeUsage] = {
-        UNKNOWN if name is None else name: usage for name, usage in found_by_type.items()
-    }
+        usages = tx.allocations.usage_by_type(project_id, user_id)
+    by_type = {UNKNOWN if name is None else name: usage for name, usage in usages.items()}
     if consumer_type is None:
         return by_type
     if consumer_type == ALL:
@@ -46,7 +43,7 @@ def of_project_by_type(
 
 
 def _sum(by_type: Mapping[str, TypeUsage]) -> TypeUsage:
-    """Return the usage of all types in one; a consumer is of one type only."""
+    """Return the sum of the usages; each consumer has one type only."""
     resources: Counter[str] = Counter()
     for usage in by_type.values():
         resources.update(usage.resources)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from placement import exception
 from placement.core.capacity import integer_capacity
-from placement.core.model import MAX_INT, Inventory, Provider, ReplaceInventories
+from placement.core.model import MAX_INT, Inventory, ReplaceInventories
 from placement.microversion import Version
 from placement.parse import body
 from placement.schemas import inventory
@@ -57,31 +57,28 @@ def creation(provider_uuid: str, document: Any, version: Version) -> NewInventor
 
 
 def update(
-    provider: Provider, resource_class: str, document: Any, version: Version
+    provider_uuid: str, resource_class: str, document: Any, version: Version
 ) -> tuple[int, NewInventory]:
-    """Return the generation in a body, and the new values of one inventory.
+    """Return the provider generation in a body, and the new values of one inventory.
 
-    The generation is compared first, because a stale generation is reported before invalid
-    amounts. The write compares it again, in its transaction.
-
-    Raises: BadRequest, StaleProviderGeneration, NegativeCapacity.
+    Raises: BadRequest, NegativeCapacity with that generation.
     """
     body.validate(_UPDATE, document, version)
-    generation = _current_generation(provider, document)
+    generation = int(document["resource_provider_generation"])
     changed = _new(resource_class, document)
-    _check_capacity("update", provider.uuid, {resource_class: changed.inventory}, version)
+    inventories = {resource_class: changed.inventory}
+    _check_capacity("update", provider_uuid, inventories, version, generation)
     return generation, changed
 
 
-def replacement(provider: Provider, document: Any, version: Version) -> Replacement:
-    """Return the new inventories of a provider; see ``update``.
+def replacement(provider_uuid: str, document: Any, version: Version) -> Replacement:
+    """Return all new inventories of a provider.
 
-    Raises: BadRequest, StaleProviderGeneration, NegativeCapacity.
+    Raises: BadRequest, NegativeCapacity with the provider generation in the body.
     """
     body.validate(_REPLACE, document, version)
-    _current_generation(provider, document)
-    command = all_of_provider(provider.uuid, document)
-    _check_capacity("update", provider.uuid, command.inventories, version)
+    command = all_of_provider(provider_uuid, document)
+    _check_capacity("update", provider_uuid, command.inventories, version, command.generation)
     written = {name: _written(record) for name, record in document["inventories"].items()}
     return Replacement(command, written)
 
@@ -117,19 +114,18 @@ def _inventory(written: AsWritten) -> Inventory:
     )
 
 
-def _current_generation(provider: Provider, document: Any) -> int:
-    generation = int(document["resource_provider_generation"])
-    if generation != provider.generation:
-        raise exception.StaleProviderGeneration(provider.uuid, provider.generation, generation)
-    return generation
-
-
 def _check_capacity(
-    operation: str, provider_uuid: str, inventories: Mapping[str, Inventory], version: Version
+    operation: str,
+    provider_uuid: str,
+    inventories: Mapping[str, Inventory],
+    version: Version,
+    generation: int | None = None,
 ) -> None:
     """Check that not more than the total is reserved; before 1.26, less than the total."""
     is_zero_refused = version < (1, 26)
     minimum = 1 if is_zero_refused else 0
     for name, inventory_ in inventories.items():
         if integer_capacity(inventory_) < minimum:
-            raise exception.NegativeCapacity(provider_uuid, name, operation, is_zero_refused)
+            raise exception.NegativeCapacity(
+                provider_uuid, name, operation, is_zero_refused, generation
+            )

@@ -20,7 +20,7 @@ from placement import db_api
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy import migration, models, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests import servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
@@ -89,7 +89,7 @@ def kept_databases(
     def of(backend: str) -> str:
         if backend not in urls:
             urls[backend] = new(backend)
-            store = SqlStore(DatabaseSettings(connection=urls[backend], sqlite_synchronous=False))
+            store = Store(DatabaseSettings(connection=urls[backend], sqlite_synchronous=False))
             migration.upgrade(store)
             seed.sync(store)
             store.dispose()
@@ -157,9 +157,9 @@ def settings(database_url: str) -> DatabaseSettings:
 
 
 @pytest.fixture
-def store(settings: DatabaseSettings) -> Iterator[SqlStore]:
+def store(settings: DatabaseSettings) -> Iterator[Store]:
     """A store on an empty database."""
-    store = SqlStore(settings)
+    store = Store(settings)
     yield store
     store.dispose()
 
@@ -182,7 +182,7 @@ def application(conf: cfg.ConfigOpts):
     """The service as a WSGI application."""
     from placement import deploy  # noqa: PLC0415  the import takes a second
 
-    store = SqlStore(db_api.settings(conf))
+    store = Store(db_api.settings(conf))
     with db_api.placement_context_manager.replaced(store):
         yield deploy.loadapp(conf)
     store.dispose()
@@ -193,7 +193,7 @@ def application(conf: cfg.ConfigOpts):
 
 def empty(url: str) -> None:
     """Delete all rows but the standard names and the clocks."""
-    store = SqlStore(DatabaseSettings(connection=url))
+    store = Store(DatabaseSettings(connection=url))
     with store.engines().writer.begin() as connection:
         if connection.dialect.name == "mysql":
             connection.exec_driver_sql("SET SESSION foreign_key_checks = 0")

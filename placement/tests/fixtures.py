@@ -6,7 +6,7 @@ from oslo_config import cfg
 from placement import conf as placement_conf
 from placement import db_api
 from placement.db.sqlalchemy import models, seed
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 
 CONNECTION = "sqlite://"
 
@@ -26,7 +26,7 @@ class Database(fixtures.Fixture):
     def _setUp(self):
         if self.set_config:
             set_connection(self.conf_fixture.conf)
-        store = SqlStore(db_api.settings(self._options()))
+        store = Store(db_api.settings(self._options()))
         self.addCleanup(lambda: store.engines().dispose())
         models.metadata.create_all(store.engines().writer)
         seed.sync(store)

@@ -1,4 +1,4 @@
-"""Statements about allocations, and the sums over them."""
+"""Statements for allocations, and the sums over them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -11,7 +11,6 @@ from placement.core.model import AllocatedResources, Consumer, TypeUsage
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -23,26 +22,30 @@ from placement.db.sqlalchemy.models import (
     users,
 )
 
-_own = allocations.c
-_modified_at = sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at")
-# An allocation is seen with its consumer, and this with its project and user, or not at all.
-_SEEN = (
-    allocations.join(resource_classes, resource_classes.c.id == _own.resource_class_id)
-    .join(consumers, consumers.c.uuid == _own.consumer_id)
+_allocation = allocations.c
+_modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
+    "modified_at"
+)
+# An allocation without consumer, or whose consumer has no project or user, is not returned.
+_RECORDED = (
+    allocations.join(resource_classes, resource_classes.c.id == _allocation.resource_class_id)
+    .join(consumers, consumers.c.uuid == _allocation.consumer_id)
     .join(projects, projects.c.id == consumers.c.project_id)
     .join(users, users.c.id == consumers.c.user_id)
 )
-_TYPED = _SEEN.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+_RECORDED_WITH_TYPE = _RECORDED.outerjoin(
+    consumer_types, consumer_types.c.id == consumers.c.consumer_type_id
+)
 _class_name = resource_classes.c.name.label("resource_class")
 
 _ON_PROVIDER = (
     sa.select(
-        consumers.c.uuid, consumers.c.generation, _class_name, _own.used.label("amount"),
+        consumers.c.uuid, consumers.c.generation, _class_name, _allocation.used.label("amount"),
         _modified_at,
     )
-    .select_from(_SEEN)
-    .where(_own.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(_own.id)
+    .select_from(_RECORDED)
+    .where(_allocation.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(_allocation.id)
 )  # fmt: skip
 _root = resource_providers.alias("root")
 _OF_CONSUMER = (
@@ -50,7 +53,7 @@ _OF_CONSUMER = (
         resource_providers.c.uuid,
         sa.func.coalesce(resource_providers.c.generation, 0).label("generation"),
         _class_name,
-        _own.used.label("amount"),
+        _allocation.used.label("amount"),
         _modified_at,
         consumers.c.uuid.label("consumer_uuid"),
         projects.c.external_id.label("project_id"),
@@ -59,12 +62,12 @@ _OF_CONSUMER = (
         consumer_types.c.name.label("type"),
     )
     .select_from(
-        _TYPED.join(resource_providers, resource_providers.c.id == _own.resource_provider_id).join(
-            _root, _root.c.id == resource_providers.c.root_provider_id
-        )
+        _RECORDED_WITH_TYPE.join(
+            resource_providers, resource_providers.c.id == _allocation.resource_provider_id
+        ).join(_root, _root.c.id == resource_providers.c.root_provider_id)
     )
-    .where(_own.consumer_id == sa.bindparam("uuid"))
-    .order_by(_own.id)
+    .where(_allocation.consumer_id == sa.bindparam("uuid"))
+    .order_by(_allocation.id)
 )
 _DELETE = allocations.delete()
 _INSERT = compiled_statements.inserted(
@@ -81,43 +84,51 @@ _INSERT = compiled_statements.inserted(
 class Allocations:
     """Allocations, in one transaction."""
 
-    def __init__(self, connection: sa.Connection, names: Names) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._names = names
 
     def on_provider(
         self, provider_id: int
     ) -> tuple[dict[str, AllocatedResources], datetime | None]:
-        """Return what is held on a provider, by consumer, and when the newest was written."""
+        """Return the allocations on a provider, by consumer, and when the newest was written."""
         rows = self._connection.execute(_ON_PROVIDER, {"provider_id": provider_id}).all()
-        return _holdings(rows), _newest(rows)
+        return _allocated_resources(rows), _newest(rows)
 
     def of_consumer(
         self, uuid: str
     ) -> tuple[Consumer | None, dict[str, AllocatedResources], datetime | None]:
-        """Return a consumer that holds something, what it holds, by provider, and since when."""
+        """Return a consumer, its allocations by provider, and when the newest was written.
+
+        The consumer is None if it has no allocations.
+        """
         if not is_storable(uuid):
             return None, {}, None
-        found = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
-        rows = [row for row in found if row.consumer_uuid == uuid]
+        result = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
+        rows = [row for row in result if row.consumer_uuid == uuid]
         consumer = _consumer(rows[0]) if rows else None
-        return consumer, _holdings(rows), _newest(rows)
+        return consumer, _allocated_resources(rows), _newest(rows)
 
     def exist_on(self, provider_id: int) -> bool:
-        """Tell whether anything is allocated on a provider, seen or not."""
-        found = sa.select(_own.id).where(_own.resource_provider_id == provider_id).limit(1)
-        return self._connection.execute(found).first() is not None
+        """Return whether a provider has allocations, with or without consumer."""
+        rows = (
+            sa.select(_allocation.id)
+            .where(_allocation.resource_provider_id == provider_id)
+            .limit(1)
+        )
+        return self._connection.execute(rows).first() is not None
 
     def delete(self, consumer_uuids: Iterable[str]) -> None:
-        """Remove what consumers hold."""
+        """Delete all allocations of consumers."""
         for chunk in chunks(consumer_uuids):
-            compiled_statements.execute_for(self._connection, _DELETE, _own.consumer_id, chunk)
+            compiled_statements.execute_for(
+                self._connection, _DELETE, _allocation.consumer_id, chunk
+            )
 
     def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
-        """Add allocations, in one statement: consumer UUID, ids of provider and class, amount."""
+        """Insert allocations: consumer UUID, provider id, class id, amount.  One statement."""
         if not rows:
             return
-        written = dict.fromkeys(("created_at", "updated_at"), utcnow())
+        times = dict.fromkeys(("created_at", "updated_at"), utcnow())
         compiled_statements.execute(
             self._connection,
             _INSERT,
@@ -127,19 +138,19 @@ class Allocations:
                     "resource_provider_id": provider_id,
                     "resource_class_id": class_id,
                     "used": amount,
-                    **written,
+                    **times,
                 }
                 for consumer_uuid, provider_id, class_id, amount in rows
             ],
         )
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
-        """Return the amount of each class that consumers of the project (and user) hold."""
+        """Return the allocated amount of each class, of the project's (and user's) consumers."""
         if not _storable(project_id, user_id):
             return {}
         query = (
-            sa.select(_class_name, sa.func.sum(_own.used))
-            .select_from(_SEEN)
+            sa.select(_class_name, sa.func.sum(_allocation.used))
+            .select_from(_RECORDED)
             .where(*_owned_by(project_id, user_id))
             .group_by(resource_classes.c.id, resource_classes.c.name)
             .order_by(resource_classes.c.id)
@@ -147,20 +158,20 @@ class Allocations:
         return {name: int(amount) for name, amount in self._connection.execute(query)}
 
     def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
-        """Return the same by the type of the consumers; None are those without a type."""
+        """Return the same by consumer type; None is the type of consumers without one."""
         if not _storable(project_id, user_id):
             return {}
         of_type = (consumers.c.consumer_type_id, consumer_types.c.name)
         amounts = (
-            sa.select(consumer_types.c.name, _class_name, sa.func.sum(_own.used))
-            .select_from(_TYPED)
+            sa.select(consumer_types.c.name, _class_name, sa.func.sum(_allocation.used))
+            .select_from(_RECORDED_WITH_TYPE)
             .where(*_owned_by(project_id, user_id))
             .group_by(*of_type, resource_classes.c.id, resource_classes.c.name)
             .order_by(consumers.c.consumer_type_id, resource_classes.c.id)
         )
         counts = (
             sa.select(consumer_types.c.name, sa.func.count(consumers.c.uuid.distinct()))
-            .select_from(_TYPED)
+            .select_from(_RECORDED_WITH_TYPE)
             .where(*_owned_by(project_id, user_id))
             .group_by(*of_type)
         )
@@ -186,8 +197,8 @@ def _consumer(row: Any) -> Consumer:
     )
 
 
-def _holdings(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
-    """Put rows together by the UUID of the other side."""
+def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
+    """Group rows by the UUID of the provider or consumer."""
     generations = {row.uuid: row.generation for row in rows}
     resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:

@@ -1,9 +1,8 @@
-"""The one statement that reads what was written since the clocks were seen.
+"""The one statement that reads the providers that changed since the clocks were last read.
 
-Databases let a single statement see one state, even outside a transaction, so
-what is read by one needs no BEGIN and no COMMIT: two round trips fewer, and
-with the five things that are read in it at once, six. Its rows are of several
-kinds, told by their first column; what a kind has nothing to say of is NULL.
+A single statement sees one state of the database even outside a transaction, so it needs neither
+BEGIN nor COMMIT: one round trip instead of nine for the same data. Its rows are of several kinds,
+given by their first column; columns that a kind does not use are NULL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,116 +17,125 @@ from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
     removed_providers,
+    resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
+    traits,
 )
+from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 
-# The kinds of rows: a provider with one inventory or none, a trait or an aggregate that a
-# provider has, a provider that is no more, and the values of all clocks.
-PROVIDER, TRAIT, AGGREGATE, REMOVED, CLOCKS = range(5)
+# The kinds of rows: a provider with one inventory or none, a trait of a provider, an aggregate of
+# a provider, a removed provider, the values of all clocks, a resource class, a trait with its name
+PROVIDER, TRAIT, AGGREGATE, REMOVED, CLOCKS, RESOURCE_CLASS, TRAIT_NAMED = range(7)
 
-# The columns of a row, after its kind. Texts of different tables are kept apart: their
+# The columns of a row, after its kind. Texts of different tables have columns of their own: their
 # collations may differ.
 PROVIDER_ID = 1
 PROVIDER_COLUMNS = slice(1, 8)
-NAME_ID = 8  # of the class of an inventory, or of a trait
+NAME_ID = 8  # of the class of an inventory, of a class, or of a trait
 INVENTORY_COLUMNS = slice(8, 16)
-AGGREGATE_UUID, CLOCK_VALUES = 16, 17
-_WIDTH = 18
+AGGREGATE_UUID, CLOCK_VALUES, CLASS_NAME, TRAIT_NAME = 16, 17, 18, 19
+_WIDTH = 20
 
-_own, _has = resource_providers.c, inventories.c
-_root = resource_providers.alias("root")
-_parent = resource_providers.alias("parent")
+_provider, _inventory = resource_providers.c, inventories.c
 
-PROVIDERS = (
-    sa.select(
-        _own.id,
-        _own.uuid,
-        _own.name,
-        sa.func.coalesce(_own.generation, 0),
-        _parent.c.uuid,
-        _root.c.uuid,
-        sa.func.coalesce(_own.updated_at, _own.created_at),
-    )
-    # one without a root is half removed, or not migrated: nobody sees it
-    .join(_root, _root.c.id == _own.root_provider_id)
-    .outerjoin(_parent, _parent.c.id == _own.parent_provider_id)
-)
 INVENTORY = (
-    _has.resource_class_id,
-    _has.used,
-    _has.total,
-    _has.reserved,
-    _has.min_unit,
-    _has.max_unit,
-    _has.step_size,
-    _has.allocation_ratio,
+    _inventory.resource_class_id,
+    _inventory.used,
+    _inventory.total,
+    _inventory.reserved,
+    _inventory.min_unit,
+    _inventory.max_unit,
+    _inventory.step_size,
+    _inventory.allocation_ratio,
 )
 
 
 def since(
-    seen: Mapping[int, int], moved: Sequence[int]
+    seen: Mapping[int, int], moved: Sequence[int], *, has_names: bool
 ) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
-    """Return the statement, and its parameters, for what clocks that moved gave since then."""
-    return _since(len(moved)), _parameters(seen, moved)
+    """Return the statement and its parameters for the changes of the ``moved`` clocks.
+
+    With ``has_names`` it also reads all resource classes and traits.
+    """
+    return _since(len(moved), has_names=has_names), _parameters(seen, moved)
 
 
 def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
     parameters = {}
-    for turn, clock in enumerate(moved):
-        parameters[f"after_{turn}"] = seen[clock]
-        parameters[f"before_{turn}"] = clocks.first_value(clock + 1)
+    for number, clock in enumerate(moved):
+        parameters[f"after_{number}"] = seen[clock]
+        parameters[f"before_{number}"] = clocks.first_value(clock + 1)
     return parameters
 
 
-@lru_cache(maxsize=clocks.PROVIDER_CLOCKS + 1)
-def _since(count: int) -> sa.CompoundSelect[Any]:
-    """Return the statement for so many clocks; to make it costs more than to send it."""
-    is_new = _between(_own.stamp, count)
-    held, members, removed = (
+@lru_cache(maxsize=2 * (clocks.PROVIDER_CLOCKS + 1))
+def _since(count: int, *, has_names: bool) -> sa.CompoundSelect[Any]:
+    """Return the statement for so many clocks; to build it costs more than to send it."""
+    parts = [*_provider_parts(count), *(_name_parts() if has_names else ())]
+    return sa.union_all(*parts)
+
+
+def _provider_parts(count: int) -> Iterator[sa.Select[Any]]:
+    is_changed = _between(_provider.stamp, count)
+    trait, member, removed = (
         table.c
         for table in (resource_provider_traits, resource_provider_aggregates, removed_providers)
     )
-    return sa.union_all(
-        # the first: its columns have types, which those of the others take over
-        PROVIDERS.outerjoin(inventories, _has.resource_provider_id == _own.id)
-        .with_only_columns(*_columns(PROVIDER, _own.id, _FACTS))
-        .where(is_new),
-        sa.select(*_columns(TRAIT, _own.id, {NAME_ID: held.trait_id}))
-        .join(resource_provider_traits, held.resource_provider_id == _own.id)
-        .where(is_new),
-        sa.select(*_columns(AGGREGATE, _own.id, {AGGREGATE_UUID: placement_aggregates.c.uuid}))
-        .join(resource_provider_aggregates, members.resource_provider_id == _own.id)
-        .join(placement_aggregates, placement_aggregates.c.id == members.aggregate_id)
-        .where(is_new),
-        sa.select(*_columns(REMOVED, removed.provider_id)).where(_between(removed.stamp, count)),
-        sa.select(*_columns(CLOCKS, sa.null(), {CLOCK_VALUES: clocks.ALL})),
+    # the first part gives the columns their types
+    yield (
+        SELECT_PROVIDER.outerjoin(inventories, _inventory.resource_provider_id == _provider.id)
+        .with_only_columns(*_columns(PROVIDER, _provider.id, _VALUES))
+        .where(is_changed)
     )
+    yield (
+        sa.select(*_columns(TRAIT, _provider.id, {NAME_ID: trait.trait_id}))
+        .join(resource_provider_traits, trait.resource_provider_id == _provider.id)
+        .where(is_changed)
+    )
+    yield (
+        sa.select(
+            *_columns(AGGREGATE, _provider.id, {AGGREGATE_UUID: placement_aggregates.c.uuid})
+        )
+        .join(resource_provider_aggregates, member.resource_provider_id == _provider.id)
+        .join(placement_aggregates, placement_aggregates.c.id == member.aggregate_id)
+        .where(is_changed)
+    )
+    yield sa.select(*_columns(REMOVED, removed.provider_id)).where(_between(removed.stamp, count))
+    yield sa.select(*_columns(CLOCKS, sa.null(), {CLOCK_VALUES: clocks.ALL}))
 
 
-_FACTS = dict(enumerate((*PROVIDERS.selected_columns, *INVENTORY), PROVIDER_ID))
+def _name_parts() -> Iterator[sa.Select[Any]]:
+    class_, trait = resource_classes.c, traits.c
+    yield sa.select(
+        *_columns(RESOURCE_CLASS, sa.null(), {NAME_ID: class_.id, CLASS_NAME: class_.name})
+    )
+    yield sa.select(*_columns(TRAIT_NAMED, sa.null(), {NAME_ID: trait.id, TRAIT_NAME: trait.name}))
+
+
+_VALUES = dict(enumerate((*SELECT_PROVIDER.selected_columns, *INVENTORY), PROVIDER_ID))
 
 
 def _columns(
     kind: int,
     provider_id: sa.ColumnElement[Any],
-    facts: Mapping[int, sa.ColumnElement[Any]] = MappingProxyType({}),
+    values: Mapping[int, sa.ColumnElement[Any]] = MappingProxyType({}),
 ) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield the columns of a kind of row, by their places; the rest are NULL."""
+    """Yield the columns of a kind of row, in their order; the unused ones are NULL."""
     yield sa.literal_column(str(kind))
     yield provider_id
-    for place in range(PROVIDER_ID + 1, _WIDTH):
-        yield facts.get(place, sa.null())
+    for position in range(PROVIDER_ID + 1, _WIDTH):
+        yield values.get(position, sa.null())
 
 
 def touched_since(
     seen: Mapping[int, int], moved: Sequence[int]
 ) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
-    """Return the statement, and its parameters, for which providers changed or were removed.
+    """Return the statement, and its parameters, for the ids of changed and removed providers.
 
-    Rows are a provider's id, and of a removed one True and its UUID, which is NULL if the
-    release that removed it did not note it.
+    A row is the id of a provider; for a removed one also True and its UUID, which is NULL if an
+    older release removed it.
     """
     return _touched_since(len(moved)), _parameters(seen, moved)
 
@@ -137,10 +145,10 @@ def _touched_since(count: int) -> sa.CompoundSelect[Any]:
     removed = removed_providers.c
     return sa.union_all(
         sa.select(
-            _own.id,
+            _provider.id,
             sa.false().label("is_removed"),
             sa.cast(sa.null(), sa.String(36)).label("uuid"),
-        ).where(_between(_own.stamp, count)),
+        ).where(_between(_provider.stamp, count)),
         sa.select(removed.provider_id, sa.true(), removed.uuid).where(
             _between(removed.stamp, count)
         ),
@@ -148,12 +156,12 @@ def _touched_since(count: int) -> sa.CompoundSelect[Any]:
 
 
 def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
-    """Stamps that one of the clocks gave after it was seen; a range of the index for each."""
+    """Stamps of the clocks above the values seen: one range of the index for each clock."""
     return sa.or_(
         sa.false(),
         *(
-            (stamp > sa.bindparam(f"after_{turn}", type_=sa.BigInteger))
-            & (stamp < sa.bindparam(f"before_{turn}", type_=sa.BigInteger))
-            for turn in range(count)
+            (stamp > sa.bindparam(f"after_{number}", type_=sa.BigInteger))
+            & (stamp < sa.bindparam(f"before_{number}", type_=sa.BigInteger))
+            for number in range(count)
         ),
     )

@@ -1,21 +1,19 @@
-"""Clocks: how a process learns, exactly and cheaply, what others have written.
+"""Clocks: how a process detects, exactly and cheaply, what other processes have written.
 
-There are a few dozen clock rows. A provider belongs to one by its id. Each
-transaction that changes what a snapshot holds advances, as its last
-statements, the clocks of the providers it changed, and stamps these providers'
-rows with their clock's new value.
+There are 34 clock rows. A provider belongs to one of 32 by its id. Each transaction that changes
+the contents of a snapshot advances, as its last statements, the clocks of the providers it
+changed, and stamps the rows of these providers with the new value of their clock.
 
-Why a reader misses nothing: a transaction holds the row of a clock from when
-it advances it until it is committed, so the values of one clock become visible
-in their order. Who sees a clock at ``now`` sees every change stamped up to
-``now``; the providers stamped above what was seen last are those to reload. Ids
-and timestamps could not do this: they become visible in any order.
+Why a reader misses nothing: a transaction holds the row lock of a clock from its advance to the
+commit, so the values of one clock become visible in order. A reader that sees a clock at ``now``
+sees every change stamped up to ``now``; the providers stamped above the value seen last are those
+to reload. Ids and timestamps could not do this: they become visible in any order.
 
-The values of clock ``n`` start at ``n << 40``: the ranges never meet, so one
-index on the stamp finds the changed providers of a clock.
+The values of clock ``n`` start at ``n << 40``: the ranges never overlap, so one index on the stamp
+finds the changed providers of a clock.
 
-Clocks are advanced in the order of their ids, and after all other rows are
-locked, so transactions that touch several of the same cannot deadlock.
+Clocks are advanced in the order of their ids, after all other rows are locked, so transactions
+that advance several of the same clocks cannot deadlock.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,24 +27,32 @@ from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
-NAMES_CLOCK = 32
-EPOCH_CLOCK = 33  # everything is to be loaded again
+NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
+EPOCH_CLOCK = 33  # changes when everything must be loaded again
 CLOCKS = 34
 _RANGE_BITS = 40
-_NOTHING: Mapping[int, str] = MappingProxyType({})
+_NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})
 
 
 def first_value(clock: int) -> int:
-    """Return the value that a clock starts with."""
+    """Return the value that a clock starts with.
+
+    >>> first_value(0), first_value(2) == 2 * 2**40
+    (0, True)
+    """
     return clock << _RANGE_BITS
 
 
 def of_provider(provider_id: int) -> int:
-    """Return the clock that a provider belongs to."""
+    """Return the clock that a provider belongs to.
+
+    >>> of_provider(33)
+    1
+    """
     return provider_id % PROVIDER_CLOCKS
 
 
-# All in one row: drivers written in Python take their time for each.
+# All values in one row: drivers written in Python take time for each row.
 ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
 _ALL = sa.select(ALL)
 
@@ -56,9 +62,13 @@ def values(connection: sa.Connection) -> dict[int, int]:
     return by_id(compiled_statements.execute(connection, _ALL, {}).scalar_one())
 
 
-def by_id(listed: str | None) -> dict[int, int]:
-    """Return the values of ``ALL`` by clock: each tells whose it is."""
-    numbers = map(int, listed.split(",")) if listed else ()
+def by_id(text: str | None) -> dict[int, int]:
+    """Return the values of ``ALL`` by clock: the range of a value gives its clock.
+
+    >>> by_id("1099511627777,5")
+    {0: 5, 1: 1099511627777}
+    """
+    numbers = map(int, text.split(",")) if text else ()
     return {value >> _RANGE_BITS: value for value in sorted(numbers)}
 
 
@@ -67,7 +77,7 @@ def publish(
     changed: AbstractSet[int] = frozenset(),
     *,
     generation_bumped: AbstractSet[int] = frozenset(),
-    removed: Mapping[int, str] = _NOTHING,
+    removed: Mapping[int, str] = _NO_PROVIDERS,
     names: bool = False,
 ) -> None:
     """Advance the clocks of the providers and stamp them; see ``Transaction.publish``.
@@ -82,21 +92,16 @@ def publish(
     if not touched:
         return
     advance(connection, touched)
-    if generation_bumped - removed.keys():
-        compiled_statements.execute_for(
-            connection,
-            _GROW,
-            _own.id,
-            sorted(generation_bumped - removed.keys()),
-            {"now": utcnow()},
-        )
-    if changed - generation_bumped - removed.keys():
-        compiled_statements.execute_for(
-            connection, _STAMP, _own.id, sorted(changed - generation_bumped - removed.keys())
-        )
+    bumped = sorted(generation_bumped - removed.keys())
+    stamped = sorted(changed - generation_bumped - removed.keys())
+    if bumped:
+        now = {"now": utcnow()}
+        compiled_statements.execute_for(connection, _STAMP_AND_BUMP, _provider.id, bumped, now)
+    if stamped:
+        compiled_statements.execute_for(connection, _STAMP, _provider.id, stamped)
     if removed:
         connection.execute(
-            _NOTE_REMOVAL,
+            _RECORD_REMOVAL,
             [
                 {"provider": id_, "clock": of_provider(id_), "uuid": uuid}
                 for id_, uuid in sorted(removed.items())
@@ -105,48 +110,50 @@ def publish(
 
 
 def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
-    """Move clocks on by one, in the order of their ids."""
+    """Increase the values of clocks by one, in the order of their ids."""
     ids = sorted(touched)
     if connection.dialect.name == "postgresql" and len(ids) > 1:
-        # an UPDATE locks rows as it meets them in the table; MySQL meets them by primary key
+        # an UPDATE locks rows in the order of the table there, on MySQL by primary key
         compiled_statements.execute_for(connection, _LOCK, clocks.c.id, ids)
     compiled_statements.execute_for(connection, _ADVANCE, clocks.c.id, ids)
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:
-    """Be in the way of every transaction that changes what some provider has.
+    """Conflict with every concurrent transaction that changes a provider.
 
-    Whoever removes a name does that before it looks whether a provider has it. That the
-    name is locked would do, but in a Galera cluster the other nodes do not know of locks:
-    two transactions conflict if they write the same row.
+    A transaction that removes a name calls this before it checks whether a provider uses it. The
+    lock on the name would be enough on one server, but Galera nodes do not see each other's
+    locks: two transactions conflict there only if they write the same row.
     """
     advance(connection, range(PROVIDER_CLOCKS))
 
 
 def start_epoch(connection: sa.Connection) -> None:
-    """Have every process load everything again, which makes the notes of removals needless."""
+    """Make every process load everything again; records of removals become unnecessary."""
     advance(connection, [EPOCH_CLOCK])
     connection.execute(removed_providers.delete())
 
 
 def utcnow() -> datetime:
-    """Return the time as the tables have it: naive, in UTC, in whole seconds."""
+    """Return the time as it is stored: naive, in UTC, in whole seconds."""
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
-_own = resource_providers.c
+_provider = resource_providers.c
 _LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
 _ADVANCE = clocks.update().values(value=clocks.c.value + 1)
 
-_NOW_OF_PROVIDER = (
-    sa.select(clocks.c.value).where(clocks.c.id == _own.id % PROVIDER_CLOCKS).scalar_subquery()
+_CLOCK_VALUE = (
+    sa.select(clocks.c.value)
+    .where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
+    .scalar_subquery()
 )
-_STAMP = resource_providers.update().values(stamp=_NOW_OF_PROVIDER)
-_GROW = _STAMP.values(
-    generation=sa.func.coalesce(_own.generation, 0) + 1,
+_STAMP = resource_providers.update().values(stamp=_CLOCK_VALUE)
+_STAMP_AND_BUMP = _STAMP.values(
+    generation=sa.func.coalesce(_provider.generation, 0) + 1,
     updated_at=sa.bindparam("now", type_=sa.DateTime),
 )
-_NOTE_REMOVAL = removed_providers.insert().from_select(
+_RECORD_REMOVAL = removed_providers.insert().from_select(
     ["provider_id", "stamp", "uuid"],
     sa.select(
         sa.bindparam("provider", type_=sa.Integer),

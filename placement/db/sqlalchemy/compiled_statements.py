@@ -1,9 +1,8 @@
-"""Statements that are made once, and then sent as they are.
+"""Statements that are compiled once and then sent as text.
 
-For each execution of a statement SQLAlchemy looks its text up by its structure,
-and spreads lists over it anew: that takes longer than the driver needs to send
-it. A prepared statement keeps, for each kind of database, the text and what is
-to be done to its parameters. Its rows have the names that the text gives them.
+For each execution of a statement SQLAlchemy computes a cache key from its structure and expands
+its lists: that takes longer than the driver needs to send it. Here the text and the processing of
+parameters are kept for each statement and dialect. Columns of the rows have the names in the text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +18,10 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A statement as one kind of database wants it.
+    """A statement compiled for one dialect.
 
-    ``fixed`` are parameters that are always the same, ``adapted`` those that the driver does
-    not take as they are, ``order`` is there if parameters go by their places.
+    ``fixed`` has the parameters that are always the same, ``adapted`` the conversions of those
+    that the driver does not accept as they are; ``order`` is None if parameters are named.
     """
 
     sql: str
@@ -30,21 +29,23 @@ class _Text:
     adapted: Mapping[str, Callable[[Any], Any]]
     order: Sequence[str] | None
 
-    def parameters(self, given: Values) -> Any:
-        values = {**self.fixed, **given}
+    def parameters(self, values: Values) -> Any:
+        all_values = {**self.fixed, **values}
         for name, adapt in self.adapted.items():
-            values[name] = adapt(values[name])
-        return values if self.order is None else tuple([values[name] for name in self.order])
+            all_values[name] = adapt(all_values[name])
+        if self.order is None:
+            return all_values
+        return tuple([all_values[name] for name in self.order])
 
 
 def execute(
-    connection: sa.Connection, statement: sa.ClauseElement, given: Values | Sequence[Values]
+    connection: sa.Connection, statement: sa.ClauseElement, values: Values | Sequence[Values]
 ) -> sa.CursorResult[Any]:
-    """Execute a statement that its module keeps, once or for each of several sets of values."""
+    """Execute a statement that is a constant, once or for each of several sets of values."""
     text = _text(statement, connection.dialect)
-    if isinstance(given, Mapping):
-        return connection.exec_driver_sql(text.sql, text.parameters(given))
-    return connection.exec_driver_sql(text.sql, [text.parameters(values) for values in given])
+    if isinstance(values, Mapping):
+        return connection.exec_driver_sql(text.sql, text.parameters(values))
+    return connection.exec_driver_sql(text.sql, [text.parameters(each) for each in values])
 
 
 def execute_for(
@@ -52,18 +53,22 @@ def execute_for(
     statement: Any,
     column: sa.ColumnElement[Any],
     values: Sequence[Any],
-    given: Values = MappingProxyType({}),
+    others: Values = MappingProxyType({}),
 ) -> sa.CursorResult[Any]:
-    """Execute a kept statement for the rows in which a column has one of the values.
+    """Execute a constant statement for the rows whose column has one of the values.
 
-    The list is filled up, so that there are few texts.
+    The list of values is padded, so that few texts are compiled.
     """
-    listed = {f"one_of_{place}": value for place, value in enumerate(filled(values))}
-    return execute(connection, _narrowed(statement, column, len(listed)), {**given, **listed})
+    listed = {f"one_of_{number}": value for number, value in enumerate(padded(values))}
+    return execute(connection, _narrowed(statement, column, len(listed)), {**others, **listed})
 
 
-def filled(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values, the last of them repeated until their number is a power of two."""
+def padded(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values, the last one repeated until their number is a power of two.
+
+    >>> padded([1, 2, 3])
+    [1, 2, 3, 3]
+    """
     if not values:
         return values
     count = 1 << (len(values) - 1).bit_length()
@@ -72,7 +77,7 @@ def filled(values: Sequence[Any]) -> Sequence[Any]:
 
 @lru_cache(maxsize=200)
 def _narrowed(statement: Any, column: sa.ColumnElement[Any], count: int) -> sa.ClauseElement:
-    names = (f"one_of_{place}" for place in range(count))
+    names = (f"one_of_{number}" for number in range(count))
     narrowed: sa.ClauseElement = statement.where(
         column.in_([sa.bindparam(name, type_=column.type) for name in names])
     )

@@ -1,8 +1,8 @@
-"""Statements about consumers, and the projects, users and types that they belong to."""
+"""Statements for consumers, and for the projects, users and types that they refer to."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,8 +11,8 @@ from placement.core.model import ConsumerClaim
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.id_cache import Known, Names
-from placement.db.sqlalchemy.lookups import Sought, chunks, ids_at_once, ids_made
+from placement.db.sqlalchemy.db_errors import WriteConflict
+from placement.db.sqlalchemy.lookups import Lookup, chunks, ids_by_column, insert_names
 from placement.db.sqlalchemy.models import (
     allocations,
     consumer_types,
@@ -22,49 +22,53 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
-from placement.db.store import WriteConflict
 
-Held = dict[str, dict[str, dict[str, int]]]
+AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 """Amounts by consumer UUID, provider UUID and resource class."""
 
-_own = consumers.c
+_consumer = consumers.c
 _before = consumers.alias("before")
-# Subqueries in the list of columns: what is joined would be locked by MySQL.
-_provider_uuid = (
-    sa.select(resource_providers.c.uuid)
-    .where(resource_providers.c.id == allocations.c.resource_provider_id)
-    .scalar_subquery()
-    .label("provider_uuid")
+
+
+def _name_of(column: sa.Column[Any], id_: sa.Column[Any], label: str) -> sa.Label[Any]:
+    """A subquery in the list of columns: MySQL would lock the rows of a joined table."""
+    return sa.select(column).where(column.table.c.id == id_).scalar_subquery().label(label)
+
+
+_provider_uuid = _name_of(
+    resource_providers.c.uuid, allocations.c.resource_provider_id, "provider_uuid"
 )
-_class_name = (
-    sa.select(resource_classes.c.name)
-    .where(resource_classes.c.id == allocations.c.resource_class_id)
-    .scalar_subquery()
-    .label("resource_class")
-)
+_class_name = _name_of(resource_classes.c.name, allocations.c.resource_class_id, "resource_class")
+_FORCE_INDEX = "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)"
 _LOCK = (
     sa.select(
-        _own.id,
-        _own.uuid,
-        _own.generation,
-        (_own.generation == _before.c.generation).label("is_fresh"),
+        _consumer.id,
+        _consumer.uuid,
+        _consumer.generation,
+        (_consumer.generation == _before.c.generation).label("is_fresh"),
+        _consumer.project_id,
+        _name_of(projects.c.external_id, _consumer.project_id, "project"),
+        _consumer.user_id,
+        _name_of(users.c.external_id, _consumer.user_id, "user"),
+        _consumer.consumer_type_id.label("type_id"),
+        _name_of(consumer_types.c.name, _consumer.consumer_type_id, "type"),
         _provider_uuid,
         _class_name,
         allocations.c.used,
     )
     .select_from(
-        consumers.join(_before, _before.c.id == _own.id).outerjoin(
-            allocations, allocations.c.consumer_id == _own.uuid
+        consumers.join(_before, _before.c.id == _consumer.id).outerjoin(
+            allocations, allocations.c.consumer_id == _consumer.uuid
         )
     )
-    .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mysql")
-    .with_hint(allocations, "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)", "mariadb")
-    .order_by(_own.uuid, allocations.c.id)
+    .with_hint(allocations, _FORCE_INDEX, "mysql")
+    .with_hint(allocations, _FORCE_INDEX, "mariadb")
+    .order_by(_consumer.uuid, allocations.c.id)
     .with_for_update(of=consumers)
 )
-_holder = allocations.c.consumer_id
-_LOCK_HELD = (
-    sa.select(_holder.label("uuid"), _provider_uuid, _class_name, allocations.c.used)
+_allocation_consumer = allocations.c.consumer_id
+_LOCK_ALLOCATIONS = (
+    sa.select(_allocation_consumer.label("uuid"), _provider_uuid, _class_name, allocations.c.used)
     .order_by(allocations.c.id)
     .with_for_update()
 )
@@ -74,64 +78,117 @@ _INSERT = compiled_statements.inserted(
 _UPDATE = consumers.update().values(
     project_id=sa.bindparam("project"),
     user_id=sa.bindparam("user"),
-    generation=_own.generation + 1,
+    generation=_consumer.generation + 1,
     updated_at=sa.bindparam("now"),
 )
 _UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
 _DELETE = consumers.delete()
 
+PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
+
 
 class Owner(NamedTuple):
-    """The ids of who a consumer belongs to; ``type_id`` None leaves the type as it is."""
+    """The ids of project, user and type of a consumer; ``type_id`` None keeps the type."""
 
     project_id: int
     user_id: int
     type_id: int | None
 
 
+@dataclass(slots=True)
+class OwnerIds:
+    """The ids of projects, users and consumer types that this transaction has read.
+
+    They are valid in this transaction only. A process that kept them would, after a restore of
+    the database or a failover that lost commits, write claims as another project's.
+    """
+
+    by_column: dict[sa.Column[str], dict[str, int]] = field(
+        default_factory=lambda: {PROJECT: {}, USER: {}, TYPE: {}}
+    )
+    looked_up: bool = False  # all names of the claims: what is missing does not exist
+
+    def missing(self, claims: Iterable[ConsumerClaim]) -> list[Lookup]:
+        """Return the names in the claims whose ids were not read, by column."""
+        names: dict[sa.Column[str], dict[str, None]] = {PROJECT: {}, USER: {}, TYPE: {}}
+        for claim in claims:
+            names[PROJECT][claim.project_id] = names[USER][claim.user_id] = None
+            if claim.type is not None:
+                names[TYPE][claim.type] = None
+        return [
+            (column, missing)
+            for column, own in names.items()
+            if (missing := [name for name in own if name not in self.by_column[column]])
+        ]
+
+    def read_from(self, rows: Iterable[sa.Row[Any]]) -> None:
+        """Add the current owners of consumers: in most claims they stay the same."""
+        for row in rows:
+            self.by_column[PROJECT][row.project] = row.project_id
+            self.by_column[USER][row.user] = row.user_id
+            self.by_column[TYPE][row.type] = row.type_id
+
+    def of(self, claim: ConsumerClaim) -> Owner:
+        """Return the ids for a claim whose names were all read."""
+        return Owner(
+            self.by_column[PROJECT][claim.project_id],
+            self.by_column[USER][claim.user_id],
+            None if claim.type is None else self.by_column[TYPE][claim.type],
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class Locked:
-    """Consumers that exist, locked, by UUID, and what all that were asked for hold."""
+class LockedConsumers:
+    """The consumers of a write.
+
+    ``ids`` and ``generations`` have those that exist, by UUID; their rows are locked.
+    ``allocated`` has what all of them have allocated now.
+    """
 
     ids: Mapping[str, int]
     generations: Mapping[str, int]
-    held: Held
+    allocated: AllocatedAmounts
+    owner_ids: OwnerIds
 
 
 class Consumers:
     """Consumers, in one transaction."""
 
-    def __init__(self, connection: sa.Connection, names: Names) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._names = names
-        self._owners_sought: set[str] = set()  # of these consumers
 
-    def lock(self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()) -> Locked:
-        """Return the consumers with what they hold; until the end nobody else changes either.
+    def lock(
+        self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()
+    ) -> LockedConsumers:
+        """Return the consumers with their allocations; no other transaction changes either.
 
-        A consumer that does not exist cannot be locked, but its row can be made only once.
-        Allocations without a consumer, from an older database, count as held by it.
-        Cost: one statement if all exist, or if the ``claims``, which are to be saved later,
-        say of all that they do not exist and are right. Otherwise one more for those that do
-        not, and one more if another transaction held one of them.
+        A consumer that does not exist cannot be locked, but its row can be inserted only once.
+        Allocations without a consumer row, from an older database, count as the consumer's.
+        Cost: one statement if all exist, or if the ``claims``, which are to be saved later, say
+        that none exists and are right. Otherwise one more for those that do not exist, and one
+        more if another transaction held one of the rows.
         """
-        asked = sorted(set(filter(is_storable, uuids)) - self._absent(claims))
-        rows = self._locked(asked)
+        owner_ids = OwnerIds()
+        existing = sorted(set(filter(is_storable, uuids)) - self._absent(claims, owner_ids))
+        rows = self._locked(existing)
         if not all(row.is_fresh for row in rows):
-            rows = self._locked(asked)
-        ids = {row.uuid: row.id for row in rows if row.uuid in uuids}
-        rest = self._held_by_nobody(sorted(set(asked) - ids.keys()), claims)
-        return Locked(
+            rows = self._locked(existing)
+        rows = [row for row in rows if row.uuid in uuids]
+        ids = {row.uuid: row.id for row in rows}
+        without_row = sorted(set(existing) - ids.keys())
+        owner_ids.read_from(rows)
+        return LockedConsumers(
             ids,
-            {row.uuid: row.generation for row in rows if row.uuid in ids},
-            _held([row for row in (*rows, *rest) if row.uuid in uuids]),
+            {row.uuid: row.generation for row in rows},
+            _allocated([*rows, *self._unrecorded(without_row, claims, owner_ids)]),
+            owner_ids,
         )
 
-    def _absent(self, claims: Sequence[ConsumerClaim]) -> set[str]:
-        """Return those that claims say do not exist, and of which there is nothing.
+    def _absent(self, claims: Sequence[ConsumerClaim], owner_ids: OwnerIds) -> set[str]:
+        """Return the consumers that claims say do not exist, and that have no rows.
 
-        One statement sees one state, in which they hold nothing. Who makes one of them later
-        is met when it is inserted.
+        One statement sees one state, in which they have no allocations. A concurrent insert of
+        such a consumer is caught by the unique constraint.
         """
         new = [
             claim.consumer_uuid
@@ -140,52 +197,82 @@ class Consumers:
         ]
         if not new:
             return set()
-        there, holding = self._seek_owners(claims, (_own.uuid, new), (_holder, new))
-        return set(new) - there.keys() - holding.keys()
+        lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation_consumer, new)]
+        recorded, allocated = self._look_up(lookups, claims, owner_ids)
+        return set(new) - recorded.keys() - allocated.keys()
 
-    def _locked(self, uuids: Sequence[str]) -> list[Any]:
-        """Lock in the order of UUIDs; ``is_fresh`` as in ``Inventories``."""
+    def _locked(self, uuids: Sequence[str]) -> list[sa.Row[Any]]:
+        """Lock consumers in the order of UUIDs; ``is_fresh`` as in ``Inventories``."""
         return [
             row
             for chunk in chunks(uuids)
-            for row in compiled_statements.execute_for(self._connection, _LOCK, _own.uuid, chunk)
+            for row in compiled_statements.execute_for(
+                self._connection, _LOCK, _consumer.uuid, chunk
+            )
         ]
 
-    def _held_by_nobody(self, uuids: Sequence[str], claims: Sequence[ConsumerClaim]) -> list[Any]:
-        """Return the allocations of consumers that do not exist, locked.
+    def _unrecorded(
+        self, uuids: Sequence[str], claims: Sequence[ConsumerClaim], owner_ids: OwnerIds
+    ) -> list[sa.Row[Any]]:
+        """Return the allocations, locked, of consumers that have no row.
 
-        What is found may also belong to a consumer that was made since it was looked for, and
-        may be gone again. It is locked first, and then there is no such consumer.
+        A consumer may have been inserted since its row was not found, and its allocations may be
+        removed again. After they are locked, the check that it has no row is repeated.
         """
         if not uuids:
             return []
-        (holding,) = self._seek_owners(claims, (_holder, uuids))
-        held = [
+        (allocated,) = self._look_up([(_allocation_consumer, uuids)], claims, owner_ids)
+        rows = [
             row
-            for chunk in chunks(sorted(holding))
+            for chunk in chunks(sorted(allocated))
             for row in compiled_statements.execute_for(
-                self._connection, _LOCK_HELD, _holder, chunk
+                self._connection, _LOCK_ALLOCATIONS, _allocation_consumer, chunk
             )
             if row.uuid in uuids
         ]
-        if held and any(row.uuid in uuids for row in self._locked(uuids)):
+        if rows and any(row.uuid in uuids for row in self._locked(uuids)):
             raise WriteConflict
-        return held
+        return rows
 
-    def save(self, claims: Sequence[ConsumerClaim], ids: Mapping[str, int]) -> None:
-        """Make or change the consumers, with the owners that the claims name, and count the write.
+    def _look_up(
+        self, lookups: list[Lookup], claims: Sequence[ConsumerClaim], owner_ids: OwnerIds
+    ) -> list[dict[str, int]]:
+        """Return the ids of the lookups; read those of the claims' owners in the same statement.
 
-        ``ids`` has those that exist. That another transaction made one of the others first
-        shows when it is inserted, and this transaction is run again.
+        Cost: one statement, or none if there is nothing to look up.
         """
-        owners = self._owners(claims)
-        self._insert({uuid: owner for uuid, owner in owners.items() if uuid not in ids})
+        owners = [] if owner_ids.looked_up else owner_ids.missing(claims)
+        ids = ids_by_column(self._connection, [*lookups, *owners])
+        for (column, _), own in zip(owners, ids[len(lookups) :], strict=True):
+            owner_ids.by_column[column].update(own)
+        owner_ids.looked_up |= bool(claims)
+        return ids[: len(lookups)]
+
+    def save(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> None:
+        """Insert or update the consumers of the claims, and increase their generations.
+
+        That another transaction inserted one of the consumers first is reported by the unique
+        constraint, and this transaction runs again.
+        Cost: one statement for all new consumers and one for each owner of existing ones. Names
+        of owners that ``lock`` did not look up: one statement more, and one for each new name.
+        """
+        owners = self._owners(claims, locked.owner_ids)
+        self._insert({uuid: owner for uuid, owner in owners.items() if uuid not in locked.ids})
         by_owner = defaultdict(list)
         for uuid, owner in owners.items():
-            if uuid in ids:
-                by_owner[owner].append(ids[uuid])
-        for owner, owned in by_owner.items():
-            self._update(owned, owner)
+            if uuid in locked.ids:
+                by_owner[owner].append(locked.ids[uuid])
+        for owner, ids in by_owner.items():
+            self._update(ids, owner)
+
+    def _owners(self, claims: Sequence[ConsumerClaim], owner_ids: OwnerIds) -> dict[str, Owner]:
+        """Return the owner of each consumer; projects, users and types are inserted as needed."""
+        if not owner_ids.looked_up and owner_ids.missing(claims):
+            self._look_up([], claims, owner_ids)
+        for column, names in owner_ids.missing(claims):
+            ids = insert_names(self._connection, column.table, column, names)
+            owner_ids.by_column[column].update(ids)
+        return {claim.consumer_uuid: owner_ids.of(claim) for claim in claims}
 
     def _insert(self, owners: Mapping[str, Owner]) -> None:
         rows = [
@@ -208,67 +295,20 @@ class Consumers:
             values["type"] = owner.type_id
         statement = _UPDATE if owner.type_id is None else _UPDATE_WITH_TYPE
         for chunk in chunks(ids):
-            compiled_statements.execute_for(self._connection, statement, _own.id, chunk, values)
+            compiled_statements.execute_for(
+                self._connection, statement, _consumer.id, chunk, values
+            )
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Remove locked consumers."""
+        """Delete locked consumers."""
         for chunk in chunks(ids):
-            compiled_statements.execute_for(self._connection, _DELETE, _own.id, chunk)
-
-    def _owners(self, claims: Sequence[ConsumerClaim]) -> dict[str, Owner]:
-        """Return the owner of each consumer; what is new among them is made."""
-        if unsought := [c for c in claims if c.consumer_uuid not in self._owners_sought]:
-            self._seek_owners(unsought)
-        for column, known, new in self._unknown_owners(claims):
-            known.learn(ids_made(self._connection, column.table, column, new))
-        names = self._names
-        return {
-            claim.consumer_uuid: Owner(
-                names.projects[claim.project_id],
-                names.users[claim.user_id],
-                None if claim.type is None else names.consumer_types[claim.type],
-            )
-            for claim in claims
-        }
-
-    def _seek_owners(
-        self, claims: Sequence[ConsumerClaim], *also: Sought
-    ) -> Sequence[Mapping[str, int]]:
-        """Learn the ids that the process does not know; return those of what is sought ``also``.
-
-        Cost: one statement for all, or none.
-        """
-        self._owners_sought.update(claim.consumer_uuid for claim in claims)
-        unknown = self._unknown_owners(claims)
-        found = ids_at_once(
-            self._connection, [*also, *((column, missing) for column, _, missing in unknown)]
-        )
-        for (_, known, _), ids in zip(unknown, found[len(also) :], strict=True):
-            known.learn(ids)
-        return found[: len(also)]
-
-    def _unknown_owners(
-        self, claims: Sequence[ConsumerClaim]
-    ) -> list[tuple[sa.Column[str], Known, list[str]]]:
-        """Return the names whose ids are not known, and the columns that have them."""
-        names = self._names
-        types = {claim.type for claim in claims if claim.type is not None}
-        named = (
-            (projects.c.external_id, names.projects, {claim.project_id for claim in claims}),
-            (users.c.external_id, names.users, {claim.user_id for claim in claims}),
-            (consumer_types.c.name, names.consumer_types, types),
-        )
-        return [
-            (column, known, missing)
-            for column, known, asked in named
-            if (missing := known.missing(asked))
-        ]
+            compiled_statements.execute_for(self._connection, _DELETE, _consumer.id, chunk)
 
 
-def _held(rows: Iterable[Any]) -> Held:
-    """Sum up rows; one without provider says that the consumer holds nothing."""
-    held: Held = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:
+    """Return the sums of the rows; a row without provider is a consumer without allocations."""
+    allocated: AllocatedAmounts = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     for row in rows:
         if row.provider_uuid is not None and row.resource_class is not None:
-            held[row.uuid][row.provider_uuid][row.resource_class] += row.used
-    return held
+            allocated[row.uuid][row.provider_uuid][row.resource_class] += row.used
+    return allocated

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
+from placement.db.store import Store, Transaction
 
 _providers = sa.table(
     "resource_providers",
@@ -41,12 +41,12 @@ class Incomplete(NamedTuple):
     user_id: str
 
 
-def set_root_provider_ids(store: SqlStore, limit: int) -> Batch:
+def set_root_provider_ids(store: Store, limit: int) -> Batch:
     """Give providers without a root the one that their parents lead to: mostly themselves."""
     return store.write(_set_roots, limit)
 
 
-def _set_roots(tx: SqlTransaction, limit: int) -> Batch:
+def _set_roots(tx: Transaction, limit: int) -> Batch:
     rootless = sa.select(_providers.c.id).where(_providers.c.root_provider_id.is_(None))
     ids = tx.connection.execute(rootless.order_by(_providers.c.id).limit(limit)).scalars().all()
     for id_ in ids:
@@ -63,12 +63,12 @@ def _root_of(connection: sa.Connection, id_: int) -> int:
     return id_ if parent is None else _root_of(connection, parent)
 
 
-def create_incomplete_consumers(store: SqlStore, limit: int, incomplete: Incomplete) -> Batch:
+def create_incomplete_consumers(store: Store, limit: int, incomplete: Incomplete) -> Batch:
     """Make records for consumers that have allocations and no record."""
     return store.write(_create_consumers, limit, incomplete)
 
 
-def _create_consumers(tx: SqlTransaction, limit: int, incomplete: Incomplete) -> Batch:
+def _create_consumers(tx: Transaction, limit: int, incomplete: Incomplete) -> Batch:
     project_id = _ensure(tx.connection, "projects", incomplete.project_id)
     user_id = _ensure(tx.connection, "users", incomplete.user_id)
     found = tx.connection.execute(without_record().limit(limit)).scalars().all()
@@ -113,14 +113,14 @@ def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int
     return connection.execute(find).scalar_one()
 
 
-def _told(tx: SqlTransaction, count: int) -> Batch:
+def _told(tx: Transaction, count: int) -> Batch:
     """Have running processes load everything again, if the schema knows of that yet."""
     if count and sa.inspect(tx.connection).has_table("clocks"):
         clocks.start_epoch(tx.connection)
     return Batch(count, count)
 
 
-Migration = Callable[[SqlStore, int], Batch]
+Migration = Callable[[Store, int], Batch]
 
 
 def all_of(incomplete: Incomplete) -> dict[str, Migration]:

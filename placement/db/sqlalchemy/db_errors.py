@@ -12,7 +12,6 @@ from oslo_db import exception as oslo
 from sqlalchemy import exc
 
 from placement import exception
-from placement.db.store import WriteConflict
 
 # Another transaction was in the way; nothing of this one remains.
 _RACES = frozenset(
@@ -39,6 +38,10 @@ _AWAY = frozenset(
 
 # Text that the database has no characters for: emoji in MySQL's utf8, as it is often found.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
+
+
+class WriteConflict(Exception):  # noqa: N818
+    """Raised in a write to run it again from its start: what it had read has changed."""
 
 
 class ConnectionLost(Exception):  # noqa: N818

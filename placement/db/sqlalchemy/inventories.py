@@ -1,7 +1,7 @@
-"""Statements about inventories and what is used of them.
+"""Statements for inventories and their usage counters.
 
-``used`` is kept beside each inventory: it changes in the transaction that changes
-``allocations``, under the lock of the provider's row, and always relatively.
+``inventories.used`` is the sum of the allocations of each inventory. It changes in the transaction
+that changes ``allocations``, under the lock of the provider's row, and always by a difference.
 """
 
 from collections import defaultdict
@@ -17,7 +17,6 @@ from placement.core.model import Inventory
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -26,44 +25,44 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
 )
 
-# The largest number of single precision, which MySQL's FLOAT is
+# The largest number of MySQL's FLOAT, which has single precision
 _MAX_RATIO = 3.40282e38
 
-# SQLite nests conditions a thousand deep at most
+# SQLite limits the depth of nested conditions to 1000
 _CHUNK_OF_AMOUNTS = 100
 
-_own = inventories.c
+_inventory_c = inventories.c
 _VALUES = (
-    _own.total,
-    _own.reserved,
-    _own.min_unit,
-    _own.max_unit,
-    _own.step_size,
-    _own.allocation_ratio,
+    _inventory_c.total,
+    _inventory_c.reserved,
+    _inventory_c.min_unit,
+    _inventory_c.max_unit,
+    _inventory_c.step_size,
+    _inventory_c.allocation_ratio,
 )
 _NAMED = sa.select(resource_classes.c.name.label("resource_class")).join(
-    inventories, _own.resource_class_id == resource_classes.c.id
+    inventories, _inventory_c.resource_class_id == resource_classes.c.id
 )
 _OF_PROVIDER = (
     _NAMED.add_columns(
         *_VALUES,
-        _own.used,
-        _own.resource_class_id,
-        sa.func.coalesce(_own.updated_at, _own.created_at).label("modified_at"),
+        _inventory_c.used,
+        _inventory_c.resource_class_id,
+        sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at).label("modified_at"),
     )
-    .where(_own.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(_own.resource_class_id)
+    .where(_inventory_c.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(_inventory_c.resource_class_id)
 )
 
-# --- a provider, locked, with what it has, in one statement ------------------------
+# --- a locked provider and its inventories in one statement -------------------------
 
 _provider = resource_providers.c
 _before = resource_providers.alias("before")
-# A subquery in the list of columns: MySQL locks the rows of everything that is joined,
-# and the name of a class is not ours to lock.
+# A subquery in the list of columns: MySQL would lock the rows of a joined table, and another
+# transaction may have to lock the class.
 _class_name = (
     sa.select(resource_classes.c.name)
-    .where(resource_classes.c.id == _own.resource_class_id)
+    .where(resource_classes.c.id == _inventory_c.resource_class_id)
     .scalar_subquery()
 )
 _STOCK = (
@@ -73,17 +72,17 @@ _STOCK = (
         sa.and_(
             _provider.stamp == _before.c.stamp, _provider.generation == _before.c.generation
         ).label("is_fresh"),
-        _own.resource_class_id,
+        _inventory_c.resource_class_id,
         _class_name.label("resource_class"),
         *_VALUES,
-        _own.used,
+        _inventory_c.used,
     )
     .select_from(
         resource_providers.join(_before, _before.c.id == _provider.id).outerjoin(
-            inventories, _own.resource_provider_id == _provider.id
+            inventories, _inventory_c.resource_provider_id == _provider.id
         )
     )
-    # with few rows MySQL would rather look at, and lock, all inventories there are
+    # with few rows MySQL would scan, and lock, all inventories
     .with_hint(
         inventories,
         "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)",
@@ -104,14 +103,13 @@ _PROVIDER_IDS = sa.select(_provider.id)
 class Inventories:
     """Inventories, in one transaction."""
 
-    def __init__(self, connection: sa.Connection, names: Names) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._names = names
 
     def of(
         self, provider_id: int, resource_class: str | None = None
     ) -> tuple[dict[str, Inventory], datetime | None]:
-        """Return the inventories of a provider, or just one, and when the newest was written."""
+        """Return the inventories of a provider, or only one, and when the newest was written."""
         rows = [
             row
             for row in self._rows(provider_id)
@@ -121,11 +119,11 @@ class Inventories:
         return {row.resource_class: _inventory(row) for row in rows}, newest
 
     def used(self, provider_id: int) -> dict[str, int]:
-        """Return the used amount of each class that a provider has inventory of."""
+        """Return the used amount of each class that the provider has inventory of."""
         return {row.resource_class: int(row.used) for row in self._rows(provider_id)}
 
     def class_ids(self, provider_id: int) -> dict[str, int]:
-        """Return the classes, with their ids and in their order, that a provider has."""
+        """Return the ids of the classes that the provider has inventory of, in their order."""
         return {row.resource_class: row.resource_class_id for row in self._rows(provider_id)}
 
     def class_ids_and_used(self, provider_id: int) -> dict[str, tuple[int, int]]:
@@ -139,52 +137,54 @@ class Inventories:
         return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 
     def lock(self, uuids: Collection[str]) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
-        """Return what the providers have, with their rows locked, and the ids of its classes.
+        """Lock providers; return their inventories, and the ids of the classes of these.
 
-        Providers that do not exist are left out. Cost: one statement for one provider,
-        one more for several, one more if another transaction held one of them.
+        Providers that do not exist are left out. Cost: one statement for one provider, one more
+        for several, one more if another transaction held one of the rows.
         """
         rows = self._locked(uuids)
         if not all(row.is_fresh for row in rows):
             rows = self._locked(uuids)
         class_ids = {row.resource_class: row.resource_class_id for row in rows}
-        class_ids.pop(None, None)  # of providers that have nothing
-        own = defaultdict(list)
+        class_ids.pop(None, None)  # of providers without inventory
+        rows_of = defaultdict(list)
         for row in rows:
-            own[row.uuid].append(row)
-        return {uuid: _provider_usage(own[uuid]) for uuid in uuids if uuid in own}, class_ids
+            rows_of[row.uuid].append(row)
+        return {
+            uuid: _provider_usage(rows_of[uuid]) for uuid in uuids if uuid in rows_of
+        }, class_ids
 
     def _locked(self, uuids: Collection[str]) -> list[Any]:
-        """Lock providers in the order of their ids and read what they have.
+        """Lock providers in the order of their ids and read their inventories.
 
-        PostgreSQL returns the row that it waited for as it is now, but what is joined
-        with it as it was when the statement began. The row is therefore joined with
-        itself, unlocked: if the two differ, it ``is_fresh`` no more.
+        PostgreSQL returns the row that it waited for as it is now, but joined rows as they were
+        when the statement began. The row is therefore joined with itself, unlocked: if the two
+        differ, ``is_fresh`` is false.
         """
-        wanted = [uuid for uuid in uuids if is_storable(uuid)]
-        if len(wanted) == 1:
+        named = [uuid for uuid in uuids if is_storable(uuid)]
+        if len(named) == 1:
             return list(
-                compiled_statements.execute(self._connection, _STOCK_OF_ONE, {"uuid": wanted[0]})
+                compiled_statements.execute(self._connection, _STOCK_OF_ONE, {"uuid": named[0]})
             )
-        found: list[Any] = []
-        for chunk in chunks(sorted(self._provider_ids(wanted))):
-            found += compiled_statements.execute_for(self._connection, _STOCK, _provider.id, chunk)
-        return found
+        rows: list[Any] = []
+        for chunk in chunks(sorted(self._provider_ids(named))):
+            rows += compiled_statements.execute_for(self._connection, _STOCK, _provider.id, chunk)
+        return rows
 
     def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
-        found: list[int] = []
+        ids: list[int] = []
         for chunk in chunks(uuids):
             rows = compiled_statements.execute_for(
                 self._connection, _PROVIDER_IDS, _provider.uuid, chunk
             )
-            found += rows.scalars()
-        return found
+            ids += rows.scalars()
+        return ids
 
     def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
-        """Add inventories, by class id, to a locked provider.
+        """Insert inventories, by class id, of a locked provider.
 
-        Allocations of a class without inventory can only come from an older database,
-        but where there are any, they count.
+        Allocations of a class without inventory can only come from an older database, but they
+        count.
         """
         if not added:
             return
@@ -197,7 +197,7 @@ class Inventories:
         self._connection.execute(inventories.insert(), rows)
 
     def _allocated(self, provider_id: int, class_ids: Collection[int]) -> dict[int, int]:
-        """Return the allocated amounts of those classes that are allocated, by id."""
+        """Return the allocated amounts, by class id, of the classes that have allocations."""
         rows = self._connection.execute(
             sa.select(allocations.c.resource_class_id, sa.func.sum(allocations.c.used))
             .where(
@@ -210,71 +210,73 @@ class Inventories:
         return {class_id: int(amount) for class_id, amount in rows}
 
     def in_use(self, provider_id: int, class_ids: Mapping[str, int]) -> tuple[str, ...]:
-        """Return the classes that are allocated on a locked provider, in the order of ids."""
+        """Return the classes that have allocations on a locked provider, in the order of ids."""
         if not class_ids:
             return ()
         names = {class_id: name for name, class_id in class_ids.items()}
         return tuple(names[class_id] for class_id in self._allocated(provider_id, names))
 
     def update(self, provider_id: int, changed: Mapping[int, Inventory]) -> None:
-        """Change inventories, by class id, of a locked provider, in one statement."""
+        """Change inventories, by class id, of a locked provider.  Cost: one statement."""
         if not changed:
             return
         values = {class_id: _values(inventory) for class_id, inventory in changed.items()}
         columns = {
             column.name: sa.case(
                 {class_id: own[column.name] for class_id, own in values.items()},
-                value=_own.resource_class_id,
+                value=_inventory_c.resource_class_id,
             )
             for column in _VALUES
         }
         self._connection.execute(
             inventories.update()
             .where(
-                _own.resource_provider_id == provider_id, _own.resource_class_id.in_(list(changed))
+                _inventory_c.resource_provider_id == provider_id,
+                _inventory_c.resource_class_id.in_(list(changed)),
             )
             .values(updated_at=utcnow(), **columns)
         )
 
     def delete(self, provider_id: int, class_ids: Collection[int]) -> None:
-        """Remove inventories of a locked provider."""
+        """Delete inventories of a locked provider."""
         if class_ids:
             self._connection.execute(
                 inventories.delete().where(
-                    _own.resource_provider_id == provider_id,
-                    _own.resource_class_id.in_(class_ids),
+                    _inventory_c.resource_provider_id == provider_id,
+                    _inventory_c.resource_class_id.in_(class_ids),
                 )
             )
 
     def add_used(self, amounts: Mapping[tuple[int, int], int]) -> None:
-        """Add to the used amounts, by ids of provider and class, of locked providers.
+        """Add to the usage counters of locked providers, by provider id and class id.
 
-        Cost: one statement for each hundred amounts.
+        Cost: one statement for each hundred counters.
         """
         for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
             parameters: dict[str, int] = {}
-            for turn, ((provider_id, class_id), amount) in enumerate(chunk):
-                parameters |= {f"provider_{turn}": provider_id, f"class_{turn}": class_id}
-                parameters[f"amount_{turn}"] = amount
+            for number, ((provider_id, class_id), amount) in enumerate(chunk):
+                parameters |= {f"provider_{number}": provider_id, f"class_{number}": class_id}
+                parameters[f"amount_{number}"] = amount
             compiled_statements.execute(self._connection, _addition(len(chunk)), parameters)
 
 
 @lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
 def _addition(count: int) -> sa.Update:
-    """Return the statement that adds so many amounts; to make it costs more than to send it.
+    """Return the statement that adds so many amounts; to build it costs more than to send it.
 
     ``(a, b) IN ((1, 2), ...)`` would be shorter, but MariaDB reads the whole table for it.
     """
     keys = [
         sa.and_(
-            _own.resource_provider_id == sa.bindparam(f"provider_{turn}", type_=sa.Integer),
-            _own.resource_class_id == sa.bindparam(f"class_{turn}", type_=sa.Integer),
+            _inventory_c.resource_provider_id
+            == sa.bindparam(f"provider_{number}", type_=sa.Integer),
+            _inventory_c.resource_class_id == sa.bindparam(f"class_{number}", type_=sa.Integer),
         )
-        for turn in range(count)
+        for number in range(count)
     ]
-    added = [sa.bindparam(f"amount_{turn}", type_=sa.BigInteger) for turn in range(count)]
+    added = [sa.bindparam(f"amount_{number}", type_=sa.BigInteger) for number in range(count)]
     case = sa.case(*zip(keys, added, strict=True))
-    return inventories.update().where(sa.or_(*keys)).values(used=_own.used + case)
+    return inventories.update().where(sa.or_(*keys)).values(used=_inventory_c.used + case)
 
 
 def _inventory(row: Any) -> Inventory:
@@ -284,17 +286,17 @@ def _inventory(row: Any) -> Inventory:
 
 
 def _provider_usage(rows: Sequence[Any]) -> ProviderUsage:
-    """Return what one provider has; a row without class says that there is nothing."""
-    had = [row for row in rows if row.resource_class is not None]
+    """Return the inventories of one provider; a row without class is a provider without any."""
+    with_inventory = [row for row in rows if row.resource_class is not None]
     return ProviderUsage(
         rows[0].id,
-        {row.resource_class: _inventory(row) for row in had},
-        {row.resource_class: int(row.used) for row in had},
+        {row.resource_class: _inventory(row) for row in with_inventory},
+        {row.resource_class: int(row.used) for row in with_inventory},
     )
 
 
 def _values(inventory: Inventory) -> dict[str, Any]:
-    """Return the columns of an inventory; the API bounds the ratio above only."""
+    """Return the columns of an inventory; the API limits the ratio only upwards."""
     values = {column.name: getattr(inventory, column.name) for column in _VALUES}
     ratio = max(-_MAX_RATIO, min(inventory.allocation_ratio, _MAX_RATIO))
     return values | {"allocation_ratio": float(ratio)}

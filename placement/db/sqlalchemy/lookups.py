@@ -1,8 +1,7 @@
-"""How rows are found by text that a caller gave.
+"""Finding rows by text that a client sent.
 
-Collations differ: MySQL finds ``cn1`` when asked for ``CN1`` unless an operator
-chose otherwise, SQLite and PostgreSQL do not. So that all answer alike, what is
-found is compared again, exactly.
+Collations differ: MySQL finds ``cn1`` for ``CN1`` unless the operator chose another collation;
+SQLite and PostgreSQL do not. Rows found are therefore compared again, exactly.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,15 +17,19 @@ from placement.db.sqlalchemy.clocks import utcnow
 
 T = TypeVar("T")
 
-# Fewer than the parameters of a statement in any database (SQLite: 32766)
+# Fewer than the maximum number of parameters of a statement in any database (SQLite: 32766)
 CHUNK = 1000
 
-Sought = tuple[sa.Column[str], Sequence[str]]
-"""Names, and the column of their table that has them."""
+Lookup = tuple[sa.Column[str], Sequence[str]]
+"""A column and the names to find in it."""
 
 
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    """Yield the values in parts that fit into one statement."""
+    """Yield the values in parts that fit into one statement.
+
+    >>> list(chunks("abcde", 2))
+    [('a', 'b'), ('c', 'd'), ('e',)]
+    """
     rest = tuple(values)
     for start in range(0, len(rest), size):
         yield rest[start : start + size]
@@ -37,96 +40,97 @@ def rows_named(
     statement: sa.Select[Any],
     column: sa.ColumnElement[Any],
     texts: Iterable[str],
-) -> Iterator[Any]:
-    """Yield the rows of the statement in which the column is one of the texts, to the letter.
+) -> Iterator[sa.Row[Any]]:
+    """Yield the rows of the statement whose column equals one of the texts exactly.
 
     The statement must select the column. Cost: a statement for each thousand texts.
     """
-    asked = {text for text in texts if is_storable(text)}
-    for chunk in chunks(sorted(asked)):
+    requested = {text for text in texts if is_storable(text)}
+    for chunk in chunks(sorted(requested)):
         for row in connection.execute(statement.where(column.in_(chunk))):
-            if row._mapping[column] in asked:
+            if row._mapping[column] in requested:
                 yield row
 
 
 def ids_by_name(
     connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
 ) -> dict[str, int]:
-    """Return the ids of those names that are there.
+    """Return the ids of the names that exist.
 
-    Where the database takes two spellings for the same name, it can hold but one
-    of them: the other then means the same row.
+    Where the collation of the database treats two spellings as equal, its unique key allows only
+    one of them: the other spelling then refers to the same row.
     """
-    asked = set(filter(is_storable, names))
+    requested = set(filter(is_storable, names))
     ids: dict[str, int] = {}
-    for chunk in chunks(sorted(asked)):
+    for chunk in chunks(sorted(requested)):
         rows = connection.execute(sa.select(column, table.c.id).where(column.in_(chunk)))
         ids.update((row[0], row[1]) for row in rows)
-    if not ids.keys() <= asked:
-        for name in asked - ids.keys():
-            same = connection.execute(sa.select(table.c.id).where(column == name)).scalar()
-            ids |= {} if same is None else {name: same}
+    if not ids.keys() <= requested:
+        for name in requested - ids.keys():
+            id_ = connection.execute(sa.select(table.c.id).where(column == name)).scalar()
+            ids |= {} if id_ is None else {name: id_}
     return {name: ids[name] for name in names if name in ids}
 
 
-def ids_at_once(connection: sa.Connection, sought: Sequence[Sought]) -> list[dict[str, int]]:
-    """Return for each of several columns what ``ids_by_name`` returns for its names.
+def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[dict[str, int]]:
+    """Return, for each lookup, what ``ids_by_name`` returns for its column and names.
 
-    Cost: one statement, or as many as the longest list of names has thousands.
+    Cost: one statement, or one for each thousand names of the longest lookup.
     """
-    columns = tuple(column for column, _ in sought)
-    found: list[dict[str, int]] = [{} for _ in columns]
-    parts = (chunks(filter(is_storable, names)) for _, names in sought)
+    columns = tuple(column for column, _ in lookups)
+    ids: list[dict[str, int]] = [{} for _ in columns]
+    parts = (chunks(filter(is_storable, names)) for _, names in lookups)
     for texts in zip_longest(*parts, fillvalue=()):
-        given = [compiled_statements.filled(own) for own in texts]
-        values = {_bind(i, j): text for i, own in enumerate(given) for j, text in enumerate(own)}
-        statement = _at_once(columns, tuple(map(len, given)))
+        padded = [compiled_statements.padded(own) for own in texts]
+        values = {_bind(i, j): text for i, own in enumerate(padded) for j, text in enumerate(own)}
+        statement = _union(columns, tuple(map(len, padded)))
         for row in compiled_statements.execute(connection, statement, values):
-            found[row.place][row[2 + row.place]] = row.id
+            ids[row.position][row[2 + row.position]] = row.id
     return [
         own if own.keys() <= set(names) else ids_by_name(connection, column.table, column, names)
-        for own, (column, names) in zip(found, sought, strict=True)
+        for own, (column, names) in zip(ids, lookups, strict=True)
     ]
 
 
 @lru_cache(maxsize=200)
-def _at_once(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.ClauseElement:
-    """Each column keeps a place of its own: the collations of different tables may differ."""
+def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.ClauseElement:
+    """Each text column has a position of its own: the collations of the tables may differ."""
     return sa.union_all(
         *(
             sa.select(
-                sa.literal_column(str(place)).label("place"),
+                sa.literal_column(str(position)).label("position"),
                 column.table.c.id,
                 *(column if other is column else sa.null() for other in columns),
-            ).where(column.in_([sa.bindparam(_bind(place, j)) for j in range(count)]))
-            for place, (column, count) in enumerate(zip(columns, counts, strict=True))
+            ).where(column.in_([sa.bindparam(_bind(position, j)) for j in range(count)]))
+            for position, (column, count) in enumerate(zip(columns, counts, strict=True))
             if count
         )
     )
 
 
-def _bind(place: int, number: int) -> str:
-    return f"text_{place}_{number}"
+def _bind(position: int, number: int) -> str:
+    return f"text_{position}_{number}"
 
 
-def ids_made(
+def insert_names(
     connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
 ) -> dict[str, int]:
-    """Return the ids of names that are added, or were meant by a spelling just added.
+    """Insert names that do not exist, and return their ids.
 
-    In order, so that transactions that add the same ones wait in one line.
+    In order, so that concurrent transactions that insert the same names wait for one another in
+    one direction only. A name may equal one just inserted by the collation of the database.
     """
     ids: dict[str, int] = {}
     for name in sorted(set(names)):
-        found = ids_by_name(connection, table, column, [name]) if ids else {}
-        if name not in found:
+        existing = ids_by_name(connection, table, column, [name]) if ids else {}
+        if name not in existing:
             row = {column.name: name, "created_at": utcnow()}
-            found = {name: inserted_id(connection.execute(table.insert(), row))}
-        ids |= found
+            existing = {name: inserted_id(connection.execute(table.insert(), row))}
+        ids |= existing
     return ids
 
 
-def inserted_id(done: sa.CursorResult[Any]) -> int:
-    """Return the id that the database gave to the one row inserted."""
-    key: Any = done.inserted_primary_key
+def inserted_id(result: sa.CursorResult[Any]) -> int:
+    """Return the id that the database gave to the inserted row."""
+    key: Any = result.inserted_primary_key
     return int(key[0])

@@ -14,8 +14,8 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 from placement.db.sqlalchemy import clocks, usage_counters
-from placement.db.sqlalchemy.store import SqlStore
 from placement.db.sqlalchemy.usage_counters import Tell, ignore
+from placement.db.store import Store
 
 
 class SchemaTooOld(RuntimeError):  # noqa: N818
@@ -29,7 +29,7 @@ _LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
 _LOCK_TIMEOUT_SECONDS = 3600
 
 
-def sync(store: SqlStore, tell: Tell = ignore) -> None:
+def sync(store: Store, tell: Tell = ignore) -> None:
     """Bring the schema to its newest revision, and everything that is kept up to the data.
 
     Another implementation may have written to the database: the kept usage is made what the
@@ -39,13 +39,13 @@ def sync(store: SqlStore, tell: Tell = ignore) -> None:
     store.write(lambda tx: clocks.start_epoch(tx.connection))
 
 
-def prepare(store: SqlStore, tell: Tell = ignore) -> None:
+def prepare(store: Store, tell: Tell = ignore) -> None:
     """Do the same for a process that starts; those that run need not notice."""
     upgrade(store)
     usage_counters.mend(store, tell)
 
 
-def upgrade(store: SqlStore, revision: str = "head") -> None:
+def upgrade(store: Store, revision: str = "head") -> None:
     """Apply the revisions up to this one that the database has not had; safe to run twice at once.
 
     Raises: RuntimeError if the data is not ready for a revision.
@@ -54,7 +54,7 @@ def upgrade(store: SqlStore, revision: str = "head") -> None:
         command.upgrade(_config(connection), revision)
 
 
-def version(store: SqlStore) -> str | None:
+def version(store: Store) -> str | None:
     """Return the revision of the database, None if it has none."""
     with store.read() as tx:
         return _revision(tx.connection)
@@ -64,7 +64,7 @@ def _revision(connection: sa.Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def stamp(store: SqlStore, revision: str) -> None:
+def stamp(store: Store, revision: str) -> None:
     """Note that the database has this revision, without applying any.
 
     Raises: alembic's CommandError for a revision that there is not.
@@ -73,7 +73,7 @@ def stamp(store: SqlStore, revision: str) -> None:
         command.stamp(_config(connection), revision)
 
 
-def check_is_new_enough(store: SqlStore) -> None:
+def check_is_new_enough(store: Store) -> None:
     """Return if the database has what we need.  Raises: SchemaTooOld."""
     with store.read() as tx:
         found = _revision(tx.connection)
@@ -109,10 +109,10 @@ def _config(connection: sa.Connection | None = None) -> Config:
 
 
 @contextmanager
-def _alone(store: SqlStore) -> Iterator[sa.Connection]:
+def _alone(store: Store) -> Iterator[sa.Connection]:
     """A connection, while no other process migrates this database."""
     engines = store.engines()
-    with store.turn, engines.writer.connect() as connection:
+    with store.exclusive, engines.writer.connect() as connection:
         _lock(connection)
         try:
             if engines.begin_write is not None:

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.models import clocks as clocks_table
 from placement.db.sqlalchemy.models import resource_classes, traits
-from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
+from placement.db.store import Store, Transaction
 
 
-def sync(store: SqlStore) -> None:
+def sync(store: Store) -> None:
     """Make the standard traits and resource classes that are missing; remove and rename none.
 
     Several processes may do so at once: who comes second finds nothing missing, or runs again.
@@ -22,7 +22,7 @@ def sync(store: SqlStore) -> None:
     store.write(_make_names)
 
 
-def _make_clocks(tx: SqlTransaction) -> None:
+def _make_clocks(tx: Transaction) -> None:
     """Migrations make them; a database made from the tables alone has none yet."""
     there = set(clocks.values(tx.connection))
     missing = [clock for clock in range(clocks.CLOCKS) if clock not in there]
@@ -31,7 +31,7 @@ def _make_clocks(tx: SqlTransaction) -> None:
         tx.connection.execute(clocks_table.insert(), rows)
 
 
-def _make_names(tx: SqlTransaction) -> None:
+def _make_names(tx: Transaction) -> None:
     new_traits = set(os_traits.get_traits()) - _names(tx.connection, traits)
     known_classes = _names(tx.connection, resource_classes)
     new_classes = {

@@ -1,4 +1,4 @@
-"""What a snapshot is made of, read in few statements: all of it, or what has changed."""
+"""Reading the contents of a snapshot: all providers, or those that changed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.db.sqlalchemy import changed_providers, clocks
-from placement.db.sqlalchemy.id_cache import Names
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -18,6 +17,7 @@ from placement.db.sqlalchemy.models import (
     resource_provider_traits,
     traits,
 )
+from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 
 _Rows = Iterable[Any]
 
@@ -41,9 +41,9 @@ class NameTables:
     traits: Mapping[int, str]
 
     def renames(self, before: "NameTables") -> bool:
-        """Whether an id has another name now, so that what was read by it is wrong.
+        """Return whether an id has another name than before, so that older states are wrong.
 
-        Custom classes can be renamed; SQLite gives the id of a removed trait to the next.
+        Custom classes can be renamed; SQLite reuses the id of a removed trait.
         """
         return _renamed(before.classes, self.classes) or _renamed(before.traits, self.traits)
 
@@ -53,27 +53,29 @@ def _renamed(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What others wrote to providers, by the clocks, and the ids of those that they removed.
+class ProviderChanges:
+    """The providers that changed, as rows, and the ids of those that were removed.
 
-    An id may be in both: SQLite gives the id of a removed provider to the next new one.
-    ``is_whole`` unless a clock moved that was not asked about: what one transaction
-    wrote may then be here in part.
+    An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if no
+    resource class, trait or aggregate was created, renamed or removed. ``is_complete`` is false if
+    a clock advanced whose changes were not read; the changes of one transaction may then be read
+    in part.
     """
 
     clocks: Mapping[int, int]
-    is_whole: bool
+    is_complete: bool
     removed: Sequence[int]
+    names: NameTables | None
     _rows: Mapping[int, Sequence[Any]]
 
     def states(self, names: NameTables) -> list[ProviderState]:
-        """Return the providers; the names must be as new as the clocks."""
+        """Return the changed providers; the names must be as new as the clocks."""
         rows, id_ = self._rows, changed_providers.PROVIDER_ID
         providers = {
             row[id_]: row[changed_providers.PROVIDER_COLUMNS]
             for row in rows[changed_providers.PROVIDER]
         }
-        return _put_together(
+        return _states(
             names,
             providers.values(),
             (
@@ -90,18 +92,23 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
-    """Ids of providers that were written, and UUIDs of removed ones; None if one is not known."""
+class TouchedProviders:
+    """Ids of changed providers, and UUIDs of removed ones; None if one of these is not known."""
 
     ids: Sequence[int]
     removed: Sequence[str] | None
 
 
-def touched(connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]) -> Touched:
-    """Return what was written since the clocks were ``seen``, by those that moved ``now``."""
+def touched(
+    connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]
+) -> TouchedProviders:
+    """Return the providers written since the clocks were ``seen``, of clocks that differ ``now``.
+
+    They may include what was written after ``now``. Cost: one statement.
+    """
     rows = connection.execute(*changed_providers.touched_since(seen, _moved(seen, now))).all()
     removed = [row.uuid for row in rows if row.is_removed]
-    return Touched(
+    return TouchedProviders(
         ids=[row.id for row in rows if not row.is_removed],
         removed=None if None in removed else removed,
     )
@@ -111,15 +118,11 @@ def _moved(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
     return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
 
 
-class Picture:
-    """The providers with all that is theirs, in one transaction that sees one state."""
+class SnapshotReader:
+    """Providers with their inventories, usage, traits and aggregates, in one transaction."""
 
-    NAMES = clocks.NAMES_CLOCK
-    EPOCH = clocks.EPOCH_CLOCK
-
-    def __init__(self, connection: sa.Connection, names: Names) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._names = names
 
     def clocks(self) -> dict[int, int]:
         """Return the value of each clock."""
@@ -133,48 +136,67 @@ class Picture:
         )
 
     def _by_id(self, id_: sa.Column[int], name: sa.Column[str]) -> dict[int, str]:
-        return dict(self._connection.execute(sa.select(id_, name)).all())
+        return {row[0]: row[1] for row in self._connection.execute(sa.select(id_, name))}
 
     def states(self, names: NameTables) -> list[ProviderState]:
         """Return all providers.  Cost: four statements."""
-        read = self._connection.execute
-        return _put_together(
+        execute = self._connection.execute
+        return _states(
             names,
-            read(changed_providers.PROVIDERS),
-            read(_INVENTORIES),
-            read(_TRAITS),
-            read(_AGGREGATES),
+            execute(SELECT_PROVIDER),
+            execute(_INVENTORIES),
+            execute(_TRAITS),
+            execute(_AGGREGATES),
         )
 
-    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> Changes:
-        """Return what was written since the clocks were ``seen``, by those that moved ``now``.
+    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
+        """Return the providers that changed since the clocks had the values ``seen``.
 
-        Cost: one statement, which sees one state by itself, in a transaction or not.
+        Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
+        Cost: one statement, which sees one state of the database even without a transaction.
         """
         moved = _moved(seen, now)
-        rows = defaultdict(list)
-        for row in self._connection.execute(*changed_providers.since(seen, moved)):
+        has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
+        rows: dict[int, list[Any]] = defaultdict(list)
+        statement, parameters = changed_providers.since(seen, moved, has_names=has_names)
+        for row in self._connection.execute(statement, parameters):
             rows[row[0]].append(row)
-        found = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.CLOCK_VALUES])
-        return Changes(
-            clocks=found,
-            is_whole=all(found[clock] == seen.get(clock) or clock in moved for clock in found),
+        values = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.CLOCK_VALUES])
+        read = {*moved, clocks.NAMES_CLOCK} if has_names else set(moved)
+        return ProviderChanges(
+            clocks=values,
+            is_complete=all(values[id_] == seen.get(id_) or id_ in read for id_ in values),
             removed=[
                 row[changed_providers.PROVIDER_ID] for row in rows[changed_providers.REMOVED]
             ],
+            names=_name_tables(rows) if has_names else None,
             _rows=rows,
         )
 
 
-def _put_together(
+def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
+    id_ = changed_providers.NAME_ID
+    return NameTables(
+        classes={
+            row[id_]: row[changed_providers.CLASS_NAME]
+            for row in rows[changed_providers.RESOURCE_CLASS]
+        },
+        traits={
+            row[id_]: row[changed_providers.TRAIT_NAME]
+            for row in rows[changed_providers.TRAIT_NAMED]
+        },
+    )
+
+
+def _states(
     names: NameTables,
     providers: _Rows,
     inventory_rows: _Rows,
     trait_rows: _Rows,
     aggregate_rows: _Rows,
 ) -> list[ProviderState]:
-    """Return the state of each provider.  Equal inventories, of which there are many, are one."""
-    has, used = _by_provider(names.classes, inventory_rows)
+    """Return the state of each provider; equal inventories are shared."""
+    inventories_of, used_of = _inventories(names.classes, inventory_rows)
     traits_of = defaultdict(list)
     for provider_id, trait_id in trait_rows:
         traits_of[provider_id].append(names.traits[trait_id])
@@ -184,8 +206,8 @@ def _put_together(
     return [
         ProviderState(
             provider=Provider(*row),
-            inventories=has.get(row[0], {}),
-            used=used.get(row[0], {}),
+            inventories=inventories_of.get(row[0], {}),
+            used=used_of.get(row[0], {}),
             traits=frozenset(traits_of.get(row[0], ())),
             aggregates=frozenset(aggregates_of.get(row[0], ())),
         )
@@ -193,20 +215,20 @@ def _put_together(
     ]
 
 
-def _by_provider(
+def _inventories(
     class_names: Mapping[int, str], rows: _Rows
 ) -> tuple[dict[int, dict[str, Inventory]], dict[int, dict[str, int]]]:
-    """Return inventories and used amounts, by provider and class."""
-    kept: dict[tuple[Any, ...], Inventory] = {}
-    has: dict[int, dict[str, Inventory]] = defaultdict(dict)
-    used: dict[int, dict[str, int]] = defaultdict(dict)
-    for provider_id, class_id, amount, *record in rows:
-        key = tuple(record)
-        inventory = kept.get(key)
+    """Return inventories and used amounts, by provider id and class."""
+    shared: dict[tuple[Any, ...], Inventory] = {}
+    inventories_of: dict[int, dict[str, Inventory]] = defaultdict(dict)
+    used_of: dict[int, dict[str, int]] = defaultdict(dict)
+    for provider_id, class_id, used, *values in rows:
+        key = tuple(values)
+        inventory = shared.get(key)
         if inventory is None:
-            inventory = kept[key] = Inventory(*record)
+            inventory = shared[key] = Inventory(*values)
         name = class_names[class_id]
-        has[provider_id][name] = inventory
-        if amount:
-            used[provider_id][name] = amount
-    return has, used
+        inventories_of[provider_id][name] = inventory
+        if used:
+            used_of[provider_id][name] = used
+    return inventories_of, used_of

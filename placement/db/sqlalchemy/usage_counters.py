@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
-from placement.db.sqlalchemy.store import SqlStore, SqlTransaction
+from placement.db.store import Store, Transaction
 
 Tell = Callable[[str], object]
 
@@ -62,7 +62,7 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
     return found
 
 
-def mend(store: SqlStore, tell: Tell = ignore) -> int:
+def mend(store: Store, tell: Tell = ignore) -> int:
     """Make the kept usage what the allocations say, and return how many inventories it was not.
 
     Writers may be at work: the providers concerned are locked, a batch at a time, and looked
@@ -79,7 +79,7 @@ def mend(store: SqlStore, tell: Tell = ignore) -> int:
     return mended
 
 
-def _mend_batch(tx: SqlTransaction, provider_ids: list[int]) -> int:
+def _mend_batch(tx: Transaction, provider_ids: list[int]) -> int:
     locked = (
         sa.select(resource_providers.c.id)
         .where(resource_providers.c.id.in_(provider_ids))

@@ -14,7 +14,7 @@ from placement import conf as placement_conf
 from placement import db_api
 from placement.cmd import manage
 from placement.db.sqlalchemy import engines, migration
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests.functional import docs
 from placement.tests.processes import (
     BIN,
@@ -108,7 +108,7 @@ def restored(server, name):
 
 
 def test_migration_is_rehearsed_on_a_copy_of_the_database(mariadb, name, tmp_path):
-    store = SqlStore(engines.DatabaseSettings(mariadb.url(name)))
+    store = Store(engines.DatabaseSettings(mariadb.url(name)))
     migration.upgrade(store, migration.COMMON_HEAD)
     script = (
         f"{first_migration_step(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"

@@ -11,7 +11,7 @@ import webtest
 
 from placement import db_api, deploy
 from placement.core.insight import change_token
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 OLD = {**ADMIN, "OpenStack-API-Version": "placement 1.6"}
@@ -29,7 +29,7 @@ def http(application):
 @pytest.fixture
 def other(application, conf):
     """A second service on the same database, which learns of writes as another process does."""
-    store = SqlStore(db_api.settings(conf))
+    store = Store(db_api.settings(conf))
     with db_api.placement_context_manager.replaced(store):
         yield webtest.TestApp(deploy.loadapp(conf))
     store.dispose()

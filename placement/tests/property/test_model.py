@@ -23,7 +23,7 @@ from placement.core.model import (
 )
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait
 from placement.tests.functional.db.factories import assert_sound
@@ -61,8 +61,8 @@ resources = st.dictionaries(
 )
 
 
-def store_at(file: Path) -> SqlStore:
-    return SqlStore(DatabaseSettings(connection=f"sqlite:///{file}", sqlite_synchronous=False))
+def store_at(file: Path) -> Store:
+    return Store(DatabaseSettings(connection=f"sqlite:///{file}", sqlite_synchronous=False))
 
 
 @cache

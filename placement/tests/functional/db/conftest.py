@@ -3,7 +3,7 @@
 import pytest
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests.functional.db.races import held_at
 from placement.tests.servers import DRIVERS
 
@@ -13,7 +13,7 @@ MODULES = {"mysqldb": "MySQLdb"}
 @pytest.fixture
 def bare(empty_database_url):
     """A store on a database without tables."""
-    found = SqlStore(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    found = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
     yield found
     found.dispose()
 
@@ -21,7 +21,7 @@ def bare(empty_database_url):
 @pytest.fixture
 def elsewhere(settings):
     """Another store on the same database, as another process has one."""
-    found = SqlStore(settings)
+    found = Store(settings)
     yield found
     found.dispose()
 

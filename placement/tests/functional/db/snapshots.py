@@ -1,6 +1,6 @@
 """Snapshots made comparable."""
 
-from placement.engine.engine import advance
+from placement.engine.engine import advance, load
 
 
 def by_id(snapshot) -> dict:
@@ -16,13 +16,14 @@ def by_name(snapshot) -> dict:
 
 def loaded(tx) -> dict:
     """Return the state of each provider by its id, as the transaction sees it."""
-    return {state.provider.id: state for state in tx.picture.states(tx.picture.names())}
+    return {state.provider.id: state for state in tx.snapshot.states(tx.snapshot.names())}
 
 
 def assert_exact(view, tx):
-    """Bring a view on to what the transaction sees, compare with a fresh load, and return it."""
-    view, _event = advance(view, tx, 0.0)
-    names = tx.picture.names()
+    """Advance a view to what the transaction sees, compare with a fresh load, and return it."""
+    newer = view and advance(view, tx.snapshot.clocks(), tx.snapshot.changes, 0.0)
+    view, _event = newer or load(tx, 0.0)
+    names = tx.snapshot.names()
     assert by_id(view.snapshot) == loaded(tx)
     assert view.snapshot.class_names == set(names.classes.values())
     assert view.snapshot.trait_names == set(names.traits.values())

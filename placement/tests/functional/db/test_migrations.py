@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration, models, seed, usage_counters
 from placement.db.sqlalchemy.migration import COMMON_HEAD
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.tests.functional.db.sql import (
     ADD_ALLOCATION,
@@ -245,7 +245,7 @@ def test_a_failed_upgrade_goes_on_where_it_stopped(bare):
 
 
 def test_many_may_migrate_at_once(bare):
-    stores = [SqlStore(bare.settings) for _ in range(4)]
+    stores = [Store(bare.settings) for _ in range(4)]
 
     def start(store):
         migration.sync(store)

@@ -10,7 +10,7 @@ import pytest
 import webtest
 
 from placement import db_api, deploy, exception, wsgi
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests.processes import LATEST
 
 
@@ -31,7 +31,7 @@ def ask(settings):
 
 @contextmanager
 def opened(settings):
-    store = SqlStore(settings)
+    store = Store(settings)
     yield store
     store.dispose()
 

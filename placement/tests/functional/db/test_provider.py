@@ -238,3 +238,33 @@ def test_an_increase_of_the_generation_is_an_update(store):
     give(store, made.uuid, VCPU=1)
     assert generation(store, made.uuid) == 1
     assert rows(store, models.resource_providers)[1].updated_at is not None
+
+
+# --- the order of errors ------------------------------------------------------------------
+
+
+def raising(error):
+    def parse():
+        raise error
+
+    return parse
+
+
+def test_a_missing_provider_is_reported_before_an_invalid_body(store):
+    with pytest.raises(exception.ProviderNotFound):
+        provider.parsed(store, uuid(), raising(exception.BadRequest("invalid")))
+    with pytest.raises(exception.BadRequest):
+        provider.parsed(store, new_provider(store), raising(exception.BadRequest("invalid")))
+
+
+def test_a_stale_generation_is_reported_before_invalid_amounts(store):
+    host = new_provider(store)
+
+    def negative(generation):
+        return raising(exception.NegativeCapacity(host, "VCPU", "update", False, generation))
+
+    with pytest.raises(exception.StaleProviderGeneration):
+        provider.parsed(store, host, negative(1))
+    for named in (0, None):
+        with pytest.raises(exception.NegativeCapacity):
+            provider.parsed(store, host, negative(named))

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from placement import db_api, exception
 from placement.db.sqlalchemy import migration, models, seed
+from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.models import projects
-from placement.db.store import WriteConflict
 
 
 def add(tx, name):
@@ -90,7 +90,7 @@ def test_a_store_is_made_ready_once(conf, manager, empty_database_url):
 
 def test_the_standard_names_are_those_of_the_libraries(store):
     with store.read() as tx:
-        names = tx.picture.names()
+        names = tx.snapshot.names()
     assert set(names.traits.values()) == set(os_traits.get_traits())
     assert names.classes == dict(enumerate(os_resource_classes.STANDARDS))
 

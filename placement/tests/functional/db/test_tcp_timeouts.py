@@ -12,7 +12,7 @@ from placement import exception
 from placement.db.sqlalchemy import engines, tcp_timeouts
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.unreachable_host import PORT, far_host
 
@@ -51,14 +51,14 @@ def far_url(host, backend, driver, database_url, server):
 
 @pytest.fixture
 def store(far_url, impatient):
-    found = SqlStore(DatabaseSettings(connection=far_url, max_retries=0))
+    found = Store(DatabaseSettings(connection=far_url, max_retries=0))
     yield found
     found.dispose()
 
 
 @pytest.fixture
 def near_store(database_url):
-    found = SqlStore(DatabaseSettings(connection=database_url, max_retries=0))
+    found = Store(DatabaseSettings(connection=database_url, max_retries=0))
     yield found
     found.dispose()
 
@@ -88,7 +88,7 @@ def test_a_silent_host_is_given_up_and_found_again(store, host):
     indirect=["driver"],
 )
 def test_the_kernel_knows_when_to_give_up(far_url, impatient, parameters, expected):
-    store = SqlStore(DatabaseSettings(connection=far_url, connection_parameters=parameters))
+    store = Store(DatabaseSettings(connection=far_url, connection_parameters=parameters))
     with store.read() as tx:
         driver = tx.connection.connection.driver_connection
         link = socket.socket(fileno=os.dup(getattr(driver, "_sock", driver).fileno()))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 
 
 @pytest.fixture
 def elsewhere(settings):
     """Another store on the same database, as another process has one."""
-    found = SqlStore(settings)
+    found = Store(settings)
     yield found
     found.dispose()

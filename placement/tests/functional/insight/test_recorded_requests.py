@@ -10,7 +10,7 @@ import webtest
 from placement import db_api, deploy
 from placement.core.insight.recorded import RecordedFilter
 from placement.db.sqlalchemy import models
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.insight import recorder
 from placement.insight.recorder import Recorder, RecorderSettings
 from placement.tests.unit.insight.test_recorder import record
@@ -210,7 +210,7 @@ def test_names_of_any_script_are_recorded(http):
 
 def test_it_can_be_turned_off(conf):
     conf.set_override("record", False, "insight")
-    store = SqlStore(db_api.settings(conf))
+    store = Store(db_api.settings(conf))
     with db_api.placement_context_manager.replaced(store):
         http = webtest.TestApp(deploy.loadapp(conf))
         http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)

@@ -17,7 +17,7 @@ import pytest
 from placement import exception
 from placement.db.sqlalchemy.clocks import of_provider
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait
 from placement.tests.functional.db.factories import claim, generation, new_provider, uuid
@@ -50,7 +50,7 @@ class SharedMemory:
 
 def write(settings: DatabaseSettings, memory: SharedMemory, number: int, seed: int) -> None:
     """Write at random, and store what was acknowledged: a provider and its generation."""
-    store, numbers = SqlStore(settings), random.Random(seed)
+    store, numbers = Store(settings), random.Random(seed)
     hosts = [new_provider(store, VCPU=10_000) for _ in range(SLOTS)]
     ids = [provider.show(store, host).id for host in hosts]
     consumers: list[str] = []
@@ -95,7 +95,7 @@ def _write_something(store, numbers, hosts, slot, consumers) -> None:
 
 def read(settings: DatabaseSettings, memory: SharedMemory, number: int, _seed: int) -> None:
     """Compare until stopped; the first read that is not exact ends the process."""
-    store = SqlStore(settings)
+    store = Store(settings)
     engine = Engine(store)
     while not memory.stop[0]:
         acknowledged, before = list(memory.acknowledged), store.probe()
@@ -104,7 +104,7 @@ def read(settings: DatabaseSettings, memory: SharedMemory, number: int, _seed: i
             id_, at = divmod(entry, 1 << GENERATION_BITS)
             assert states[id_].provider.generation >= at
         with store.read() as tx:
-            after, fresh = tx.picture.clocks(), loaded(tx)
+            after, fresh = tx.snapshot.clocks(), loaded(tx)
         # providers that did not change between the read and the load must be equal
         unchanged = {clock for clock, value in before.items() if after[clock] == value}
         compared = _of(unchanged, states)

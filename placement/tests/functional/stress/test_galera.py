@@ -11,7 +11,7 @@ from placement import exception
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.objects import inventory, provider, resource_class, trait
 from placement.tests.functional.db.factories import (
     assert_sound,
@@ -60,7 +60,7 @@ def stores(nodes):
     nodes[0].execute("DROP DATABASE IF EXISTS placement")
     nodes[0].create("placement")
     found = [
-        SqlStore(DatabaseSettings(connection=node.tcp_url("placement"), max_retries=0))
+        Store(DatabaseSettings(connection=node.tcp_url("placement"), max_retries=0))
         for node in nodes[:2]
     ]
     migration.upgrade(found[0])
@@ -90,7 +90,7 @@ def test_stress_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, st
         for api in apis:
             assert "Traceback" not in api.log.read_text()
     assert nodes[2].status("wsrep_cluster_size") == "3"
-    third = SqlStore(DatabaseSettings(connection=nodes[2].tcp_url("placement")))
+    third = Store(DatabaseSettings(connection=nodes[2].tcp_url("placement")))
     assert_sound(third)
     third.dispose()
 

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
-from placement.db.sqlalchemy.store import SqlStore
+from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.unreachable_host import PORT, far_host
 from placement.tests.functional.stress.api import Api
@@ -72,7 +72,7 @@ def under_load(name, folder, url, url_of_checks=None, *, workers_are_killed=Fals
     A 5xx other than 503 with Retry-After is a violation. So is a broken connection to the
     service, unless its workers are killed; without kills, the workers stay the same processes.
     """
-    store = SqlStore(DatabaseSettings(connection=url_of_checks or url, max_retries=0))
+    store = Store(DatabaseSettings(connection=url_of_checks or url, max_retries=0))
     migration.upgrade(store)
     seed.sync(store)
     shared = new_shared_state(store, survives_outages=True, workers_are_killed=workers_are_killed)

@@ -1,12 +1,11 @@
 import pytest
 
 from placement import exception
-from placement.core.model import MAX_INT, Inventory, Provider, ReplaceInventories
+from placement.core.model import MAX_INT, Inventory, ReplaceInventories
 from placement.microversion import Version
 from placement.parse import inventory
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
-PROVIDER = Provider(1, A, "n", 7, None, A)
 LATEST = Version(1, 39)
 
 
@@ -16,12 +15,12 @@ def created(version=LATEST, **fields):
 
 def updated(version=LATEST, **fields):
     document = {"resource_provider_generation": 7, **fields}
-    return inventory.update(PROVIDER, "VCPU", document, version)
+    return inventory.update(A, "VCPU", document, version)
 
 
 def replaced(generation=7, version=LATEST, **inventories):
     document = {"resource_provider_generation": generation, "inventories": inventories}
-    return inventory.replacement(PROVIDER, document, version)
+    return inventory.replacement(A, document, version)
 
 
 def test_what_is_not_written_is_default():
@@ -59,9 +58,10 @@ def test_all_inventories_are_replaced_at_a_generation():
 
 
 @pytest.mark.parametrize("given", [6, 8, 1e308, -1])
-def test_a_stale_generation_is_told_before_amounts_are_looked_at(given):
-    with pytest.raises(exception.StaleProviderGeneration):
+def test_invalid_amounts_are_reported_with_the_generation_that_is_compared_first(given):
+    with pytest.raises(exception.NegativeCapacity) as caught:
         replaced(generation=given, VCPU={"total": 1, "reserved": 2})
+    assert caught.value.generation == int(given)
 
 
 @pytest.mark.parametrize(

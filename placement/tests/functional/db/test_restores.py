@@ -1,0 +1,46 @@
+"""A database whose latest commits are lost under running processes: restores and failovers."""
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy.models import consumer_types, projects, users
+from placement.objects import allocation
+from placement.tests.functional.db.factories import assert_sound, claim, new_provider, uuid
+
+OWNED = {"project_id": "ours", "user_id": "we", "type": "INSTANCE"}
+
+
+def owner_of(store, consumer):
+    found = allocation.of_consumer(store, consumer).consumer
+    return {"project_id": found.project_id, "user_id": found.user_id, "type": found.type}
+
+
+def lose_owners(store, *, reuse_ids):
+    """Remove projects, users and types as a restore does; others may then get their ids."""
+
+    def lose(tx):
+        for table, name in (
+            (projects, "external_id"),
+            (users, "external_id"),
+            (consumer_types, "name"),
+        ):
+            row = tx.connection.execute(sa.select(table)).one()
+            tx.connection.execute(table.delete())
+            if reuse_ids:
+                tx.connection.execute(table.insert(), {"id": row.id, name: "THEIRS"})
+
+    store.write(lose)
+
+
+@pytest.mark.parametrize("reuse_ids", [True, False], ids=["ids are reused", "ids are gone"])
+@pytest.mark.parametrize("generation", [None, "unchecked"])
+def test_a_claim_after_a_restore_has_its_own_owner(store, reuse_ids, generation):
+    """What this process knew of projects, users and types before is not true any more."""
+    checked = {"generation": None} if generation is None else {}
+    host, before, after = new_provider(store, VCPU=8), uuid(), uuid()
+    claim(store, before, {host: {"VCPU": 1}}, **OWNED, **checked)
+    allocation.delete(store, before)
+    lose_owners(store, reuse_ids=reuse_ids)
+    claim(store, after, {host: {"VCPU": 1}}, **OWNED, **checked)
+    assert owner_of(store, after) == OWNED
+    assert_sound(store)
