@@ -1,0 +1,185 @@
+"""Roots that cannot have a solution, and roots that certainly have one, by counting.
+
+Theory of operation.  Most conditions between groups can be decided by counting providers, with
+arrays over all trees at once:
+
+- ``group_policy=isolate``: the slots of each set of needs have, together, at least as many
+  providers (Hall's theorem: if this holds for all sets of needs, the slots can be assigned).
+- ``same_subtree``: some provider that serves one of the slots has, at and below it, enough
+  providers for the others.
+- amounts of one class that several slots want: the sum over the tree is enough, and each
+  provider has seats, one for each time that the largest of the amounts fits. Enough seats for
+  each set of needs is a solution; too few of the smallest amount is none.
+
+What these leave open (shared options, joint traits, several of these conditions about the same
+slots) is left to the solver.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, reduce
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.search.anchors import roots_with_shared_option
+from placement.core.search.filters import Domain
+from placement.core.search.plan import SearchPlan
+from placement.core.snapshot.rows import Indices, Mask
+from placement.core.snapshot.snapshot import Snapshot
+
+MOST_NEEDS = 4  # of which all sets are looked at: 15
+
+Counts = NDArray[np.float64] | NDArray[np.intp]
+
+
+class Bounds:
+    """Counts for one plan; ``hopeless`` and ``certain`` are masks over all rows."""
+
+    def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._domains = domains
+        self._root = snapshot.forest.root
+        self._nowhere = np.zeros(snapshot.size, dtype=np.bool_)
+
+    @cached_property
+    def hopeless(self) -> Mask:
+        """Roots that have too few providers, or too little of a class."""
+        masks = [self._nowhere, *self._short_of_amounts()]
+        if self._plan.isolated:
+            slots = self._needs_of(self._plan.isolated)
+            masks += [~self._has_enough(some) & self._unshared(some) for some in _sets(slots)]
+        for subtree in self._plan.subtrees:
+            slots = self._needs_of(subtree)
+            masks.append(~self._roots_of(self._tops(subtree)) & self._unshared(slots))
+        return reduce(np.logical_or, masks)
+
+    @cached_property
+    def certain(self) -> Mask:
+        """Roots at which providers of the tree are a solution."""
+        plan = self._plan
+        if plan.any_of or not plan.request.nested or len(plan.subtrees) > 1:
+            return self._nowhere
+        if plan.contended:
+            is_coupled = bool(plan.isolated or plan.subtrees) or not self._are_single_classed()
+            return self._nowhere if is_coupled else self._with_seats()
+        if len(self._needs_of(plan.isolated)) > MOST_NEEDS:
+            return self._nowhere
+        if plan.subtrees:
+            (subtree,) = plan.subtrees
+            is_coupled = bool(plan.isolated) and set(plan.isolated) != set(subtree)
+            return self._nowhere if is_coupled else self._roots_of(self._tops(subtree))
+        sets = _sets(self._needs_of(plan.isolated))
+        return reduce(np.logical_and, [self._has_enough(some) for some in sets], ~self._nowhere)
+
+    # --- amounts of a class that several slots want
+
+    def _short_of_amounts(self) -> Iterator[Mask]:
+        for name, amounts in self._plan.contended.items():
+            slots = self._needs_of(amounts)
+            rows, unshared = self._rows(slots), self._unshared(slots)
+            allocatable = self._allocatable(name)[rows]
+            yield (self._per_root(rows, allocatable) < sum(amounts.values())) & unshared
+            seats = allocatable // min(amounts.values())
+            yield (self._per_root(rows, seats) < len(amounts)) & unshared
+
+    def _are_single_classed(self) -> bool:
+        """Whether each slot wants one contended class at most."""
+        slots = Counter(slot for amounts in self._plan.contended.values() for slot in amounts)
+        return max(slots.values()) == 1
+
+    def _with_seats(self) -> Mask:
+        """Return the roots that have enough of each contended class for all of its slots."""
+        masks = [
+            self._has_seats(name, list(amounts), list(amounts.values()))
+            for name, amounts in self._plan.contended.items()
+        ]
+        return reduce(np.logical_and, masks)
+
+    def _has_seats(self, name: str, slots: Sequence[int], amounts: Sequence[int]) -> Mask:
+        needs = self._needs_of(slots)
+        if len(needs) > MOST_NEEDS:
+            return self._nowhere
+        allocatable = self._allocatable(name)
+        common = [self._domains[need].local for need in needs]
+        takes_all = np.flatnonzero(reduce(np.logical_and, common) & (allocatable >= sum(amounts)))
+        seats = allocatable // max(amounts)
+        masks = [
+            self._per_root(rows := self._rows(some), seats[rows]) >= some.total()
+            for some in _sets(needs)
+        ]
+        return self._roots_of(takes_all) | reduce(np.logical_and, masks)
+
+    def _allocatable(self, name: str) -> NDArray[np.int32]:
+        return self._snapshot.columns[name].allocatable_by_row(self._snapshot.size).clip(0)
+
+    # --- providers of their own
+
+    def _has_enough(self, slots: Counter[int]) -> Mask:
+        """Return the roots with as many providers for some needs as these have slots."""
+        rows = self._rows(slots)
+        enough: Mask = self._per_root(rows) >= slots.total()
+        return enough
+
+    # --- subtrees
+
+    def _tops(self, subtree: Sequence[int]) -> Indices:
+        """Return the providers that serve one slot and have providers for the others below."""
+        slots = self._needs_of(subtree)
+        is_isolated = set(self._plan.isolated) >= set(subtree)
+        sets = list(_sets(slots)) if is_isolated else [Counter({need: 1}) for need in slots]
+        below = [(some, rows := self._rows(some), self._below(rows)) for some in sets]
+        fitting = self._nowhere
+        for need in slots:
+            tops = self._domains[need].local.copy()
+            for some, rows, number in below:
+                if is_isolated:
+                    here = np.zeros(self._snapshot.size, dtype=np.int8)
+                    here[rows] = 1
+                    tops &= number - here >= some.total() - (need in some)
+                else:
+                    tops &= number >= 1
+            fitting = fitting | tops
+        return np.flatnonzero(fitting)
+
+    def _below(self, rows: Indices) -> NDArray[np.intp]:
+        """Return for each provider how many of the rows are at or below it."""
+        parent, size = self._snapshot.forest.parent, self._snapshot.size
+        number = np.zeros(size, dtype=np.intp)
+        while len(rows):
+            number += np.bincount(rows, minlength=size)
+            above = parent[rows]
+            rows = above[above >= 0].astype(np.intp)
+        return number
+
+    # --- counting
+
+    def _needs_of(self, slots: Iterable[int]) -> Counter[int]:
+        """Return how many of the slots have each need."""
+        return Counter(self._plan.slots[slot].need for slot in slots)
+
+    def _rows(self, needs: Counter[int]) -> Indices:
+        return np.flatnonzero(reduce(np.logical_or, [self._domains[need].local for need in needs]))
+
+    def _per_root(self, rows: Indices, weights: NDArray[np.int32] | None = None) -> Counts:
+        return np.bincount(self._root[rows], weights=weights, minlength=self._snapshot.size)
+
+    def _roots_of(self, rows: Indices) -> Mask:
+        roots = self._nowhere.copy()
+        roots[self._root[rows]] = True
+        return roots
+
+    def _unshared(self, needs: Counter[int]) -> Mask:
+        """Return the roots with which nothing is shared that meets one of the needs."""
+        shared = [roots_with_shared_option(self._snapshot, self._domains[need]) for need in needs]
+        return ~reduce(np.logical_or, shared)
+
+
+def _sets(slots: Counter[int]) -> Iterator[Counter[int]]:
+    """Yield the sets of needs to look at: all, or only single ones and the whole if many."""
+    sizes = range(1, len(slots) + 1) if len(slots) <= MOST_NEEDS else (1, len(slots))
+    for size in sizes:
+        for needs in combinations(slots, size):
+            yield Counter({need: slots[need] for need in needs})

@@ -1,0 +1,38 @@
+"""Counting says nothing that the solver would not say."""
+
+import time
+
+import numpy as np
+from hypothesis import given
+
+from placement.core.insight.bounds import Bounds
+from placement.core.insight.feasibility import Feasibility
+from placement.core.request import CandidateRequest
+from placement.core.search.anchors import possible_anchors
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
+from placement.core.search.plan import SearchPlan
+from placement.tests.oracle import Oracle
+from placement.tests.property.strategies import requests, worlds
+from placement.tests.property.test_explain import World
+from placement.tests.property.test_search import snapshot_of
+
+
+@given(worlds(), requests())
+def test_counting_agrees_with_the_oracle(world: World, request: CandidateRequest):
+    snapshot, plan, oracle = snapshot_of(world), SearchPlan.of(request), Oracle(world)
+    domains = find_domains(snapshot, plan)
+    bounds = Bounds(snapshot, plan, domains)
+    for row in np.flatnonzero(possible_anchors(snapshot, plan, domains)).tolist():
+        fits = bool(oracle.candidates(request, anchors=[snapshot.forest.uuids[row]]))
+        assert not (bounds.certain[row] and not fits)
+        assert not (bounds.hopeless[row] and fits)
+
+
+@given(worlds(), requests())
+def test_the_roots_are_those_with_candidates(world: World, request: CandidateRequest):
+    snapshot, oracle = snapshot_of(world), Oracle(world)
+    fitting = Feasibility(snapshot, Deadline(60, time.monotonic)).roots(SearchPlan.of(request))
+    for row, uuid in enumerate(snapshot.forest.uuids):
+        is_root = bool(snapshot.forest.is_root[row])
+        assert fitting[row] == (is_root and bool(oracle.candidates(request, anchors=[uuid])))
