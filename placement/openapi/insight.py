@@ -33,4 +33,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
         from_database(insight.REQUESTS), frozenset({404}), query=insight.NOTHING_QUERY
     ),
+    ("GET", f"{PREFIX}/capacity"): Operation(
+        from_snapshot(insight_cloud.CAPACITY), query=insight_cloud.CAPACITY_QUERY
+    ),
 }

@@ -33,4 +33,9 @@ RULES = (
         "Show what is recorded with a request id.",
         ("GET", "/insight/requests/{request_id}"),
     ),
+    base.operation(
+        CAPACITY,
+        "Show how often a shape can still be claimed.",
+        ("GET", "/insight/capacity"),
+    ),
 )

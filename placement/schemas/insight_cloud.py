@@ -82,7 +82,14 @@ _CAPACITY = {
     "limited_by": _AMOUNTS,
 }
 CAPACITY = always(
-    answer(query=TEXT, microversion=TEXT, formula=TEXT, **_CAPACITY, by=_list(opened(**_CAPACITY)))
+    answer(
+        query=TEXT,
+        microversion=TEXT,
+        formula=TEXT,
+        complete={"type": "boolean"},
+        **_CAPACITY,
+        by=_list(opened(**_CAPACITY)),
+    )
 )
 
 # --- consumers --------------------------------------------------------------------------

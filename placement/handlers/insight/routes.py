@@ -7,7 +7,7 @@ written as the newest has them. Documents have a ``version`` of their own and on
 from collections.abc import Mapping
 from typing import Final
 
-from placement.handlers.insight import explanation, overview, providers, requests
+from placement.handlers.insight import capacity, explanation, overview, providers, requests
 from placement.wsgi_wrapper import HandlerFunction
 
 PREFIX: Final = "/insight"
@@ -18,6 +18,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/providers": {"GET": providers.list_providers},
     f"{PREFIX}/requests": {"GET": requests.list_requests},
     f"{PREFIX}/requests/{{request_id}}": {"GET": requests.show_request},
+    f"{PREFIX}/capacity": {"GET": capacity.show_capacity},
 }
 
 

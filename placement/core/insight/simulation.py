@@ -1,0 +1,134 @@
+"""Claims made on a snapshot, one after another, where no closed form counts them.
+
+Each root takes the first candidate that the search would offer around it, as often as it fits,
+then the next one, until the search has none. That is done in rounds, for all roots at once: a
+round finds the domains once and, for each root that still has a candidate, one solution, which
+equal roots share.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from placement.core.model import ProviderState
+from placement.core.search.anchors import find_anchors
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
+from placement.core.search.plan import SearchPlan
+from placement.core.search.problem import Assignment, Problem
+from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.solver import solve
+from placement.core.snapshot.rows import Amounts
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+
+Taken = Mapping[tuple[str, int], int]
+"""Amounts by class and row."""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """How many claims each root took, by row; ``is_finished`` unless the deadline passed.
+
+    ``fitting`` are the roots around which there was a candidate at the beginning.
+    """
+
+    claims: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    fitting: set[int] = field(default_factory=set)
+    is_finished: bool = False
+
+
+def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simulation:
+    """Return the claims that roots take which do not serve the request as lone providers."""
+    outcome = Simulation()
+    try:
+        while True:
+            deadline.check()
+            made = _Round(snapshot, plan, deadline)
+            is_first = not outcome.claims
+            for anchor, count in made.claims():
+                outcome.claims[anchor] += count
+                if is_first:
+                    outcome.fitting.add(anchor)
+            if not made.taken:
+                break
+            snapshot = snapshot.apply(_after(snapshot, made.taken))
+    except SearchDeadlineExceeded:
+        return outcome
+    outcome.is_finished = True
+    return outcome
+
+
+class _Round:
+    """One solution for each root, taken as often as it fits."""
+
+    def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
+        domains = find_domains(snapshot, plan)
+        anchors = find_anchors(snapshot, plan, domains)
+        self._anchors = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
+        self._builder = ProblemBuilder(snapshot, plan, domains)
+        self._snapshot, self._plan, self._deadline = snapshot, plan, deadline
+        self._first: dict[Problem, Assignment | None] = {}
+        self._free: dict[str, Amounts] = {}
+        self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
+
+    def claims(self) -> Iterator[tuple[int, int]]:
+        """Yield the roots that have a candidate, and how often they took it: 0 if others did."""
+        for anchor in self._anchors:
+            self._deadline.tick()
+            wanted = self._wanted(anchor)
+            if wanted is not None:
+                yield anchor, self._take(wanted)
+
+    def _wanted(self, anchor: int) -> Taken | None:
+        """Return what one claim takes, None if there is no candidate."""
+        problem = self._builder.problem(anchor)
+        if problem not in self._first:
+            self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
+        assignment = self._first[problem]
+        if assignment is None:
+            return None
+        members = self._snapshot.forest.members(anchor)
+        wanted: defaultdict[tuple[str, int], int] = defaultdict(int)
+        for slot, place in zip(self._plan.slots, assignment, strict=True):
+            row = members[place] if place >= 0 else ~place
+            for name, amount in slot.resources:
+                wanted[name, row] += amount
+        return wanted
+
+    def _take(self, wanted: Taken) -> int:
+        left = min(
+            (self._left(name, row) // amount for (name, row), amount in wanted.items()), default=0
+        )
+        for key, amount in wanted.items() if left else ():
+            self.taken[key] += left * amount
+        return left
+
+    def _left(self, name: str, row: int) -> int:
+        if name not in self._free:
+            self._free[name] = free_by_row(self._snapshot, name)
+        return self._free[name].item(row) - self.taken.get((name, row), 0)
+
+
+def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
+    """Return what is free of a class in each row, 0 without inventory."""
+    dense = np.zeros(snapshot.size, dtype=np.int64)
+    column = snapshot.columns.get(name)
+    if column is not None:
+        dense[column.rows] = column.free
+    return dense
+
+
+def _after(snapshot: Snapshot, taken: Taken) -> Sequence[ProviderState]:
+    """Return the states of the providers that gave something."""
+    by_row: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for (name, row), amount in taken.items():
+        by_row[row][name] = amount
+    return [_using(snapshot.entries.state(row), amounts) for row, amounts in by_row.items()]
+
+
+def _using(state: ProviderState, amounts: Mapping[str, int]) -> ProviderState:
+    used = {name: state.used.get(name, 0) + amount for name, amount in amounts.items()}
+    return replace(state, used={**state.used, **used})

@@ -1,0 +1,53 @@
+"""``GET /insight/capacity``: how often a shape can still be claimed, and where."""
+
+import time
+from collections.abc import Iterator
+
+import webob
+
+from placement.core.insight.capacity import CapacityOfRoots, by_aggregate, by_root_trait
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.snapshot import Snapshot
+from placement.engine.engine import View
+from placement.handlers.insight import conditional
+from placement.parse.insight_capacity import CapacityQuery, capacity_query
+from placement.policies import insight as policies
+from placement.render import insight_capacity as render
+from placement.wsgi_wrapper import Request, accepts_json
+
+
+@accepts_json
+def show_capacity(request: Request) -> webob.Response:
+    """Return how often the shape fits, in all and by group of roots."""
+    request.context.can(policies.CAPACITY)
+    asked = capacity_query(request.query_pairs, request.version)
+    seconds = request.services.search.budget_seconds
+
+    def write(view: View) -> bytes:
+        found = CapacityOfRoots(view.snapshot, asked.request, Deadline(seconds, time.monotonic))
+        return render.capacity(
+            found.of(found.rows),
+            _groups(view.snapshot, found, asked),
+            query=asked.text,
+            microversion=str(request.version),
+            is_complete=found.is_finished,
+        )
+
+    return conditional.from_snapshot(request, write)
+
+
+def _groups(
+    snapshot: Snapshot, found: CapacityOfRoots, asked: CapacityQuery
+) -> Iterator[render.Group]:
+    """Yield each group of considered roots with its capacity."""
+    match asked.by:
+        case "aggregate":
+            for uuid, rows in by_aggregate(snapshot, found.rows):
+                yield {"aggregate": uuid}, found.of(rows)
+        case "root_trait":
+            for name, rows in by_root_trait(snapshot, found.rows, asked.prefix):
+                yield {"root_trait": name}, found.of(rows)
+        case "root":
+            for row in found.rows.tolist():
+                provider = snapshot.entries.state(row).provider
+                yield {"root": provider.uuid, "name": provider.name}, found.of_root(row)

@@ -1,0 +1,84 @@
+"""Capacity against claims that are made one after another, in any order."""
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.core.insight.capacity import CapacityOfRoots
+from placement.core.request import SearchSettings
+from placement.core.search.deadline import Deadline
+from placement.core.search.search import search
+from placement.tests.oracle import Oracle
+from placement.tests.property.strategies import requests, worlds
+from placement.tests.property.test_search import snapshot_of
+
+MOST = 200
+
+
+def never():
+    return 0.0
+
+
+def candidates(snapshot, request):
+    return search(snapshot, request, SearchSettings(), Deadline(1, never)).candidates
+
+
+def after(snapshot, candidate):
+    """Return the snapshot after a claim of the candidate."""
+    changed = []
+    for uuid, amounts in candidate.allocations.items():
+        state = snapshot.state(uuid)
+        used = {name: state.used.get(name, 0) + amount for name, amount in amounts.items()}
+        changed.append(replace(state, used={**state.used, **used}))
+    return snapshot.apply(changed)
+
+
+def claimed(snapshot, request, choose):
+    """Return how many claims are made until there are no candidates."""
+    count = 0
+    while found := candidates(snapshot, request):
+        snapshot = after(snapshot, choose(found))
+        count += 1
+    return count
+
+
+@given(worlds(), requests(), st.randoms(use_true_random=False))
+def test_no_order_of_claims_makes_more_than_the_bound(world, request, rng):
+    request, snapshot = replace(request, limit=None), snapshot_of(world)
+    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    total = found.of(found.rows)
+    assert total.claims <= total.at_most
+    assert (total.claims > 0) == bool(candidates(snapshot, request))
+    assert claimed(snapshot, request, rng.choice) <= total.at_most
+
+
+@given(worlds(), requests())
+def test_standalone_roots_are_exact_in_any_order(world, request):
+    request = replace(request, limit=None)
+    flat = [
+        replace(
+            state,
+            provider=replace(state.provider, parent_uuid=None, root_uuid=state.provider.uuid),
+            traits=state.traits - {"MISC_SHARES_VIA_AGGREGATE"},
+        )
+        for state in world
+    ]
+    snapshot = snapshot_of(flat)
+    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    total = found.of(found.rows)
+    assert total.is_exact
+    assert total.claims == claimed(snapshot, request, random.Random(0).choice)
+
+
+@given(worlds(), requests())
+def test_the_roots_are_those_that_have_candidates(world, request):
+    request, snapshot = replace(request, limit=None), snapshot_of(world)
+    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    oracle = Oracle(world)
+    fitting = {
+        snapshot.forest.uuids[row] for row in found.rows.tolist() if found.of_root(row).roots
+    }
+    roots = [state.provider.uuid for state in world if state.provider.parent_uuid is None]
+    assert fitting == {root for root in roots if oracle.candidates(request, [root])}

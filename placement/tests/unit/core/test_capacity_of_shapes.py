@@ -1,0 +1,140 @@
+"""How often a shape fits: by hand, on small worlds."""
+
+import pytest
+
+from placement import exception
+from placement.core.insight.capacity import CapacityOfRoots, by_aggregate, by_root_trait
+from placement.core.search.deadline import Deadline
+from placement.tests.queries import request_of, snapshot_of
+from placement.tests.worlds import aggregate_uuid
+
+
+def never():
+    return 0.0
+
+
+def counted(world, query, now=never):
+    return CapacityOfRoots(
+        snapshot_of(world, ["CUSTOM_A"], ["VCPU"]), request_of(query), Deadline(1, now)
+    )
+
+
+def capacity(world, query):
+    found = counted(world, query)
+    return found.of(found.rows)
+
+
+def test_a_standalone_root_gives_what_its_scarcest_class_gives():
+    found = capacity(
+        "cn VCPU=16(used=3, ratio=2.0, max=16) DISK_GB=100", "resources=VCPU:4,DISK_GB:20"
+    )
+    assert (found.claims, found.roots, found.is_exact) == (5, 1, True)
+    assert found.limited_by == {"DISK_GB": 1}
+    assert found.free == {"VCPU": 29, "DISK_GB": 100}
+    assert found.stranded == {"VCPU": 9, "DISK_GB": 0}
+    assert found.largest == {"VCPU": 16, "DISK_GB": 100}
+
+
+def test_groups_that_meet_on_one_provider_take_their_sum():
+    found = capacity("cn VCPU=16", "resources=VCPU:1&resources1=VCPU:2&group_policy=none")
+    assert (found.claims, found.stranded) == (5, {"VCPU": 1})
+
+
+@pytest.mark.parametrize("options", ["max=3", "min=5", "step=3"])
+def test_an_amount_that_is_not_given_in_one_piece_is_stranded(options):
+    found = capacity(f"cn VCPU=16({options})", "resources=VCPU:4")
+    assert (found.claims, found.roots, found.at_most) == (0, 0, 0)
+    assert found.stranded == {"VCPU": 16}
+    assert found.limited_by == {"VCPU": 1}
+
+
+def test_the_largest_single_claim_is_a_portion():
+    world = "cn1 VCPU=16(step=5)\ncn2 VCPU=9(min=10)"
+    assert capacity(world, "resources=VCPU:1").largest == {"VCPU": 15}
+
+
+def test_hosts_without_the_class_or_the_trait_are_not_considered():
+    found = capacity(
+        "cn1 VCPU=4 +CUSTOM_A\ncn2 VCPU=8\ncn3 DISK_GB=9", "resources=VCPU:2&required=CUSTOM_A"
+    )
+    assert (found.claims, found.free) == (2, {"VCPU": 4})
+
+
+def test_a_host_with_less_than_is_used_takes_nothing():
+    found = capacity("cn VCPU=4(used=9)", "resources=VCPU:1")
+    assert (found.claims, found.free, found.stranded) == (0, {"VCPU": 0}, {"VCPU": 0})
+
+
+NUMA = """
+    cn1      MEMORY_MB=1000  @az1 +CUSTOM_AZ_1
+      numa0  VCPU=8(used=1)
+      numa1  VCPU=8
+    cn2      MEMORY_MB=1000(used=900)  @az2 +CUSTOM_AZ_2
+      numa2  VCPU=8
+"""
+
+
+def test_the_members_of_a_tree_are_used_one_after_the_other():
+    found = capacity(NUMA, "resources=VCPU:3,MEMORY_MB:100")
+    assert (found.claims, found.at_most, found.roots) == (2 + 2 + 1, 5, 2)
+    assert found.limited_by == {"VCPU": 1, "MEMORY_MB": 1}
+    assert found.stranded == {"VCPU": 24 - 1 - 15, "MEMORY_MB": 600}
+
+
+def test_isolated_groups_of_a_tree_are_within_the_bound():
+    query = "resources1=VCPU:4&resources2=VCPU:4&group_policy=isolate"
+    found = capacity("cn DISK_GB=1\n  numa0 VCPU=12\n  numa1 VCPU=4", query)
+    assert (found.claims, found.at_most, found.is_exact) == (1, 2, False)
+
+
+SHARED = """
+    ss   DISK_GB=100  @rack +MISC_SHARES_VIA_AGGREGATE
+    cn1  VCPU=8  @rack
+    cn2  VCPU=8  @rack
+    cn3  VCPU=8
+"""
+
+
+def test_what_is_shared_counts_once():
+    found = capacity(SHARED, "resources=VCPU:1,DISK_GB:10")
+    assert (found.claims, found.at_most, found.roots) == (10, 10, 2)
+    assert (found.free, found.stranded) == (
+        {"VCPU": 16, "DISK_GB": 100},
+        {"VCPU": 6, "DISK_GB": 0},
+    )
+
+
+def test_what_only_a_sharing_provider_gives_fits_wherever_it_is_shared():
+    found = capacity(SHARED, "resources=DISK_GB:30")
+    assert (found.claims, found.at_most, found.roots) == (3, 3, 3)
+    assert found.free == {"DISK_GB": 100}
+
+
+def test_roots_are_grouped():
+    found = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100")
+    snapshot = found.snapshot
+    aggregates = {uuid: found.of(rows).claims for uuid, rows in by_aggregate(snapshot, found.rows)}
+    assert aggregates == {aggregate_uuid("az1"): 4, aggregate_uuid("az2"): 1}
+    traits = {n: found.of(rows) for n, rows in by_root_trait(snapshot, found.rows, "CUSTOM_AZ_")}
+    assert {name: (each.claims, each.roots) for name, each in traits.items()} == {
+        "CUSTOM_AZ_1": (4, 1),
+        "CUSTOM_AZ_2": (1, 1),
+    }
+
+
+def test_an_empty_snapshot_takes_nothing():
+    found = capacity("", "resources=VCPU:1")
+    assert (found.claims, found.at_most, found.free) == (0, 0, {"VCPU": 0})
+
+
+def test_a_class_that_does_not_exist_is_an_error():
+    with pytest.raises(exception.UnknownResourceClass):
+        capacity("cn VCPU=1", "resources=CUSTOM_NO:1")
+
+
+def test_a_budget_that_ends_leaves_the_bound():
+    ticks = iter(range(0, 10_000, 2))
+    found = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: float(next(ticks)))
+    total = found.of(found.rows)
+    assert not found.is_finished
+    assert (total.claims, total.at_most, total.is_exact) == (0, 5, False)
