@@ -111,6 +111,14 @@ def test_each_option_of_placement_api_is_described(capsys):
     assert described == options
 
 
+def test_each_option_of_placement_compare_is_described():
+    from placement.cmd import compare  # noqa: PLC0415  as above
+
+    declared = {name for action in compare._parser()._actions for name in action.option_strings}
+    described = re.findall(r"^\.\. option:: (\S+)", page("cli/placement-compare"), re.MULTILINE)
+    assert set(described) == declared - {"-h", "--help"}
+
+
 def test_each_subcommand_of_placement_manage_has_a_section():
     from placement.cmd import manage  # noqa: PLC0415  starts slowly
 

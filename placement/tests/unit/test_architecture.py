@@ -29,6 +29,7 @@ OF_OURS = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "exception"},
     "policies": {"policies"},
+    "compare": {"compare"},
     "conf": {"conf"},
     "exception": {"exception"},
     "microversion": {"exception"},
@@ -56,6 +57,7 @@ OF_OTHERS = {
     "db": {"sqlalchemy", "alembic", "oslo_db", "os_traits", "os_resource_classes"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
+    "compare": set(),
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
 }
 # What the search must not know of, wherever it could come from.

@@ -1,0 +1,173 @@
+"""``placement-compare``: compares the responses of two Placement services to equal requests."""
+
+import argparse
+import gzip
+import os
+import ssl
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+
+from placement.cmd.progress import progress_line
+from placement.compare.client import Service, UnusableService
+from placement.compare.derive import derived_reads
+from placement.compare.model import Microversion, Read
+from placement.compare.report import report, text, to_json
+from placement.compare.request_log import read_log
+from placement.compare.run import compare
+from placement.compare.state import State, UnusableState
+
+EQUAL, DIFFERENT, USAGE, UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 130
+_BAR_WIDTH = 30
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except UnusableService as error:
+        print(f"placement-compare: {error}", file=sys.stderr)
+        return UNUSABLE
+    except (UnusableState, OSError) as error:
+        print(f"placement-compare: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _run(options: argparse.Namespace) -> int:
+    context = _context(options)
+    old, new = (
+        Service(url, token, timeout_seconds=options.timeout, context=context)
+        for url, token in (
+            (options.old, options.token),
+            (options.new, options.new_token or options.token),
+        )
+    )
+    with closing(old), closing(new), State(options.state, old.url, new.url) as state:
+        is_complete = _compare(options, old, new, state)
+        document = report(state.results, old.url, new.url)
+    print(to_json(document) if options.json else text(document))
+    if not is_complete:
+        print("placement-compare: interrupted; the report is incomplete", file=sys.stderr)
+        return INTERRUPTED
+    return EQUAL if document["equal"] == document["requests"] else DIFFERENT
+
+
+def _compare(options: argparse.Namespace, old: Service, new: Service, state: State) -> bool:
+    """Add the results of all requests to the state; return False if interrupted."""
+    with progress_line() as show:
+        try:
+            show("Reading the providers ...")
+            reads = [read for read in _reads(options, old, new) if read not in state.completed]
+            begin = time.monotonic()
+            for number, result in enumerate(compare(old, new, reads), 1):
+                state.add(result)
+                show(_bar(number, len(reads), time.monotonic() - begin))
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _reads(options: argparse.Namespace, old: Service, new: Service) -> list[Read]:
+    """Return the requests of the logs, then the derived ones, without repetitions."""
+    newest = min(old.newest(), new.newest())
+    logged = read_log(_lines(options.log), options.microversion or newest)
+    derived = derived_reads(old, newest, options.sample, options.seed)
+    return list(dict.fromkeys(chain(logged, derived)))
+
+
+def _lines(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", errors="replace") as file:
+            yield from file
+
+
+def _context(options: argparse.Namespace) -> ssl.SSLContext | None:
+    if options.insecure:
+        return ssl._create_unverified_context()  # noqa: S323  by request
+    return ssl.create_default_context(cafile=options.cacert) if options.cacert else None
+
+
+def _bar(number: int, total: int, seconds: float) -> str:
+    filled = _BAR_WIDTH * number // total
+    rest = round(seconds / number * (total - number))
+    bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+    return f"[{bar}] {number}/{total} requests, {rest // 60}:{rest % 60:02} remaining"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="placement-compare",
+        description="Compare the responses of two Placement services over copies of one database. "
+        "Sends only GET requests.",
+    )
+    parser.add_argument("--old", required=True, metavar="URL", help="the current service")
+    parser.add_argument("--new", required=True, metavar="URL", help="the service to compare")
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="replay the GET requests of a log (openstack-placement, uWSGI, Apache; .gz)",
+    )
+    parser.add_argument(
+        "--sample",
+        type=_number,
+        default=100,
+        metavar="N",
+        help="derive requests from N providers (%(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="selects the sample (%(default)s)"
+    )
+    parser.add_argument(
+        "--microversion",
+        type=_microversion,
+        metavar="1.N",
+        help="for log lines without microversion (the newest of both services)",
+    )
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="keep results in FILE and resume from it"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("OS_TOKEN", ""),
+        help="token for both services (environment variable OS_TOKEN)",
+    )
+    parser.add_argument("--new-token", metavar="TOKEN", help="another token for the new service")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="per request (%(default)s)",
+    )
+    parser.add_argument("--cacert", metavar="FILE", help="CA certificates for HTTPS")
+    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    parser.add_argument("--version", action="version", version=version("openplacement"))
+    return parser
+
+
+def _number(value: str) -> int:
+    number = int(value)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative; use 0 or more")
+    return number
+
+
+def _microversion(value: str) -> Microversion:
+    major, _, minor = value.partition(".")
+    if major != "1" or not minor.isdecimal():
+        raise argparse.ArgumentTypeError(f"{value} is not a microversion; use 1.0 to 1.39")
+    return (1, int(minor))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Values of a comparison: requests, responses, differences and results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Microversion = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Read:
+    """A GET request: path with query, below the base URL of the service, and microversion."""
+
+    path: str
+    microversion: Microversion
+
+    @property
+    def key(self) -> str:
+        """Return the identity of the request in a state file."""
+        return f"{self.version} {self.path}"
+
+    @property
+    def version(self) -> str:
+        """Return the microversion as the header contains it: ``1.39``."""
+        return ".".join(map(str, self.microversion))
+
+    @property
+    def is_candidates(self) -> bool:
+        """Return whether the request is for allocation candidates."""
+        return self.path.startswith("/allocation_candidates?")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response. ``status`` is 0 if there was none; ``body`` is then the reason."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of one request.
+
+    ``kind`` is ``status``, ``error code``, ``body``, ``candidates`` or ``no response``. ``where``
+    is the place in the body, with ``*`` for names and positions. Differences of one route with
+    equal ``kind`` and ``where`` are reported together.
+    """
+
+    kind: str
+    where: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one request; without differences the responses are equivalent.
+
+    ``by_limit`` is true if the limit selected different candidates of equal sets.
+    """
+
+    read: Read
+    old_seconds: float
+    new_seconds: float
+    differences: Sequence[Difference] = field(default=())
+    by_limit: bool = False

@@ -1,0 +1,227 @@
+"""``placement-compare`` with real services: this one twice, and openstack-placement."""
+
+import json
+import os
+import shutil
+import sys
+import threading
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import requests
+
+from bench.__main__ import QUICK, started
+from bench.harness import OURS, UPSTREAM
+from bench.services import UPSTREAM_PACKAGES, install_upstream
+from bench.worlds import gpu
+from placement.cmd import compare
+from placement.tests.functional.test_api_command import Service
+
+HEADERS = {
+    "X-Auth-Token": "admin",
+    "X-Roles": "admin,service",
+    "OpenStack-API-Version": "placement latest",
+}
+HOSTS = [f"6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b0{n}" for n in range(3)]
+SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
+RACK = "b7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d22"
+ENVIRONMENTS = Path(__file__).parents[3] / ".bench"
+
+
+def send(url, method, path, body=None):
+    response = requests.request(method, url + path, json=body, headers=HEADERS, timeout=30)
+    assert response.ok, response.text
+    return response
+
+
+def fill(url):
+    """Create three hosts and a server."""
+    for number, uuid in enumerate(HOSTS):
+        send(url, "POST", "/resource_providers", {"name": f"host{number}", "uuid": uuid})
+        provider = f"/resource_providers/{uuid}"
+        inventories = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 8192, "step_size": 64}}
+        body = {"resource_provider_generation": 0, "inventories": inventories}
+        send(url, "PUT", f"{provider}/inventories", body)
+        body = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX2", "COMPUTE_NODE"]}
+        send(url, "PUT", f"{provider}/traits", body)
+        body = {"resource_provider_generation": 2, "aggregates": [RACK]}
+        send(url, "PUT", f"{provider}/aggregates", body)
+    body = {
+        "allocations": {HOSTS[0]: {"resources": {"VCPU": 2, "MEMORY_MB": 1024}}},
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+        "project_id": "demo",
+        "user_id": "user",
+    }
+    send(url, "PUT", f"/allocations/{SERVER}", body)
+
+
+@pytest.fixture
+def services(tmp_path):
+    """Two services over copies of one database."""
+    folders = [tmp_path / name for name in ("old", "new")]
+    for folder in folders:
+        folder.mkdir()
+    arguments = ("--development", "--port", "0")
+    with Service(folders[0], *arguments) as service:
+        fill(service.url)
+    shutil.copytree(folders[0] / ".serve", folders[1] / ".serve")
+    with ExitStack() as stack:
+        found = [stack.enter_context(Service(folder, *arguments)) for folder in folders]
+        for service in found:
+            service.get()
+        yield [service.url for service in found]
+
+
+def compared(urls, capsys, *arguments):
+    """Run the command; return its exit code and the report."""
+    capsys.readouterr()
+    code = compare.main(
+        ["--old", urls[0], "--new", urls[1], "--token", "admin", "--json", *arguments]
+    )
+    output = capsys.readouterr()
+    return code, json.loads(output.out) if output.out else output.err
+
+
+def places(document):
+    return {(group["kind"], group["route"], group["where"]) for group in document["differences"]}
+
+
+def test_copies_of_one_database_are_equal(services, capsys):
+    code, document = compared(services, capsys)
+    assert places(document) == set()
+    assert code == compare.EQUAL
+    assert document["equal"] == document["requests"] > 80
+    routes = {latency["route"] for latency in document["latencies"]}
+    assert routes >= {"/allocation_candidates", "/allocations/{uuid}", "/usages", "/traits"}
+
+
+def test_a_different_database_is_reported_by_kind(services, capsys):
+    new = services[1]
+    body = {"total": 4, "resource_provider_generation": 3}
+    send(new, "PUT", f"/resource_providers/{HOSTS[1]}/inventories/VCPU", body)
+    send(new, "DELETE", f"/allocations/{SERVER}")
+    send(new, "DELETE", f"/resource_providers/{HOSTS[2]}")
+    code, document = compared(services, capsys)
+    assert code == compare.DIFFERENT
+    assert places(document) >= {
+        ("status", "/resource_providers/{uuid}", "200 and 404"),
+        ("body", "/resource_providers/{uuid}/inventories", "inventories.*.total"),
+        ("body", "/resource_providers/{uuid}/usages", "usages.*"),
+        ("body", "/allocations/{uuid}", "allocations.*"),
+        ("candidates", "/allocation_candidates", "only old"),
+        ("body", "/resource_providers", "resource_providers.*"),
+    }
+    for group in document["differences"]:
+        assert services[0] in group["old_curl"]
+        assert services[1] in group["new_curl"]
+
+
+def test_requests_of_a_log_are_replayed_at_their_microversions(services, capsys, tmp_path):
+    log = tmp_path / "placement-api.log"
+    log.write_text(
+        '127.0.0.1 "GET /placement/allocation_candidates?resources=VCPU:1&limit=1" '
+        "status: 200 len: 9 microversion: 1.28\n"
+        * 2
+        + '127.0.0.1 "PUT /placement/allocations/x" status: 204 len: 0 microversion: 1.28\n'
+        + '127.0.0.1 - - [1/Jan/2026:00:00:00 +0000] "GET /placement/traits HTTP/1.1" 200 9\n'
+    )
+    state = tmp_path / "state"
+    code, _ = compared(services, capsys, "--sample", "0", "--log", str(log), "--state", str(state))
+    assert code == compare.EQUAL
+    reads = [json.loads(line).get("read") for line in state.read_text().splitlines()]
+    logged = {"path": "/allocation_candidates?resources=VCPU:1&limit=1", "microversion": [1, 28]}
+    assert reads.count(logged) == 1
+    assert {"path": "/traits", "microversion": [1, 39]} in reads
+
+
+def test_a_comparison_is_resumed(services, capsys, tmp_path):
+    state = tmp_path / "state"
+    _, whole = compared(services, capsys, "--state", str(state))
+    lines = state.read_text().splitlines(keepends=True)
+    state.write_text("".join(lines[:20]) + lines[20][:30])
+    _, resumed = compared(services, capsys, "--state", str(state))
+    assert resumed["requests"] == whole["requests"]
+    assert state.read_text().startswith("".join(lines[:20]))
+
+
+def test_services_that_cannot_be_compared_are_named(services, capsys):
+    code, text = compared([services[0], "http://127.0.0.1:9"], capsys)
+    assert (code, "http://127.0.0.1:9/ failed" in text) == (compare.UNUSABLE, True)
+    code, text = compared(services, capsys, "--token", "user-without-roles")
+    assert (code, "use a token with the role admin" in text) == (compare.UNUSABLE, True)
+    code, text = compared(["nonsense", services[1]], capsys)
+    assert (code, "nonsense is not a URL" in text) == (compare.UNUSABLE, True)
+    code, text = compared(services, capsys, "--log", "/no/such/file")
+    assert (code, "/no/such/file" in text) == (compare.USAGE, True)
+
+
+def test_an_interrupted_comparison_prints_what_it_has(services, capsys, monkeypatch):
+    def interrupted(old, new, reads):
+        yield from original(old, new, reads[:3])
+        raise KeyboardInterrupt
+
+    original = compare.compare
+    monkeypatch.setattr(compare, "compare", interrupted)
+    code, document = compared(services, capsys)
+    assert (code, document["requests"]) == (compare.INTERRUPTED, 3)
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """Passes each request on to a service, and keeps its method."""
+
+    target = ""
+    methods: ClassVar = set()
+
+    def handle_one_request(self):
+        self.raw_requestline = self.rfile.readline()
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        self.methods.add(self.command)
+        response = requests.get(self.target + self.path, headers=dict(self.headers), timeout=30)
+        self.send_response(response.status_code)
+        self.send_header("content-length", str(len(response.content)))
+        self.end_headers()
+        self.wfile.write(response.content)
+        self.close_connection = True
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_only_get_requests_are_sent(services, capsys):
+    Recorder.target, Recorder.methods = services[0], set()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            code, document = compared([url, services[1]], capsys, "--sample", "2")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert (code, document["differences"]) == (compare.EQUAL, [])
+    assert Recorder.methods == {"GET"}
+
+
+@pytest.mark.skipif(
+    not (ENVIRONMENTS / "openstack-placement" / ".installed").exists()
+    and os.environ.get("CI") != "true",
+    reason=f"needs {UPSTREAM_PACKAGES[0]}, which make bench installs",
+)
+@pytest.mark.timeout(600)
+# The harness of the benchmark leaves connections to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_openstack_placement_gives_equal_responses(tmp_path, capsys):
+    environments = {OURS: Path(sys.prefix), UPSTREAM: install_upstream(ENVIRONMENTS)}
+    with started("sqlite", environments, tmp_path) as run:
+        harness = run.prepare(gpu(5), QUICK)
+        urls = [f"http://127.0.0.1:{harness.services[who].port}" for who in (UPSTREAM, OURS)]
+        code, document = compared(urls, capsys, "--sample", "10")
+    assert places(document) == set()
+    assert code == compare.EQUAL
+    assert document["requests"] > 100
