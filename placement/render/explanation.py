@@ -85,15 +85,17 @@ def _amounts(amounts: Amounts) -> Json:
 
 
 def _remedy(remedy: Remedy) -> Json:
+    return {**_change(remedy), "roots": remedy.roots}
+
+
+def _change(remedy: Remedy) -> Json:
     if remedy.change == "both":
-        changes = [_remedy(each) for each in remedy.changes]
-        return {"change": "both", "changes": changes, "roots": remedy.roots}
+        return {"change": "both", "changes": [_change(each) for each in remedy.changes]}
     if remedy.change == "amount":
         return {
             "change": "amount",
             "group": remedy.group,
             "resource_class": remedy.resource_class,
             "to": remedy.to,
-            "roots": remedy.roots,
         }
-    return {"change": remedy.change, "requirement": remedy.requirement, "roots": remedy.roots}
+    return {"change": remedy.change, "requirement": remedy.requirement}

@@ -69,10 +69,10 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
             closest = NearMisses(snapshot, reach, deadline).run(plan, groups, funnel, NEAR_MISSES)
         except SearchDeadlineExceeded:
             undetermined.append("near_misses")
-    changes = []
+    changes = Remedies(snapshot, request, feasibility)
     if remedies:
         try:
-            changes = Remedies(request, feasibility, fits or 0).run()
+            changes.run(fits or 0)
         except SearchDeadlineExceeded:
             undetermined.append("remedies")
     return Explanation(
@@ -81,6 +81,6 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         fits=fits,
         funnel=tuple(funnel.rows),
         near_misses=tuple(closest),
-        remedies=tuple(changes),
+        remedies=changes.found,
         undetermined=tuple(undetermined),
     )

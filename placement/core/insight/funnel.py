@@ -25,6 +25,7 @@ from placement.core.insight.conditions import ClassConditions, Providers, Reach
 from placement.core.insight.explanation import FunnelRow
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.groups import Group, Part
+from placement.core.insight.relaxations import spelled
 from placement.core.insight.unmet import LostTogether
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
@@ -165,7 +166,7 @@ class Funnel:
     def _as_a_whole(self, group: Group) -> None:
         for part in group.parts:
             met = self._reach.roots(part.serving)
-            self._charge("one_provider", group.suffix, spelled(group), met)
+            self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
 
@@ -185,16 +186,6 @@ def reaching_any(reach: Reach, group: Group, rows: Mask) -> Mask:
     """Return the roots that reach one of the rows as a provider considered for some part."""
     masks = [reach.roots(part.considered.only(rows)) for part in group.parts]
     return reduce(np.logical_or, masks)
-
-
-def spelled(group: Group) -> str:
-    """Return everything that a group asks of its providers, as the query spells it."""
-    suffix, parts = group.suffix, group.parts
-    amounts = ",".join(f"{name}:{amount}" for name, amount in group.group.resources.items())
-    pieces = [f"resources{suffix}={amounts}"] if amounts else []
-    pieces += [kind.spelled(suffix) for kind in parts[0].kinds]
-    pieces += [condition.spelled(suffix) for condition in group.together]
-    return "&".join(pieces)
 
 
 def stages(plan: SearchPlan) -> Iterator[Stage]:

@@ -10,7 +10,8 @@ from placement.core.search.filters import any_of_text
 def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
     """Yield the request without each of its requirements.
 
-    The only class of a group cannot be dropped.
+    The only class of a group cannot be dropped, but the group with all it asks, if others remain
+    and no ``same_subtree`` names it.
     """
     for name in sorted(request.root_required):
         looser = replace(request, root_required=request.root_required - {name})
@@ -21,12 +22,40 @@ def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateReque
     for group in request.groups:
         for requirement, relaxed in _group_without_one(group):
             yield requirement, with_group(request, relaxed)
+    yield from _without_a_group(request)
     if request.isolate:
         yield "group_policy=isolate", replace(request, isolate=False)
     for suffixes in dict.fromkeys(request.same_subtree):
         others = tuple(other for other in request.same_subtree if other != suffixes)
         requirement = f"same_subtree={','.join(sorted(suffixes))}"
         yield requirement, replace(request, same_subtree=others)
+
+
+def _without_a_group(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
+    related = frozenset[str]().union(*request.same_subtree)
+    for group in request.groups:
+        others = tuple(other for other in request.groups if other.suffix != group.suffix)
+        is_needed = group.suffix in related or not any(other.resources for other in others)
+        if len(group.resources) == 1 and not is_needed:
+            yield "&".join(spelled(group)), replace(request, groups=others)
+
+
+def spelled(group: RequestGroup) -> Iterator[str]:
+    """Yield the parameters of a group as the query spells them."""
+    suffix = group.suffix
+    if group.resources:
+        amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
+        yield f"resources{suffix}={amounts}"
+    if group.not_member_of:
+        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}"
+    for any_of in dict.fromkeys(group.member_of):
+        yield f"member_of{suffix}={any_of_text(any_of)}"
+    if group.in_tree is not None:
+        yield f"in_tree{suffix}={group.in_tree}"
+    for any_of in dict.fromkeys(group.required):
+        yield f"required{suffix}={any_of_text(any_of)}"
+    for name in sorted(group.forbidden):
+        yield f"required{suffix}=!{name}"
 
 
 def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateRequest:

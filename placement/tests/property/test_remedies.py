@@ -1,0 +1,86 @@
+"""A remedy, applied to the request, gives a candidate; a larger amount gives none."""
+
+from dataclasses import replace
+from itertools import combinations
+
+from hypothesis import assume, given
+
+from placement.core.insight.explanation import Remedy
+from placement.core.insight.relaxations import with_group, without_one
+from placement.core.request import CandidateRequest
+from placement.tests.oracle import Oracle
+from placement.tests.property.strategies import requests, worlds
+from placement.tests.property.test_explain import World, explained, roots_with_candidates
+
+
+def with_amount(request: CandidateRequest, remedy: Remedy, amount: int) -> CandidateRequest:
+    group = next(group for group in request.groups if group.suffix == remedy.group)
+    resources = {**group.resources, remedy.resource_class: amount}
+    return with_group(request, replace(group, resources=resources))
+
+
+def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
+    if remedy.change == "drop":
+        return dict(without_one(request))[remedy.requirement]
+    if remedy.change == "amount":
+        return with_amount(request, remedy, remedy.to)
+    for change in remedy.changes:
+        request = applied(request, change)
+    return request
+
+
+def requested(request: CandidateRequest, remedy: Remedy) -> int:
+    group = next(group for group in request.groups if group.suffix == remedy.group)
+    return group.resources[remedy.resource_class]
+
+
+def helps(world: World, request: CandidateRequest) -> bool:
+    return bool(Oracle(world).candidates(request))
+
+
+@given(worlds(), requests())
+def test_every_remedy_lets_that_many_roots_fit(world: World, request: CandidateRequest):
+    for remedy in explained(world, request, remedies=True).remedies:
+        assert roots_with_candidates(world, applied(request, remedy)) == remedy.roots > 0
+
+
+@given(worlds(), requests())
+def test_no_larger_amount_fits(world: World, request: CandidateRequest):
+    found = explained(world, request, remedies=True)
+    assume(not found.fits)
+    lowered = {
+        (remedy.group, remedy.resource_class): remedy.to
+        for remedy in found.remedies
+        if remedy.change == "amount"
+    }
+    for group in request.groups:
+        for name, amount in group.resources.items():
+            probe = Remedy("amount", 0, group=group.suffix, resource_class=name)
+            for more in range(lowered.get((group.suffix, name), 0) + 1, amount):
+                assert not helps(world, with_amount(request, probe, more))
+
+
+@given(worlds(), requests())
+def test_two_changes_are_listed_only_if_no_single_one_helps(
+    world: World, request: CandidateRequest
+):
+    found = explained(world, request, remedies=True)
+    changes = {remedy.change for remedy in found.remedies}
+    assert "both" not in changes or changes == {"both"}
+    for remedy in found.remedies:
+        for change in remedy.changes:
+            assert not helps(world, applied(request, change))
+            if change.change == "amount":
+                (other,) = (each for each in remedy.changes if each is not change)
+                relaxed = applied(request, other)
+                for more in range(change.to + 1, requested(request, change)):
+                    assert not helps(world, with_amount(relaxed, change, more))
+
+
+@given(worlds(), requests())
+def test_two_dropped_requirements_that_help_are_found(world: World, request: CandidateRequest):
+    found = explained(world, request, remedies=True)
+    assume(not found.fits and not found.remedies)
+    for first, second in combinations([relaxed for _, relaxed in without_one(request)], 2):
+        for _, both in (*without_one(first), *without_one(second)):
+            assert not helps(world, both)
