@@ -11,7 +11,7 @@ DATABASE ?= mariadb
 STRESS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: dashboard help serve test lint format check stress test-galera bench bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test lint format check stress test-galera bench bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -54,6 +54,9 @@ bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds
 dashboard:  ## Check the dashboard and build it into the package (needs Node)
 	cd dashboard && npm ci --no-audit --no-fund && npm run -s check && npm test \
 		&& npm run -s build
+
+screenshots: $(VENV)/.test  ## Take the pictures of the dashboard for the documentation
+	$(BIN)/python -m placement.tests.functional.dashboard.screenshots doc/source/_static
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
 	@$(BIN)/python -m placement.openapi > doc/source/api/openapi.json

@@ -118,11 +118,13 @@ def serve(application: "WSGIApplication", address: Address, *, threads: int) -> 
     Requests in progress are completed; SIGALRM ends the process after ``STOP_DEADLINE_SECONDS``.
     """
     server = Server(application, address, threads=threads)
-    for number in _STOP_SIGNALS:
-        signal.signal(number, _stop)
+    # A handler that raised while the threads start would leave a thread that the server does not
+    # know, and the process would wait for it. Until then a signal ends the process at once.
+    server.prepare()
     try:
         with suppress(SystemExit):
-            server.prepare()
+            for number in _STOP_SIGNALS:
+                signal.signal(number, _stop)
             server.serve()
     finally:
         server.stop()

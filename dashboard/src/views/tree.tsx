@@ -85,7 +85,7 @@ function ProviderPanel(props: {
   }
   return (
     <article class={`panel${chosen ? " chosen" : ""}`} aria-current={chosen ? "true" : undefined}>
-      <h3>{link ? <TreeLink uuid={provider.uuid} name={provider.name} /> : provider.name}</h3>
+      <h2>{link ? <TreeLink uuid={provider.uuid} name={provider.name} /> : provider.name}</h2>
       <p class="uuid">
         {provider.uuid} · generation {provider.generation}
       </p>
@@ -146,7 +146,7 @@ function DevicePanel(props: {
       aria-current={chosen ? "true" : undefined}
       title={`${provider.uuid}, generation ${provider.generation}`}
     >
-      <h3>{provider.name}</h3>
+      <h2>{provider.name}</h2>
       <span>{name}</span>
       <Bar name={name} amounts={{ capacity, used, reserved, free }} />
       <span class="number">
@@ -175,11 +175,17 @@ function InventoryRow({ name, inventory }: { name: string; inventory: Inventory 
       <td class="number">{amount(name, reserved)}</td>
       <td class="number">{inventory.allocation_ratio}</td>
       <td>
-        {decimal(inventory.min_unit)} to {decimal(inventory.max_unit)}, step{" "}
-        {decimal(inventory.step_size)}
+        {units(inventory)}
       </td>
     </tr>
   );
+}
+
+const UNLIMITED = 2_147_483_647;
+
+function units({ min_unit, max_unit, step_size }: Inventory): string {
+  const most = max_unit < UNLIMITED ? ` to ${decimal(max_unit)}` : " or more";
+  return `${decimal(min_unit)}${most}${step_size > 1 ? `, step ${decimal(step_size)}` : ""}`;
 }
 
 function Consumers({ root }: { root: Root }) {

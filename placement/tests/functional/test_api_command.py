@@ -34,7 +34,10 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
         assert service.process.wait(30) == 0
     output = service.output.read_text()
     assert f"The database is sqlite:///{tmp_path}/.serve/placement.sqlite" in output
-    assert re.match(r"Placement listens on .*\nThe database is .*\nTry: curl .*\n", output)
+    assert re.match(
+        r"Placement listens on .*\nThe database is .*\nThe dashboard is at .*\nTry: curl .*\n",
+        output,
+    )
 
 
 def test_encoded_slash_separates_segments(tmp_path):

@@ -1,0 +1,128 @@
+"""A service on clouds of several sizes, and Chromium in front of it."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from bench import worlds
+from bench.world_loader import load
+from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is not installed: apt-get install chromium")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api").sync_playwright().start()
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    yield browser
+    browser.close()
+    playwright.stop()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Return a function that opens an address; errors and policy violations fail the test."""
+    contexts, problems = [], []
+
+    def open_(url: str, *, width: int = 1280, scheme: str = "light", tolerated: str = ""):
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        contexts.append(context)
+        page = context.new_page()
+
+        def note(message):
+            if message.type == "error" and not (tolerated and re.search(tolerated, message.text)):
+                problems.append(message.text)
+
+        page.on("console", note)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: foreign(request.url))
+        origin = re.match(r"https?://[^/]+", url)[0]
+
+        def foreign(requested):
+            if not requested.startswith(origin):
+                problems.append(f"a request to another host: {requested}")
+
+        page.goto(url)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def _service(folder: Path, *commands: tuple[str, str, object]) -> Service:
+    service = Service(folder)
+    service.start()
+    for method, path, body in commands:
+        service.send(method, path, body)
+    return service
+
+
+HOST = "6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b01"
+MARKUP = "0b5b7f0e-6c0e-4b5c-8f2e-6f6d0a2f7a11"
+GPU = "5a7c1f9e-25b3-4c68-9d0e-2f4b6a8c0d11"
+SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
+MARKUP_NAME = '<img src=x onerror="document.title=1">&amp;'
+
+
+def inventories(generation: int, **totals: int) -> object:
+    listed = {name: {"total": total, "max_unit": total} for name, total in totals.items()}
+    return {"resource_provider_generation": generation, "inventories": listed}
+
+
+def claim(consumer_generation: int | None, vcpus: int) -> object:
+    return {
+        "allocations": {HOST: {"resources": {"VCPU": vcpus}}},
+        "consumer_generation": consumer_generation,
+        "consumer_type": "INSTANCE",
+        "project_id": "demo",
+        "user_id": "me",
+    }
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A host with a GPU below it, and a host whose name is markup; one server."""
+    service = _service(
+        tmp_path,
+        ("POST", "/resource_providers", {"name": "host1", "uuid": HOST}),
+        ("PUT", f"/resource_providers/{HOST}/inventories", inventories(0, VCPU=16, MEMORY_MB=32)),
+        (
+            "POST",
+            "/resource_providers",
+            {"name": "gpu1", "uuid": GPU, "parent_provider_uuid": HOST},
+        ),
+        ("PUT", f"/resource_providers/{GPU}/inventories", inventories(0, PGPU=1)),
+        ("POST", "/resource_providers", {"name": MARKUP_NAME, "uuid": MARKUP}),
+        ("PUT", f"/resource_providers/{MARKUP}/inventories", inventories(0, VCPU=4)),
+        ("PUT", f"/allocations/{SERVER}", claim(None, 4)),
+    )
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def empty(tmp_path):
+    service = _service(tmp_path)
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """10,000 hosts, half of them nearly full."""
+    folder = tmp_path_factory.mktemp("large")
+    service = _service(folder)
+    service.stop()
+    load(f"sqlite:///{folder / 'data' / 'placement.sqlite'}", worlds.used(10_000))
+    service.start()
+    yield service
+    service.stop()

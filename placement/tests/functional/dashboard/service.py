@@ -1,0 +1,71 @@
+"""``placement-api --development`` for the dashboard, and Chromium's arguments."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+CHROMIUM = shutil.which("chromium")
+# Without these, Chromium looks for hosts of its vendor.
+COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
+LISTENING = re.compile(r"^Placement listens on (\S+)$", re.MULTILINE)
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+SECONDS_TO_START = 60
+
+
+class Service:
+    """``placement-api --development`` in a process of its own, on a folder that outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = ""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, port: str = "0") -> None:
+        log = self.folder / "log"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [*COMMAND, "--development", str(self.folder / "data"), "--port", port],
+                stdout=output,
+                stderr=output,
+                env={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
+            )
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not (listening := LISTENING.search(log.read_text())):
+            assert time.monotonic() < deadline, log.read_text()
+            assert self._process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        self.url = listening[1]
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None
+
+    @property
+    def port(self) -> str:
+        return self.url.rpartition(":")[2]
+
+    def send(self, method: str, path: str, body: object = None) -> object:
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "X-Auth-Token": "admin",
+                "Content-Type": "application/json",
+                "OpenStack-API-Version": "placement 1.39",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=30) as response:
+            text = response.read()
+            return json.loads(text) if text else None

@@ -1,0 +1,198 @@
+"""Each view of the dashboard in Chromium: contents, updates, errors, accessibility."""
+
+import urllib.error
+
+import pytest
+
+from placement.tests.functional.dashboard.conftest import (
+    GPU,
+    HOST,
+    MARKUP,
+    MARKUP_NAME,
+    SERVER,
+    claim,
+)
+
+pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
+
+PAGE = "/insight/page/"
+VIEWS = ["#/cloud", f"#/tree/{HOST}", "#/shape?resources=VCPU:999", "#/requests", "#/findings"]
+# The console reports a response that is not 2xx, which is what these tests provoke.
+FAILED_REQUEST = "Failed to load resource"
+
+
+def text_of(page, selector="main"):
+    return page.locator(selector).inner_text()
+
+
+def wait_for_text(page, text, seconds=10):
+    page.get_by_text(text).first.wait_for(timeout=seconds * 1000)
+
+
+# --- contents ---------------------------------------------------------------------
+
+
+def test_the_cloud_shows_totals_and_roots(small, open_page):
+    page = open_page(small.url + PAGE)
+    wait_for_text(page, "on 2 roots")
+    card = page.locator(".card", has_text="VCPU")
+    assert "20 % used" in card.inner_text()
+    assert "16 free" in card.inner_text()
+    names = page.locator("table tbody th").all_inner_texts()
+    assert [name.strip() for name in names] == ["host1", MARKUP_NAME]
+
+
+def test_names_with_markup_are_text(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/tree/{MARKUP}")
+    wait_for_text(page, MARKUP_NAME)
+    assert page.title() == "Placement"
+    assert page.locator("main img").count() == 0
+
+
+def test_a_root_opens_from_the_table(small, open_page):
+    page = open_page(small.url + PAGE)
+    page.get_by_role("link", name="host1").click()
+    wait_for_text(page, "Consumers")
+    assert page.url.endswith(f"#/tree/{HOST}")
+
+
+def test_the_tree_shows_children_inventories_and_consumers(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/tree/{GPU}")
+    wait_for_text(page, SERVER)
+    assert page.locator("h1").inner_text() == "host1"
+    assert "4 / 16" in text_of(page)
+    chosen = page.locator("[aria-current=true]")
+    assert "gpu1" in chosen.inner_text()
+    assert "INSTANCE" in text_of(page)
+
+
+def test_a_provider_that_does_not_exist(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/tree/{SERVER}")
+    wait_for_text(page, "There is no provider")
+
+
+def test_an_empty_cloud_says_what_comes_first(empty, open_page):
+    page = open_page(empty.url + PAGE)
+    wait_for_text(page, "There are no resource providers yet")
+
+
+def test_a_shape_that_fits_is_counted(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/shape?resources=VCPU:4")
+    wait_for_text(page, "4 more claims on 2 roots")
+
+
+def test_a_shape_that_does_not_fit_is_explained(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/shape")
+    page.get_by_label("Amount").first.fill("999")
+    page.get_by_label("Class").nth(1).fill("")
+    assert page.get_by_label("Query").input_value() == "resources=VCPU:999"
+    page.get_by_role("button", name="Check").click()
+    wait_for_text(page, "None of 2 roots can serve the request")
+    assert "resources=VCPU:999" in page.locator(".funnel").inner_text()
+
+
+def test_a_query_that_is_wrong_shows_the_error(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/shape?resources=VCPU:none", tolerated=FAILED_REQUEST)
+    wait_for_text(page, "The capacity cannot be shown")
+
+
+def test_a_refused_claim_is_listed_and_opens(small, open_page):
+    with pytest.raises(urllib.error.HTTPError):
+        small.send("PUT", f"/allocations/{MARKUP}", claim(None, 16))
+    page = open_page(f"{small.url}{PAGE}#/requests")
+    page.get_by_role("link", name="Refused claim").first.click()
+    wait_for_text(page, "Refused claim: not enough free")
+
+
+def test_a_request_id_opens_its_explanation(small, open_page):
+    small.send("GET", "/allocation_candidates?resources=VCPU:999")
+    page = open_page(f"{small.url}{PAGE}#/requests")
+    link = page.get_by_role("link", name="No candidates").first
+    link.wait_for(timeout=15_000)
+    page = open_page(f"{small.url}{PAGE}{link.get_attribute('href')}")
+    wait_for_text(page, "No candidates: unit limits")
+    assert "None of 2 roots can serve the request" in text_of(page)
+
+
+def test_a_request_id_without_record(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/requests/req-unknown", tolerated=FAILED_REQUEST)
+    wait_for_text(page, "req-unknown")
+
+
+# --- updates and errors -----------------------------------------------------------
+
+
+def test_a_claim_shows_within_two_seconds(small, open_page):
+    page = open_page(small.url + PAGE)
+    wait_for_text(page, "20 % used")
+    small.send("PUT", f"/allocations/{SERVER}", claim(1, 14))
+    wait_for_text(page, "70 % used", seconds=2)
+
+
+def test_a_service_that_stops_shows_as_such_and_comes_back(small, open_page):
+    page = open_page(small.url + PAGE, tolerated=FAILED_REQUEST)
+    wait_for_text(page, "Live")
+    port = small.port
+    small.stop()
+    wait_for_text(page, "The service does not respond")
+    assert "State of" in text_of(page, "header")
+    small.start(port)
+    page.locator(".status.live").wait_for(timeout=20_000)
+
+
+def test_an_expired_token_shows_as_such(small, open_page):
+    page = open_page(small.url + PAGE, tolerated=FAILED_REQUEST)
+    wait_for_text(page, "Live")
+    page.route("**/insight/providers*", lambda route: route.fulfill(status=401, body="{}"))
+    wait_for_text(page, "The token is missing or expired")
+    page.unroute("**/insight/providers*")
+    page.locator(".status.live").wait_for(timeout=20_000)
+
+
+# --- accessibility and layout -----------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(small, open_page, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for view in VIEWS:
+        page = open_page(small.url + PAGE + view, scheme=scheme, tolerated=FAILED_REQUEST)
+        page.locator(".status.live").wait_for(timeout=20_000)
+        page.wait_for_timeout(500)
+        results = axe.run(page)
+        assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize("width", [320, 3840])
+def test_no_view_is_wider_than_the_window(small, open_page, width):
+    for view in VIEWS:
+        page = open_page(small.url + PAGE + view, width=width, tolerated=FAILED_REQUEST)
+        page.locator(".status.live").wait_for(timeout=20_000)
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):
+    page = open_page(small.url + PAGE)
+    wait_for_text(page, "on 2 roots")
+    page.locator("canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert "VCPU used" in page.locator("#map-focus").inner_text()
+    page.keyboard.press("Enter")
+    wait_for_text(page, "Consumers")
+
+
+# --- 10,000 roots -----------------------------------------------------------------
+
+
+def test_ten_thousand_roots_are_drawn_and_can_be_found(large, open_page):
+    page = open_page(large.url + PAGE)
+    wait_for_text(page, "on 10,000 roots", seconds=30)
+    page.get_by_label("Find").fill("busy-5")
+    page.locator("table tbody tr").first.wait_for()
+    names = page.locator("table tbody th").all_inner_texts()
+    assert names
+    assert all("busy-5" in name for name in names)
+    page.get_by_label("Find").fill("")
+    page.get_by_label("Group by").select_option("aggregate")
+    wait_for_text(page, "on 10,000 roots")
