@@ -19,7 +19,8 @@ from oslo_config import cfg
 from oslo_policy import opts
 from oslo_policy import policy as oslo_policy
 
-from placement import exception, policies
+from placement import policies
+from placement.http.policy_decisions import PolicyDecisions
 
 LOG = logging.getLogger(__name__)
 
@@ -41,21 +42,16 @@ class Policy:
         self._search_at = 0.0
         opts.set_defaults(conf)  # registers the options, too
         self._stamps = _stamps(_files(conf))
-        self._enforcer = _loaded(conf)
+        self._decisions = PolicyDecisions(_loaded(conf))
 
-    def authorize(self, rule: str, target: Mapping[str, Any], caller: dict[str, Any]) -> None:
+    def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
         """Return if the rule allows the caller this operation on the target.
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
         """
         if self._is_outdated():
             self._reload()
-        try:
-            self._enforcer.enforce(rule, target, caller, do_raise=True)
-        except oslo_policy.InvalidScope:
-            raise exception.ScopeNotAuthorized(rule) from None
-        except oslo_policy.PolicyNotAuthorized:
-            raise exception.PolicyNotAuthorized(rule) from None
+        self._decisions.authorize(rule, target, caller)
 
     def _is_outdated(self) -> bool:
         stamps = self._stamps
@@ -72,7 +68,7 @@ class Policy:
             return
         try:
             self._stamps = _stamps(_files(self._conf))
-            self._enforcer = _loaded(self._conf)
+            self._decisions = PolicyDecisions(_loaded(self._conf))
         except Exception:
             LOG.exception("The policy files cannot be loaded; the previous rules stay in force")
         finally:

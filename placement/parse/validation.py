@@ -8,9 +8,9 @@ Validates as jsonschema does for draft 2020-12, whose messages clients match, ex
   strings, so that the cost is linear in the size of the input.
 """
 
-import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -20,9 +20,19 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from placement.microversion import Version
+from placement.parse.schema_predicates import Predicate, matches, predicate
 from placement.schemas.base import Windows
 
-ValidatorWindows = Sequence[tuple[tuple[int, int], Validator]]
+
+@dataclass(frozen=True, slots=True)
+class SchemaValidator:
+    """The two forms of a schema: the fast one accepts, the other one finds errors."""
+
+    is_valid: Predicate
+    validator: Validator
+
+
+ValidatorWindows = Sequence[tuple[tuple[int, int], SchemaValidator]]
 
 _MAX_ERRORS = 100
 _MAX_INSTANCE_LENGTH = 2000
@@ -35,13 +45,23 @@ def validators(windows: Windows, is_uuid: Callable[[str], bool]) -> ValidatorWin
     """Return a validator for each schema. Building one costs more than using it."""
     formats = FormatChecker(formats=())
     formats.checks("uuid")(lambda value: not isinstance(value, str) or is_uuid(value))
-    return tuple((since, _Validator(schema, format_checker=formats)) for since, schema in windows)
+    return tuple(
+        (
+            since,
+            SchemaValidator(
+                predicate(schema, is_uuid), _Validator(schema, format_checker=formats)
+            ),
+        )
+        for since, schema in windows
+    )
 
 
 def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
     """Return the most relevant error by the schema of the microversion; None if there is none."""
-    validator = next(each for since, each in reversed(windows) if since <= version)
-    error = best_match(islice(validator.iter_errors(instance), _MAX_ERRORS))
+    schema = next(each for since, each in reversed(windows) if since <= version)
+    if schema.is_valid(instance):
+        return None
+    error = best_match(islice(schema.validator.iter_errors(instance), _MAX_ERRORS))
     return None if error is None else _message(error)
 
 
@@ -53,13 +73,9 @@ def _message(error: ValidationError) -> str:
     return str(error)
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return re.search(pattern.replace("$", r"\Z"), text) is not None
-
-
 def _pattern(validator: Validator, pattern: str, instance: object, schema: Schema) -> Errors:
     del validator, schema
-    if isinstance(instance, str) and not _matches(pattern, instance):
+    if isinstance(instance, str) and not matches(pattern)(instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -71,7 +87,7 @@ def _pattern_properties(
         return
     for pattern, values in patterns.items():
         for key, value in instance.items():
-            if _matches(pattern, key):
+            if matches(pattern)(key):
                 yield from validator.descend(value, values, path=key, schema_path=pattern)
 
 
@@ -85,7 +101,7 @@ def _additional_properties(
         key
         for key in instance
         if key not in schema.get("properties", ())
-        and not any(_matches(pattern, key) for pattern in patterns)
+        and not any(matches(pattern)(key) for pattern in patterns)
     )
     if allowed is False:
         yield from map(ValidationError, _unexpected_keys(others, patterns))

@@ -1,0 +1,68 @@
+"""Policy decisions, kept for equal rules, targets and callers.
+
+A check by oslo.policy takes 0.1 ms, most of which is spent on inspecting the signatures of
+checks. Its result depends on the rule, the target and the caller alone, unless a rule calls an
+external check, such as ``http:``. Then no decision is kept.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from oslo_policy import policy as oslo_policy
+
+from placement import exception
+
+# each is a few hundred bytes; a caller needs one for each rule and target
+_MAX_DECISIONS = 4096
+# its checks compare values of the target and the caller; external checks are elsewhere
+_PURE_CHECKS = "oslo_policy._checks"
+
+Items = tuple[tuple[str, Any], ...]
+Denial = type[exception.PolicyNotAuthorized] | type[exception.ScopeNotAuthorized]
+
+
+class PolicyDecisions:
+    """The decisions of an enforcer whose rules do not change."""
+
+    def __init__(self, enforcer: oslo_policy.Enforcer) -> None:
+        self._enforcer = enforcer
+        is_pure = all(map(_is_pure, enforcer.rules.values()))
+        self._denial: Callable[[str, Items, Items], Denial | None] = (
+            lru_cache(_MAX_DECISIONS)(self._decide) if is_pure else self._decide
+        )
+
+    def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
+        """Return if the rule allows the caller this operation on the target.
+
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
+        """
+        denial = self._denial(rule, tuple(target.items()), tuple(_hashable(caller)))
+        if denial is not None:
+            raise denial(rule)
+
+    def _decide(self, rule: str, target: Items, caller: Items) -> Denial | None:
+        """Return the error of a denied operation, None if it is allowed."""
+        credentials = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in caller
+        }
+        try:
+            self._enforcer.enforce(rule, dict(target), credentials, do_raise=True)
+        except oslo_policy.InvalidScope:
+            return exception.ScopeNotAuthorized
+        except oslo_policy.PolicyNotAuthorized:
+            return exception.PolicyNotAuthorized
+        return None
+
+
+def _hashable(caller: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in caller.items():
+        yield name, tuple(value) if isinstance(value, list) else value
+
+
+def _is_pure(check: Any) -> bool:
+    """Whether the result depends on the target and the caller alone."""
+    parts = getattr(check, "rules", None) or [getattr(check, "rule", None)]
+    return type(check).__module__ == _PURE_CHECKS and all(
+        _is_pure(part) for part in parts if part is not None
+    )

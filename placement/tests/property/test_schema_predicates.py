@@ -1,0 +1,105 @@
+"""Predicates accept exactly the instances in which jsonschema finds no error."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from placement import schemas
+from placement.parse import schema_predicates, validation
+
+UUIDS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "1C7D5E0C8A1E4F7B9A520D1F2C3B4A59", "x"]
+TEXTS = [*UUIDS, "", "VCPU", "CUSTOM_A", "CUSTOM_A\n", "a" * 256, "1", "_A", "in:VCPU", "\n", "é"]
+NUMBERS = [-1, 0, 1, 1.0, 1.5, 2**31 - 1, 2**31, True, False, float("inf")]
+TEXT = some.one_of(some.sampled_from(TEXTS), some.text(max_size=3))
+ANYTHING = some.recursive(
+    some.one_of(TEXT, some.sampled_from(NUMBERS), some.none()),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=3), some.dictionaries(TEXT, inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def schemas_by_module():
+    for module in pkgutil.iter_modules(schemas.__path__, "placement.schemas."):
+        values = vars(importlib.import_module(module.name)).items()
+        found = [
+            schema
+            for name, value in values
+            if isinstance(value, tuple) and not name.startswith("_") and is_windows(value)
+            for _, schema in value
+        ]
+        if found:
+            yield pytest.param(found, id=module.name)
+
+
+def is_windows(value):
+    return all(isinstance(each, tuple) and isinstance(each[1], Mapping) for each in value)
+
+
+@some.composite
+def near(draw, schema):
+    """An instance that is valid for most schemas, with some errors."""
+    if not isinstance(schema, Mapping) or draw(some.integers(0, 15)) == 0:
+        return draw(ANYTHING)
+    if "anyOf" in schema and draw(some.booleans()):
+        return draw(near(draw(some.sampled_from(list(schema["anyOf"])))))
+    if "enum" in schema:
+        return draw(some.one_of(some.sampled_from(list(schema["enum"])), TEXT))
+    types = schema.get("type", ["string"])
+    type_ = types if isinstance(types, str) else draw(some.sampled_from(list(types)))
+    if type_ == "object":
+        return draw(members(schema))
+    if type_ == "array":
+        items = some.lists(near(schema.get("items", {})), max_size=3)
+        return draw(items)
+    return draw({"string": TEXT, "null": some.none()}.get(type_, some.sampled_from(NUMBERS)))
+
+
+@some.composite
+def members(draw, schema):
+    instance = {}
+    for name, value in schema.get("properties", {}).items():
+        if draw(some.integers(0, 7 if name in schema.get("required", ()) else 1)):
+            instance[name] = draw(near(value))
+    for value in schema.get("patternProperties", {}).values():
+        keys = some.lists(some.sampled_from([*UUIDS, "VCPU", "CUSTOM_A"]), max_size=3)
+        instance |= {key: draw(near(value)) for key in draw(keys)}
+    if draw(some.integers(0, 9)) == 0:
+        instance[draw(TEXT)] = draw(ANYTHING)
+    return instance
+
+
+def is_uuid(text):
+    return text in UUIDS[:2]
+
+
+@pytest.mark.parametrize("choices", list(schemas_by_module()))
+@given(data=some.data())
+def test_a_predicate_agrees_with_jsonschema(choices, data):
+    schema = data.draw(some.sampled_from(choices))
+    ((_, both),) = validation.validators((((1, 0), schema),), is_uuid)
+    instance = data.draw(near(schema))
+    is_valid = next(both.validator.iter_errors(instance), None) is None
+    assert both.is_valid(instance) is (is_valid and is_supported(schema))
+
+
+def is_supported(schema):
+    return schema_predicates.predicate(schema, is_uuid) is not schema_predicates._rejects
+
+
+@pytest.mark.parametrize("choices", list(schemas_by_module()))
+def test_schemas_of_placement_are_supported(choices, request):
+    """Those of the operator surface have formats and constants that need jsonschema."""
+    is_insight = "insight" in request.node.callspec.id
+    assert is_insight or all(map(is_supported, choices))
+
+
+@pytest.mark.parametrize("schema", [{"multipleOf": 2}, {"format": "date"}, {"enum": [1]}])
+def test_an_unsupported_schema_accepts_nothing(schema):
+    is_valid = schema_predicates.predicate({"properties": {"a": schema}}, is_uuid)
+    assert not is_valid({})
