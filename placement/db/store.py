@@ -21,6 +21,7 @@ from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
+from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
@@ -51,6 +52,7 @@ class Transaction:
         self.inventories = Inventories(connection)
         self.allocations = Allocations(connection)
         self.consumers = Consumers(connection)
+        self.consumer_list = ConsumerList(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)

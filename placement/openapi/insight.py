@@ -36,4 +36,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", f"{PREFIX}/capacity"): Operation(
         from_snapshot(insight_cloud.CAPACITY), query=insight_cloud.CAPACITY_QUERY
     ),
+    ("GET", f"{PREFIX}/consumers"): Operation(
+        from_database(insight_cloud.CONSUMERS), query=insight_cloud.CONSUMERS_QUERY
+    ),
 }

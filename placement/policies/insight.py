@@ -38,4 +38,9 @@ RULES = (
         "Show how often a shape can still be claimed.",
         ("GET", "/insight/capacity"),
     ),
+    base.operation(
+        CONSUMERS,
+        "List consumers with their allocations.",
+        ("GET", "/insight/consumers"),
+    ),
 )

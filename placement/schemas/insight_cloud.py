@@ -103,8 +103,8 @@ CONSUMERS_QUERY = always(
             "provider": UUID,
             "in_tree": UUID,
             "older_than": TEXT,
-            "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,5}$"},
-            "marker": UUID,
+            "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,3}|10000)$"},
+            "marker": TEXT,
         }
     )
 )
@@ -112,9 +112,9 @@ CONSUMERS = always(
     answer(
         consumers=_list(
             opened(
-                uuid=UUID,
-                project_id=TEXT,
-                user_id=TEXT,
+                uuid=TEXT,
+                project_id=_NULLABLE_TEXT,
+                user_id=_NULLABLE_TEXT,
                 type=_NULLABLE_TEXT,
                 generation=_COUNT,
                 created_at=_NULLABLE_TEXT,

@@ -7,7 +7,14 @@ written as the newest has them. Documents have a ``version`` of their own and on
 from collections.abc import Mapping
 from typing import Final
 
-from placement.handlers.insight import capacity, explanation, overview, providers, requests
+from placement.handlers.insight import (
+    capacity,
+    consumers,
+    explanation,
+    overview,
+    providers,
+    requests,
+)
 from placement.wsgi_wrapper import HandlerFunction
 
 PREFIX: Final = "/insight"
@@ -19,6 +26,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/requests": {"GET": requests.list_requests},
     f"{PREFIX}/requests/{{request_id}}": {"GET": requests.show_request},
     f"{PREFIX}/capacity": {"GET": capacity.show_capacity},
+    f"{PREFIX}/consumers": {"GET": consumers.list_consumers},
 }
 
 

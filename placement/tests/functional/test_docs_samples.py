@@ -19,7 +19,14 @@ HEADERS = {
 REQUEST_ID = "req-8c2e6f0a-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
 TIME = "2026-11-21T02:14:07Z"
 TOKEN = "c1eNpjYACB____"
-MASKS = {"request_id": REQUEST_ID, "at": TIME, "last_write_seen": TIME, "token": TOKEN}
+MASKS = {
+    "request_id": REQUEST_ID,
+    "at": TIME,
+    "last_write_seen": TIME,
+    "created_at": TIME,
+    "updated_at": TIME,
+    "token": TOKEN,
+}
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
 
 

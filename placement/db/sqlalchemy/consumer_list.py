@@ -1,0 +1,154 @@
+"""Statements that list consumers, a page at a time.
+
+Pages are in the order of consumer UUIDs, which an index has for all consumers, for those of a
+project, and for those of a user in a project: a page reads as many rows as it has. Consumers on a
+provider are found by their allocations on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.insight.consumers import (
+    UNKNOWN_TYPE,
+    ConsumerFilter,
+    ConsumerPage,
+    ListedConsumer,
+)
+from placement.db.sqlalchemy.lookups import chunks, ids_by_name, rows_named
+from placement.db.sqlalchemy.models import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    users,
+)
+
+_own = consumers.c
+_allocation = allocations.c
+_provider = resource_providers.c
+_ALLOCATIONS = sa.select(
+    _allocation.consumer_id,
+    _provider.uuid,
+    resource_classes.c.name,
+    _allocation.used,
+).select_from(
+    allocations.join(resource_providers, _provider.id == _allocation.resource_provider_id).join(
+        resource_classes, resource_classes.c.id == _allocation.resource_class_id
+    )
+)
+
+_Condition = sa.ColumnElement[bool]
+
+
+class ConsumerList:
+    """The list of consumers, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def page(self, wanted: ConsumerFilter) -> ConsumerPage:
+        """Return the consumers that the filter describes, in the order of UUIDs.
+
+        Cost: a statement for each name in the filter, one for the consumers and one for each
+        thousand of their allocations.
+        """
+        conditions = list(self._conditions(wanted))
+        if any(condition is None for condition in conditions):
+            return ConsumerPage((), None)
+        rows = self._rows([each for each in conditions if each is not None], wanted)
+        has_more = len(rows) > wanted.limit
+        kept = rows[: wanted.limit]
+        amounts = self._amounts([row.uuid for row in kept])
+        return ConsumerPage(
+            [_listed(row, amounts.get(row.uuid, {})) for row in kept],
+            kept[-1].uuid if has_more else None,
+        )
+
+    def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition | None]:
+        """Yield what must hold; None if nothing meets it."""
+        if wanted.project_id is not None:
+            yield self._named(_own.project_id, projects.c.external_id, wanted.project_id)
+        if wanted.user_id is not None:
+            yield self._named(_own.user_id, users.c.external_id, wanted.user_id)
+        if wanted.type == UNKNOWN_TYPE:
+            yield _own.consumer_type_id.is_(None)
+        elif wanted.type is not None:
+            yield self._named(_own.consumer_type_id, consumer_types.c.name, wanted.type)
+        if wanted.provider is not None:
+            yield self._on(wanted.provider, is_tree=False)
+        if wanted.in_tree is not None:
+            yield self._on(wanted.in_tree, is_tree=True)
+        if wanted.created_before is not None:
+            before = wanted.created_before.replace(tzinfo=None)
+            yield sa.or_(_own.created_at < before, _own.created_at.is_(None))
+        if wanted.marker is not None:
+            yield _own.uuid > wanted.marker
+
+    def _named(self, reference: Any, column: sa.Column[str], name: str) -> _Condition | None:
+        id_ = ids_by_name(self._connection, column.table, column, [name]).get(name)
+        return None if id_ is None else reference == id_
+
+    def _on(self, uuid: str, *, is_tree: bool) -> _Condition | None:
+        """Return the condition of allocations on a provider, or anywhere in its tree."""
+        named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
+        found = [*rows_named(self._connection, named, _provider.uuid, [uuid])]
+        if not found:
+            return None
+        ids = [found[0].id]
+        if is_tree:
+            tree = sa.select(_provider.id).where(
+                _provider.root_provider_id == found[0].root_provider_id
+            )
+            ids = [row.id for row in self._connection.execute(tree)]
+        holders = sa.select(_allocation.consumer_id).where(
+            _allocation.resource_provider_id.in_(ids)
+        )
+        return _own.uuid.in_(holders)
+
+    def _rows(self, conditions: Sequence[_Condition], wanted: ConsumerFilter) -> Sequence[Any]:
+        """Return one row more than the page has, if there are so many."""
+        page = (
+            sa.select(consumers)
+            .where(*conditions)
+            .order_by(_own.uuid)
+            .limit(wanted.limit + 1)
+            .subquery("page")
+        )
+        statement = (
+            sa.select(
+                page.c.uuid,
+                projects.c.external_id.label("project_id"),
+                users.c.external_id.label("user_id"),
+                consumer_types.c.name.label("type"),
+                page.c.generation,
+                page.c.created_at,
+                page.c.updated_at,
+            )
+            .select_from(
+                page.outerjoin(projects, projects.c.id == page.c.project_id)
+                .outerjoin(users, users.c.id == page.c.user_id)
+                .outerjoin(consumer_types, consumer_types.c.id == page.c.consumer_type_id)
+            )
+            .order_by(page.c.uuid)
+        )
+        return self._connection.execute(statement).all()
+
+    def _amounts(self, uuids: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
+        """Return amounts by consumer, provider and class."""
+        amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(int))
+        )
+        for chunk in chunks(uuids):
+            statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
+            for consumer, provider, name, used in self._connection.execute(statement):
+                amounts[consumer][provider][name] += used
+        return amounts
+
+
+def _listed(row: Any, amounts: Mapping[str, Mapping[str, int]]) -> ListedConsumer:
+    return ListedConsumer(**row._mapping, allocations=amounts)

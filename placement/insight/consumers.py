@@ -1,0 +1,15 @@
+"""Consumers with their allocations, as operators ask for them."""
+
+from placement.core.insight.consumers import ConsumerFilter, ConsumerPage
+from placement.core.storable_text import check_storable
+from placement.db.store import Store
+
+
+def page(store: Store, wanted: ConsumerFilter) -> ConsumerPage:
+    """Return a page of the consumers that the filter describes.
+
+    Raises: BadRequest for a marker that no database can hold.
+    """
+    check_storable("marker", wanted.marker or "")
+    with store.read() as tx:
+        return tx.consumer_list.page(wanted)
