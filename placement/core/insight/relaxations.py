@@ -10,7 +10,7 @@ from placement.core.search.filters import any_of_text
 def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
     """Yield the request without each of its requirements.
 
-    The only class of a group cannot be dropped, but the group with all it asks, if others remain
+    The only class of a group cannot be dropped, but a group with all it asks can, if others remain
     and no ``same_subtree`` names it.
     """
     for name in sorted(request.root_required):
@@ -36,7 +36,7 @@ def _without_a_group(request: CandidateRequest) -> Iterator[tuple[str, Candidate
     for group in request.groups:
         others = tuple(other for other in request.groups if other.suffix != group.suffix)
         is_needed = group.suffix in related or not any(other.resources for other in others)
-        if len(group.resources) == 1 and not is_needed:
+        if not is_needed:
             yield "&".join(spelled(group)), replace(request, groups=others)
 
 
