@@ -1,6 +1,7 @@
 """How Sphinx builds the documentation; `make docs` runs it."""
 
 import sys
+from importlib.metadata import version as version_of
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -8,12 +9,13 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 project = "Placement"
 author = "the Placement contributors"
 copyright = author
+release = version = version_of("openplacement")
 
 extensions = ["reno.sphinxext", "directives"]
 exclude_patterns = []
 
 nitpicky = True
-# The lexer of shell sessions loses its way in a quotation that goes on over several lines.
+# The lexer for shell sessions does not support quotations that span several lines.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"

@@ -3,6 +3,8 @@
 ``.. options:: placement`` lists the options of ``[placement]``; with ``:namespace: oslo.policy``
 those of another library. ``.. rules::`` lists the policy rules, ``.. modules:: placement.core``
 the modules of a package, ``.. imports::`` the import rules.
+``.. measurements::`` lists rows of the benchmark, ``.. sample-configuration::`` and
+``.. sample-policy::`` show the generated files.
 
 ``.. world::`` and ``.. candidates::`` are examples that the tests run:
 
@@ -76,6 +78,32 @@ class Imports(_Generated):
         return self.parsed(reference.import_lines())
 
 
+class Measurements(_Generated):
+    """Rows of the benchmark results, named line by line in the content."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table of the rows."""
+        return self.parsed(reference.measurement_lines(list(self.content)))
+
+
+class SampleConfiguration(SphinxDirective):
+    """The sample configuration file."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the text of the file."""
+        return [_literal(reference.sample_configuration())]
+
+
+class SamplePolicy(SphinxDirective):
+    """The sample policy file."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the text of the file."""
+        return [_literal(reference.sample_policy())]
+
+
 class World(SphinxDirective):
     """A text diagram of providers, displayed literally."""
 
@@ -129,6 +157,9 @@ _DIRECTIVES = {
     "rules": Rules,
     "modules": Modules,
     "imports": Imports,
+    "measurements": Measurements,
+    "sample-configuration": SampleConfiguration,
+    "sample-policy": SamplePolicy,
     "world": World,
     "candidates": Candidates,
 }

@@ -1,16 +1,21 @@
-"""Reference documentation generated from the code: options, policy rules, modules, import rules.
+"""Reference documentation generated from the code: options, policy rules, modules, import
+rules, measurements, and sample files.
 
 Each function yields lines of reStructuredText, which ``directives`` inserts into pages.
 """
 
 import ast
+import csv
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from inspect import cleandoc
 from pathlib import Path
 
 from oslo_config import cfg
+from oslo_config import generator as config_generator
+from oslo_policy import generator as policy_generator
 from oslo_policy import policy
 
 from placement import policies
@@ -129,7 +134,8 @@ def first_sentence(path: Path) -> str:
     """Return the first sentence of the docstring of a module."""
     text = ast.get_docstring(ast.parse(path.read_text())) or ""
     paragraph = " ".join(text.split("\n\n", 1)[0].split())
-    return re.split(r"(?<=\.) ", paragraph)[0]
+    # Other modules have no page: a role would have no target.
+    return re.sub(r":\w+:(`[^`]+`)", r"`\1`", re.split(r"(?<=\.) ", paragraph)[0])
 
 
 # --- import rules -----------------------------------------------------------------------
@@ -162,3 +168,38 @@ def _constant(name: str) -> dict[str, set[str]]:
             # An expression from this repository: sets, and set() for the empty one.
             return eval(expression, {"__builtins__": {"set": set}})  # noqa: S307
     raise ValueError(f"{RULES} has no constant {name}")
+
+
+# --- measurements -----------------------------------------------------------------------
+
+
+def measurement_lines(names: Sequence[str]) -> Iterator[str]:
+    """Yield a table of rows of the benchmark.  Raises: KeyError if there is no such row."""
+    with (ROOT / "doc/source/contributor/performance.csv").open(newline="") as file:
+        rows = {row[0]: row for row in csv.reader(file)}
+    yield from (".. list-table::", "   :header-rows: 1", "   :widths: 52 16 16 16", "")
+    yield from _row("workload", "openstack-placement", "this service", "ratio")
+    for name in names:
+        workload, upstream, _, ours, _, ratio, *_ = rows[name]
+        yield from _row(workload, upstream, ours, ratio)
+
+
+# --- sample files -----------------------------------------------------------------------
+
+
+def sample_configuration() -> str:
+    """Return the sample configuration file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "placement.conf.sample"
+        file = ROOT / "etc" / "placement" / "config-generator.conf"
+        config_generator.main([f"--config-file={file}", f"--output-file={path}"])
+        return path.read_text()
+
+
+def sample_policy() -> str:
+    """Return the sample policy file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.yaml.sample"
+        arguments = ["--namespace=placement", f"--output-file={path}"]
+        policy_generator.generate_sample(arguments, cfg.ConfigOpts())
+        return path.read_text()

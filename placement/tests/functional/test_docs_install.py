@@ -25,6 +25,7 @@ from placement.tests.processes import (
     start_nginx,
     start_uwsgi_behind_proxy,
 )
+from placement.tests.servers import free_port
 
 DATABASES = docs.SOURCE / "install" / "databases.rst"
 SERVERS = docs.SOURCE / "install" / "servers.rst"
@@ -82,7 +83,8 @@ def mariadb(server, name):
         yield found
     finally:
         found.drop(name)
-        found.drop(f"{name}_copy")
+        for suffix in ("copy", "old", "new"):
+            found.drop(f"{name}_{suffix}")
         found.execute(f"DROP USER IF EXISTS '{name}'@'%'")
 
 
@@ -107,36 +109,56 @@ def restored(server, name):
     ]
 
 
-def test_migration_is_rehearsed_on_a_copy_of_the_database(mariadb, name, tmp_path):
+def test_the_migration_is_rehearsed_on_copies_of_the_database(mariadb, name, tmp_path):
     store = Store(engines.DatabaseSettings(mariadb.url(name)))
     migration.upgrade(store, migration.COMMON_HEAD)
-    script = (
-        f"{first_migration_step(mariadb, name)}\necho ${{OS_PLACEMENT_DATABASE__CONNECTION-unset}}"
-    )
     (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
-    path = f"{BIN}:{os.environ['PATH']}"
+    environment = {"HOME": str(tmp_path), "PATH": f"{BIN}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-euc", script],
-        env=os.environ | {"HOME": str(tmp_path), "PATH": path},
+        ["bash", "-euc", rehearsal(mariadb, name, tmp_path)],
+        env=os.environ | environment | {"OS_API__AUTH_STRATEGY": "noauth2"},
         capture_output=True,
         text=True,
         check=False,
+        timeout=200,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"Compared \d+ requests: (\d+) equal, 0 different", done.stdout)
     assert done.stdout.splitlines()[-1] == "unset"
     revision = "SELECT version_num FROM alembic_version"
-    assert mariadb.execute(revision, f"{name}_copy") == [(migration.head(),)]
+    assert mariadb.execute(revision, f"{name}_new") == [(migration.head(),)]
+    assert mariadb.execute(revision, f"{name}_old") == [(migration.COMMON_HEAD,)]
     assert migration.version(store) == migration.COMMON_HEAD
     store.dispose()
 
 
-def first_migration_step(server, name):
-    """Return the commands of the first step, with another server and another name."""
+def rehearsal(server, name, folder):
+    """Return the commands of the rehearsal, with another server, name, ports and token.
+
+    The new service also takes the place of the current one, which test_compare runs.
+    """
     page = (docs.SOURCE / "admin" / "migration.rst").read_text()
-    block = re.search(r"code-block:: console\n\n(.*?)\n\n#\.", page, re.DOTALL)[1]
-    commands = "\n".join(re.findall(r"^ +\$ (.*)$", block, re.MULTILINE))
-    renamed = re.sub(r"\bplacement(?=_copy|\.|'| \||:SECRET)", name, commands)
-    return renamed.replace("@db/", f"@127.0.0.1:{server.port}/")
+    text = section(page, "Rehearsal")
+    found = re.findall(r"code-block:: console\n\n((?: {6}.*\n|\n)+)", text)
+    lines = [line.strip() for block in found for line in block.splitlines() if line.strip()]
+    assert all(line.startswith(("$ ", ">")) for line in lines)
+    commands = "\n".join(line[1:].strip() for line in lines)
+    port = free_port()
+    for documented_text, replacement in (
+        ("/tmp/placement.sql", str(folder / "placement.sql")),
+        ("$(openstack token issue -f value -c id)", "admin"),
+        ("@db/", f"@127.0.0.1:{server.port}/"),
+        ("8779", str(port)),
+        ("8780", str(port)),
+        (" &\n", f" &\nuntil curl -sf http://127.0.0.1:{port}/; do sleep 0.2; done\n"),
+    ):
+        assert documented_text in commands
+        commands = commands.replace(documented_text, replacement)
+    commands = re.sub(r"\bplacement(?=_old|_new| >|'@|:SECRET)", name, commands)
+    return (
+        f"trap 'kill %1' EXIT\n{commands}\n"
+        "echo\necho ${OS_PLACEMENT_DATABASE__CONNECTION-unset}\n"
+    )
 
 
 def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
