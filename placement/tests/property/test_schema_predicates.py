@@ -14,6 +14,7 @@ from placement.parse import schema_predicates, validation
 UUIDS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "1C7D5E0C8A1E4F7B9A520D1F2C3B4A59", "x"]
 TEXTS = [*UUIDS, "", "VCPU", "CUSTOM_A", "CUSTOM_A\n", "a" * 256, "1", "_A", "in:VCPU", "\n", "é"]
 NUMBERS = [-1, 0, 1, 1.0, 1.5, 2**31 - 1, 2**31, True, False, float("inf")]
+SCALARS = [None, *NUMBERS, *TEXTS]
 TEXT = some.one_of(some.sampled_from(TEXTS), some.text(max_size=3))
 ANYTHING = some.recursive(
     some.one_of(TEXT, some.sampled_from(NUMBERS), some.none()),
@@ -43,33 +44,43 @@ def is_windows(value):
 
 @some.composite
 def near(draw, schema):
-    """An instance that is valid for most schemas, with some errors."""
-    if not isinstance(schema, Mapping) or draw(some.integers(0, 15)) == 0:
+    """An instance that is valid, or has an error or two."""
+    if not isinstance(schema, Mapping) or draw(some.integers(0, 31)) == 0:
         return draw(ANYTHING)
-    if "anyOf" in schema and draw(some.booleans()):
+    if "anyOf" in schema:
         return draw(near(draw(some.sampled_from(list(schema["anyOf"])))))
-    if "enum" in schema:
-        return draw(some.one_of(some.sampled_from(list(schema["enum"])), TEXT))
     types = schema.get("type", ["string"])
     type_ = types if isinstance(types, str) else draw(some.sampled_from(list(types)))
     if type_ == "object":
         return draw(members(schema))
     if type_ == "array":
-        items = some.lists(near(schema.get("items", {})), max_size=3)
-        return draw(items)
-    return draw({"string": TEXT, "null": some.none()}.get(type_, some.sampled_from(NUMBERS)))
+        size = max(schema.get("minItems", 0), draw(some.integers(0, 2)))
+        return [draw(near(schema.get("items", {}))) for _ in range(size)]
+    return draw(leaf(schema))
+
+
+@some.composite
+def leaf(draw, schema):
+    """A scalar: usually valid, else one that may just be invalid."""
+    scalars = [*SCALARS, *schema.get("enum", ())]
+    ((_, both),) = validation.validators((((1, 0), schema),), is_uuid)
+    valid = [one for one in scalars if not any(both.validator.iter_errors(one))]
+    if valid and draw(some.integers(0, 7)):
+        return draw(some.sampled_from(valid))
+    return draw(some.one_of(some.sampled_from(scalars), TEXT))
 
 
 @some.composite
 def members(draw, schema):
     instance = {}
     for name, value in schema.get("properties", {}).items():
-        if draw(some.integers(0, 7 if name in schema.get("required", ()) else 1)):
+        if draw(some.integers(0, 31 if name in schema.get("required", ()) else 1)):
             instance[name] = draw(near(value))
-    for value in schema.get("patternProperties", {}).values():
-        keys = some.lists(some.sampled_from([*UUIDS, "VCPU", "CUSTOM_A"]), max_size=3)
-        instance |= {key: draw(near(value)) for key in draw(keys)}
-    if draw(some.integers(0, 9)) == 0:
+    for pattern, value in schema.get("patternProperties", {}).items():
+        keys = [key for key in TEXTS if schema_predicates.matches(pattern)(key)] or TEXTS
+        for key in draw(some.lists(some.sampled_from(keys), min_size=1, max_size=2)):
+            instance[key] = draw(near(value))
+    if draw(some.integers(0, 31)) == 0:
         instance[draw(TEXT)] = draw(ANYTHING)
     return instance
 
@@ -86,6 +97,36 @@ def test_a_predicate_agrees_with_jsonschema(choices, data):
     instance = data.draw(near(schema))
     is_valid = next(both.validator.iter_errors(instance), None) is None
     assert both.is_valid(instance) is (is_valid and is_supported(schema))
+
+
+def scalar_schemas(schema):
+    """Yield the schemas of scalars in a schema."""
+    if isinstance(schema, Mapping):
+        if schema.get("type", "object") not in ("object", "array"):
+            yield schema
+        for group in (schema.get("properties", {}), schema.get("patternProperties", {})):
+            for value in group.values():
+                yield from scalar_schemas(value)
+        yield from scalar_schemas(schema.get("items"))
+
+
+def limits(schema):
+    """Yield scalars at the limits of a schema, and beyond."""
+    for keyword in ("minimum", "maximum"):
+        if keyword in schema:
+            yield from (schema[keyword] + change for change in (-1, 0, 1))
+    for keyword in ("minLength", "maxLength"):
+        if keyword in schema:
+            yield from ("A" * max(schema[keyword] + change, 0) for change in (-1, 0, 1))
+
+
+@pytest.mark.parametrize("choices", list(schemas_by_module()))
+def test_scalars_at_and_beyond_each_limit_are_validated_alike(choices):
+    for schema in (scalar for choice in choices for scalar in scalar_schemas(choice)):
+        ((_, both),) = validation.validators((((1, 0), schema),), is_uuid)
+        for value in (*SCALARS, *schema.get("enum", ()), *limits(schema)):
+            is_valid = not any(both.validator.iter_errors(value))
+            assert both.is_valid(value) is (is_valid and is_supported(schema)), (schema, value)
 
 
 def is_supported(schema):
