@@ -59,6 +59,11 @@ class Recorder:
         self._clock = clock
         self._process = PerProcess(lambda: _Process(clock(), settings.per_second))
 
+    @property
+    def dropped(self) -> int:
+        """The number of records that this process could not write."""
+        return self._process().dropped
+
     def admits(self, kind: str) -> bool:
         """Return whether one more request of this kind is to be explained, by the rate."""
         return self._process().admits(kind, self._clock(), self.settings.per_second)
@@ -79,10 +84,10 @@ class Recorder:
                 process.writing.release()
 
     def _write(self, process: "_Process") -> None:
+        records = process.take()
         try:
-            records = process.take()
-            self._transaction(_insert, records)
-            process.unpruned += len(records)
+            process.unpruned += self._transaction(_insert, records)
+            records = []
             if process.is_pruning_due(self._clock()):
                 self._prune()
                 process.unpruned, process.pruned_at = 0, self._clock()

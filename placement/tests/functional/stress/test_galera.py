@@ -8,10 +8,12 @@ from contextlib import ExitStack
 import pytest
 
 from placement import exception
+from placement.core.insight.recorded import RecordedFilter
 from placement.core.model import Inventory
 from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
+from placement.insight.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
 from placement.objects import inventory, provider, resource_class, trait
 from placement.tests.functional.db.factories import (
     assert_sound,
@@ -32,6 +34,7 @@ from placement.tests.functional.stress.workload import (
     running_clients,
 )
 from placement.tests.servers import Missing
+from placement.tests.unit.insight.test_recorder import record
 
 TIMES = 8
 
@@ -103,6 +106,23 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
         assert used(stores[1 - count % 2], host) == {"VCPU": count + 1}
         seconds.append(time.monotonic() - started_at)
     print(f"\na read after a write elsewhere: median {sorted(seconds)[50] * 1000:.1f} ms")
+
+
+def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
+    """Both prune the same rows at once, which Galera notices at the commit of one of them."""
+    limits = RecorderSettings(max_rows=150)
+    recorders = [Recorder(store, limits) for store in stores]
+
+    def record_many(recorder):
+        for number in range(300):
+            recorder.record(record(number))
+
+    with ThreadPoolExecutor(len(recorders)) as pool:
+        list(pool.map(record_many, recorders))
+    with stores[0].read() as tx:
+        rows = tx.insight_requests.find(RecordedFilter(limit=1000))
+    assert 150 <= len(rows) <= 150 + len(recorders) * PRUNE_AFTER_ROWS
+    assert [recorder.dropped for recorder in recorders] == [0, 0]
 
 
 def test_cost_of_wsrep_sync_wait(nodes, stores):

@@ -43,7 +43,7 @@ class Memory:
     entered: threading.Event = field(default_factory=threading.Event)
     attempts: int | None = None
 
-    def trying(self, attempts):
+    def with_max_attempts(self, attempts):
         self.attempts = attempts
         return self
 
