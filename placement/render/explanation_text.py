@@ -18,7 +18,7 @@ def as_line(document: Document) -> str:
     if document["fits"] is None and not document["funnel"]:
         return "not determined within the time allowed"
     parts = [_cause(document), *_before_the_cause(document)]
-    closest = list(map(_closest, document["near_misses"][:3]))
+    closest = list(map(closest_line, document["near_misses"][:3]))
     if closest:
         parts.append(f"closest: {', '.join(closest)}")
     return "; ".join(part for part in parts if part)
@@ -70,11 +70,11 @@ def _lines(document: Document, asked: str) -> Iterator[str]:
         headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
     yield f"{headline} {_title(document)}{_in_brackets(asked)}"
     yield f"{roots:,} roots"
-    yield from _funnel(document["funnel"])
+    yield from funnel_lines(document["funnel"])
     if document["near_misses"]:
-        yield "Closest: " + "; ".join(map(_closest, document["near_misses"]))
+        yield "Closest: " + "; ".join(map(closest_line, document["near_misses"]))
     if document["remedies"]:
-        yield "Would fit: " + "; ".join(map(remedy, document["remedies"]))
+        yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
     if document["undetermined"]:
         yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
 
@@ -83,7 +83,8 @@ def _title(document: Document) -> str:
     return str(document["query"])
 
 
-def _funnel(rows: Sequence[Document]) -> Iterator[str]:
+def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
+    """Yield a line for each row of a funnel, in columns."""
     if not rows:
         return
     phrases = [phrase(row) for row in rows]
@@ -212,7 +213,8 @@ def _limits(detail: Document) -> str:
     return f"step_size {', '.join(map(str, detail['step_sizes']))}"
 
 
-def _closest(miss: Document) -> str:
+def closest_line(miss: Document) -> str:
+    """Return a near miss: its name, and what it lacks."""
     lacks = [_lack(unmet) for unmet in miss["unmet"]]
     rest = "; everything else fits" if len(lacks) == 1 and "free" not in miss["unmet"][0] else ""
     return f"{miss['name']} ({', '.join(lacks)}{rest})"
@@ -226,7 +228,7 @@ def _lack(unmet: Document) -> str:
     return phrase(unmet)
 
 
-def remedy(document: Document) -> str:
+def remedy_line(document: Document) -> str:
     """Return a remedy in words."""
     roots = document["roots"]
     return f"{roots:,} {'host' if roots == 1 else 'hosts'} {_change(document)}"

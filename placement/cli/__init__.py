@@ -1,0 +1,1 @@
+"""Commands of ``openstack``, beside those of osc-placement, whose client they use."""

@@ -1,0 +1,78 @@
+"""``openstack allocation candidate explain``."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from placement.cli import candidate_options, documents
+from placement.cli.client import get
+
+
+class ExplainAllocationCandidate(command.ShowOne):
+    """Explain where a request for allocation candidates fits, and why not elsewhere.
+
+    Takes the options of ``allocation candidate list``, or the query string of a log line, or
+    the id of a request that found nothing:
+
+    $ openstack allocation candidate explain --resource VCPU=16 --required HW_CPU_X86_AVX2
+    $ openstack allocation candidate explain --request-id req-8c1f2f0e-...
+
+    An id is that of the request to Placement, or the global one that nova logs and
+    ``openstack server event list`` shows.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        candidate_options.add_to(parser)
+        parser.add_argument(
+            "--query", metavar="<query>", help="The request as a query string: resources=VCPU:1"
+        )
+        parser.add_argument(
+            "--request-id",
+            metavar="<id>",
+            help="Show what was recorded for a request id or a global request id instead.",
+        )
+        parser.add_argument(
+            "--remedies", action="store_true", help="Also look for changes that would help."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return names and values of the explanation."""
+        colored = self.app.stdout.isatty() and "NO_COLOR" not in os.environ
+        if parsed_args.request_id:
+            fields = self._recorded(parsed_args.request_id, colored=colored)
+        else:
+            fields = self._current(parsed_args, colored=colored)
+        return tuple(fields), tuple(fields.values())
+
+    def _recorded(self, request_id: str, *, colored: bool) -> dict[str, Any]:
+        found = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]
+        newest = next((each for each in found if each["kind"] == "no_candidates"), found[0])
+        fields = documents.recorded(newest, colored=colored)
+        return {**fields, "recorded": len(found)} if len(found) > 1 else fields
+
+    def _current(self, arguments: argparse.Namespace, *, colored: bool) -> dict[str, Any]:
+        pairs = _pairs(arguments)
+        if arguments.remedies:
+            pairs.append(("remedies", "true"))
+        document = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
+        return documents.explanation(document, colored=colored)
+
+
+def _pairs(arguments: argparse.Namespace) -> candidate_options.Pairs:
+    try:
+        pairs = candidate_options.pairs_of(arguments)
+    except ValueError as error:
+        raise exceptions.CommandError(str(error)) from None
+    if arguments.query:
+        pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
+    if not pairs:
+        raise exceptions.CommandError("Give --resource, --query or --request-id.")
+    return pairs

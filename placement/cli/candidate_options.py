@@ -1,0 +1,130 @@
+"""The options of ``openstack allocation candidate list``, as a query of the API.
+
+Options after ``--group SUFFIX`` belong to that group, those before the first one to the
+unsuffixed group. Beyond the options of the list command there is one for each other parameter
+of the newest microversion.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+Pairs = list[tuple[str, str]]
+
+_OF_GROUPS = {
+    "--resource": ("<class>=<amount>", "An amount of a resource class. Can be repeated."),
+    "--required": (
+        "<trait>[,<trait>]",
+        "A trait that a provider must have, or several of which it must have one.",
+    ),
+    "--forbidden": ("<trait>", "A trait that no provider may have. Can be repeated."),
+    "--member-of": (
+        "<aggregate>[,<aggregate>]",
+        "An aggregate that the providers must be in, or several of which they must be in one.",
+    ),
+    "--not-member-of": ("<aggregate>[,<aggregate>]", "Aggregates that no provider may be in."),
+    "--in-tree": ("<provider>", "The UUID of a provider in whose tree the providers must be."),
+}
+_OF_REQUESTS = {
+    "--root-required": ("<trait>", "A trait that the root must have. Can be repeated."),
+    "--root-forbidden": ("<trait>", "A trait that the root must not have. Can be repeated."),
+    "--same-subtree": (
+        "<suffix>,<suffix>",
+        "Groups whose providers must be in one subtree. Can be repeated.",
+    ),
+}
+
+
+class _Group(argparse.Action):
+    """Begins a group."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        namespace.group = values
+        namespace.groups = [*(namespace.groups or ()), (values, "--group", "")]
+
+
+class _OfGroup(argparse.Action):
+    """Adds an option to the current group."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        option = self.option_strings[0]
+        given = (namespace.group or "", option, values)
+        namespace.groups = [*(namespace.groups or ()), given]
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a request for candidates."""
+    for option, (metavar, text) in _OF_GROUPS.items():
+        names = (option, "--aggregate-uuid") if option == "--member-of" else (option,)
+        parser.add_argument(*names, metavar=metavar, action=_OfGroup, dest="groups", help=text)
+    parser.add_argument(
+        "--group",
+        metavar="<suffix>",
+        action=_Group,
+        help="Begins a group that one provider must meet; the options after it belong to it.",
+    )
+    parser.add_argument(
+        "--group-policy",
+        choices=("none", "isolate"),
+        help="Whether groups must have different providers. Default if there are groups: none.",
+    )
+    for option, (metavar, text) in _OF_REQUESTS.items():
+        parser.add_argument(option, metavar=metavar, action="append", default=[], help=text)
+    parser.add_argument("--limit", metavar="<limit>", help="Has no effect on an explanation.")
+
+
+def pairs_of(arguments: argparse.Namespace) -> Pairs:
+    """Return the parameters of the query that the options say.
+
+    Raises: ValueError, with what to write instead.
+    """
+    given = arguments.groups or []
+    suffixes = list(dict.fromkeys(suffix for suffix, _, _ in given))
+    pairs = [pair for suffix in suffixes for pair in _of_group(suffix, given)]
+    if arguments.group_policy or any(suffixes):
+        pairs.append(("group_policy", arguments.group_policy or "none"))
+    traits = [*arguments.root_required, *(f"!{name}" for name in arguments.root_forbidden)]
+    if traits:
+        pairs.append(("root_required", ",".join(traits)))
+    pairs += [("same_subtree", suffixes) for suffixes in arguments.same_subtree]
+    if arguments.limit:
+        pairs.append(("limit", arguments.limit))
+    return pairs
+
+
+def _of_group(suffix: str, given: Sequence[tuple[str, str, str]]) -> Pairs:
+    values: dict[str, list[str]] = {option: [] for option in (*_OF_GROUPS, "--group")}
+    for group, option, value in given:
+        if group == suffix:
+            values[option].append(value)
+    pairs = []
+    if values["--resource"]:
+        pairs.append(("resources", ",".join(map(_amount, values["--resource"]))))
+    plain = [name for name in values["--required"] if "," not in name]
+    plain += [f"!{name}" for name in values["--forbidden"]]
+    if plain:
+        pairs.append(("required", ",".join(plain)))
+    pairs += [("required", f"in:{names}") for names in values["--required"] if "," in names]
+    pairs += [("member_of", f"in:{uuids}") for uuids in values["--member-of"]]
+    pairs += [("member_of", f"!in:{uuids}") for uuids in values["--not-member-of"]]
+    pairs += [("in_tree", uuid) for uuid in values["--in-tree"]]
+    return [(name + suffix, value) for name, value in pairs]
+
+
+def _amount(text: str) -> str:
+    name, separator, amount = text.partition("=")
+    if not separator or not amount.isdigit():
+        raise ValueError(f"--resource {text}: write it as <class>=<amount>, as in VCPU=4.")
+    return f"{name}:{amount}"
