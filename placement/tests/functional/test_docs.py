@@ -1,6 +1,7 @@
 """The documentation is complete: options, rules, routes, errors, versions, commands, modules."""
 
 import argparse
+import ast
 import importlib.util
 import inspect
 import re
@@ -202,6 +203,22 @@ def test_each_example_for_other_projects_is_shown():
         r":pyobject: (\w+)$", page("contributor/tests-of-other-projects"), re.MULTILINE
     )
     assert sorted(shown) == sorted(classes)
+
+
+def test_each_message_quoted_in_troubleshooting_is_one_of_the_service():
+    constants = {
+        node.value
+        for path in PACKAGE.rglob("*.py")
+        if "tests" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    quoted = re.findall(r'"([^"]+)"', page("admin/troubleshooting"))
+    fragments = [part.strip() for text in quoted for part in text.split("...") if part]
+    of_nova = {"No valid host was found"}
+    unknown = [part for part in fragments if not any(part in text for text in constants)]
+    assert set(unknown) - of_nova == set()
+    assert len(fragments) >= 7
 
 
 def test_the_glossary_defines_the_terms_of_the_api():
