@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import webob
 
 from placement import exception, microversion
-from placement.core.storable_text import is_storable
+from placement.core.uuids import canonical
 from placement.handlers import (
     aggregate,
     allocation,
@@ -124,7 +124,7 @@ class PlacementHandler:
         environ[VERSION] = _version(environ)
         request_body.check_headers(environ)
         route = self._routes.find(_path(environ))
-        environ[ROUTE] = route.parameters
+        environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
         return _handler(route, environ["REQUEST_METHOD"])(request)
 
@@ -134,6 +134,13 @@ def _version(environ: "WSGIEnvironment") -> microversion.Version:
     if insight.is_below(environ["PATH_INFO"]):
         return microversion.negotiate(header, default=microversion.MAX_VERSION)
     return microversion.negotiate(header)
+
+
+def _with_canonical_uuids(parameters: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: canonical(text) if name.endswith("uuid") else text
+        for name, text in parameters.items()
+    }
 
 
 def _handler(route: Route, method: str) -> HandlerFunction:
@@ -146,12 +153,8 @@ def _handler(route: Route, method: str) -> HandlerFunction:
 def _path(environ: "WSGIEnvironment") -> str:
     """Return the path below the mount point, as the server has percent-decoded it.
 
-    Raises: RouteNotFound if it is not UTF-8 or contains NUL, which databases cannot store.
+    What is not UTF-8, and NUL, which databases cannot store, becomes U+FFFD, which occurs in no
+    identifier: lookups find nothing, and names are refused.
     """
-    try:
-        path: str = environ["PATH_INFO"].encode("latin-1").decode()
-    except UnicodeError:
-        raise exception.RouteNotFound from None
-    if not is_storable(path):
-        raise exception.RouteNotFound
-    return path
+    path: str = environ["PATH_INFO"].encode("latin-1", errors="replace").decode(errors="replace")
+    return path.replace("\0", "\ufffd")

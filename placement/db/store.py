@@ -99,6 +99,11 @@ class Store:
         # the one connection of an in-memory database can be used by one thread at a time
         self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
+    @property
+    def compares_text_exactly(self) -> bool:
+        """Whether the database distinguishes letter case; MySQL and MariaDB usually do not."""
+        return not self.settings.connection.startswith(("mysql", "mariadb"))
+
     def with_max_attempts(self, attempts: int) -> Self:
         """Return a copy of this store that runs a write at most ``attempts`` times.
 

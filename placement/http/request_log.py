@@ -9,7 +9,15 @@ from urllib.parse import quote
 
 from oslo_context.context import RequestContext
 
-from placement.wsgi_wrapper import JSON, REQUEST_ID, VERSION, Request, unexpected
+from placement import exception
+from placement.wsgi_wrapper import (
+    JSON,
+    REQUEST_ID,
+    VERSION,
+    Request,
+    error_response,
+    unexpected,
+)
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -35,6 +43,7 @@ class RequestLog:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Handle the request."""
+        application = self._application if _has_request_line(environ) else _refuse_request_line
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
@@ -50,11 +59,33 @@ class RequestLog:
             return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
 
         try:
-            return self._application(environ, start)
+            return application(environ, start)
         except Exception as error:
             # Raised by middleware: PlacementHandler handles exceptions of request handlers.
             response: WSGIApplication = unexpected(Request(environ), error)
             return response(environ, start)
+
+
+def _has_request_line(environ: MutableMapping[str, Any]) -> bool:
+    """Return whether the server has parsed method and path; if not, set placeholders for the log.
+
+    uWSGI passes on requests whose first line has no protocol, as in HTTP/0.9, without both.
+    """
+    if "PATH_INFO" in environ and "REQUEST_METHOD" in environ:
+        return True
+    environ.setdefault("PATH_INFO", "")
+    environ.setdefault("REQUEST_METHOD", "-")
+    return False
+
+
+def _refuse_request_line(
+    environ: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    error = exception.BadRequest(
+        "Malformed request line. Send method, path and protocol, such as: GET / HTTP/1.1"
+    )
+    response: WSGIApplication = error_response(Request(environ), error)
+    return response(environ, start_response)
 
 
 def _identify(environ: MutableMapping[str, Any]) -> str:

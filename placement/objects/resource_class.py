@@ -60,6 +60,8 @@ def _rename(tx: Transaction, name: str, new_name: str) -> None:
     renamed = _existing(tx.resource_classes.lock(name), name)
     if renamed.is_standard:
         raise exception.StandardClassNotRenamable(name)
+    if new_name == renamed.name:
+        return
     if tx.resource_classes.ids([new_name]):
         raise exception.ResourceClassNameTaken(new_name)
     tx.resource_classes.rename(renamed.id, new_name)

@@ -39,7 +39,7 @@ class HealthMiddleware:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Handle the request."""
-        if environ["PATH_INFO"] == PATH:
+        if environ.get("PATH_INFO") == PATH:
             return self._health(environ, start_response)
         return self._application(environ, start_response)
 

@@ -141,7 +141,7 @@ class MetricsMiddleware:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Handle the request."""
-        if environ["PATH_INFO"] == PATH and self._is_allowed(environ):
+        if environ.get("PATH_INFO") == PATH and self._is_allowed(environ):
             body = self.text()
             headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(body)))]
             start_response("200 OK", headers)

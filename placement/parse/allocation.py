@@ -8,9 +8,10 @@ from typing import Any
 
 from placement import exception
 from placement.core.model import ConsumerClaim, ReplaceAllocations
+from placement.core.uuids import canonical, canonical_uuid
 from placement.microversion import Version
 from placement.parse import body
-from placement.parse.query import canonical_uuid
+from placement.parse.keys import canonical_keys
 from placement.schemas import allocation
 
 _REPLACE = body.validators(allocation.REPLACE)
@@ -54,7 +55,7 @@ def replacements(document: Any, version: Version) -> ReplaceAllocations:
 
 def claims(document: Any, version: Version) -> tuple[ConsumerClaim, ...]:
     """Return the claims in a validated document."""
-    return tuple(_claim(uuid, entry, version) for uuid, entry in document.items())
+    return tuple(_claim(uuid, entry, version) for uuid, entry in canonical_keys(document).items())
 
 
 def _claim(consumer_uuid: str, entry: Mapping[str, Any], version: Version) -> ConsumerClaim:
@@ -73,9 +74,9 @@ def _claim(consumer_uuid: str, entry: Mapping[str, Any], version: Version) -> Co
 def _resources(allocations: Any) -> Amounts:
     """Return amounts by provider and class; of two items for one provider the last one applies."""
     if isinstance(allocations, list):
-        pairs = ((item["resource_provider"]["uuid"], item) for item in allocations)
+        pairs = [(canonical(item["resource_provider"]["uuid"]), item) for item in allocations]
     else:
-        pairs = allocations.items()
+        pairs = list(canonical_keys(allocations).items())
     return {uuid: _integers(item["resources"]) for uuid, item in pairs}
 
 

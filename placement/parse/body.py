@@ -3,9 +3,9 @@
 from typing import Any
 
 from placement import exception
+from placement.core.uuids import canonical_uuid
 from placement.microversion import Version
 from placement.parse import validation
-from placement.parse.query import canonical_uuid
 from placement.schemas.base import Windows
 
 

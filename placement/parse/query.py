@@ -19,7 +19,6 @@ QueryPairs = Sequence[tuple[str, str]]
 Values = Mapping[str, Sequence[str]]
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
 
 
 def validators(windows: Windows) -> validation.ValidatorWindows:
@@ -44,20 +43,6 @@ def grouped(pairs: QueryPairs) -> Values:
     for key, value in pairs:
         values.setdefault(key, []).append(value)
     return values
-
-
-def canonical_uuid(text: str) -> str | None:
-    """Return a UUID in canonical form, None if the text is no UUID.
-
-    Letter case, hyphens, braces and ``urn:uuid:`` are ignored.
-
-    >>> canonical_uuid("{AAAAAAAA11112222-3333444444444444}")
-    'aaaaaaaa-1111-2222-3333-444444444444'
-    """
-    digits = text.lower().removeprefix("urn:").removeprefix("uuid:").strip("{}").replace("-", "")
-    if not _HEX_DIGITS.fullmatch(digits):
-        return None
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def effective(pairs: QueryPairs) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Any
 from placement.core.model import Reshape
 from placement.microversion import Version
 from placement.parse import allocation, body, inventory
+from placement.parse.keys import canonical_keys
 from placement.schemas import reshaper
 
 _RESHAPE = body.validators(reshaper.RESHAPE)
@@ -20,7 +21,7 @@ def reshape(document: Any, version: Version) -> Reshape:
     return Reshape(
         inventories=tuple(
             inventory.all_of_provider(uuid, entry)
-            for uuid, entry in document["inventories"].items()
+            for uuid, entry in canonical_keys(document["inventories"]).items()
         ),
         claims=allocation.claims(document["allocations"], version),
     )

@@ -2,13 +2,14 @@
 
 from typing import Any, NamedTuple
 
+from placement.core.uuids import canonical
 from placement.microversion import Version
 from placement.parse import body
-from placement.parse.query import canonical_uuid
 from placement.schemas import resource_provider
 
 _CREATE = body.validators(resource_provider.CREATE)
 _UPDATE = body.validators(resource_provider.UPDATE)
+_PARENT = "parent_provider_uuid"
 
 
 class NewProvider(NamedTuple):
@@ -28,19 +29,21 @@ class ProviderUpdate(NamedTuple):
 
 
 def creation(document: Any, version: Version) -> NewProvider:
-    """Return the provider to create, its UUID in canonical form.
+    """Return the provider to create.
 
     Raises: BadRequest.
     """
     body.validate(_CREATE, document, version)
     uuid = document.get("uuid")
-    return NewProvider(
-        uuid and canonical_uuid(uuid), document["name"], document.get("parent_provider_uuid")
-    )
+    return NewProvider(uuid and canonical(uuid), document["name"], _parent(document))
 
 
 def update(document: Any, version: Version) -> ProviderUpdate:
     """Return the new attributes of a provider.  Raises: BadRequest."""
     body.validate(_UPDATE, document, version)
-    key = "parent_provider_uuid"
-    return ProviderUpdate(document["name"], key in document, document.get(key))
+    return ProviderUpdate(document["name"], _PARENT in document, _parent(document))
+
+
+def _parent(document: Any) -> str | None:
+    uuid: str | None = document.get(_PARENT)
+    return uuid and canonical(uuid)

@@ -13,7 +13,7 @@ from alembic import command, script
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from placement.db.sqlalchemy import clocks, usage_counters
+from placement.db.sqlalchemy import canonical_uuids, clocks, usage_counters
 from placement.db.sqlalchemy.usage_counters import Tell, ignore
 from placement.db.store import Store
 
@@ -42,6 +42,7 @@ def sync(store: Store, tell: Tell = ignore) -> None:
 def prepare(store: Store, tell: Tell = ignore) -> None:
     """Do the same for a process that starts; those that run need not notice."""
     upgrade(store)
+    canonical_uuids.convert(store)
     usage_counters.mend(store, tell)
 
 

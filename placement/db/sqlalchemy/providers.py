@@ -76,6 +76,13 @@ class Providers:
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
+    def stored_name(self, name: str) -> str | None:
+        """Return the stored name that is equal to this name to the database, None if none is."""
+        stored: str | None = self._connection.scalar(
+            sa.select(_provider.name).where(_provider.name == name)
+        )
+        return stored
+
     def lock(self, uuid: str) -> Provider | None:
         """Return the current provider, locked: no other transaction changes it or its resources.
 

@@ -62,7 +62,7 @@ def test_the_root_tells_the_versions(http):
 
 @pytest.mark.parametrize(
     "path",
-    ["/nowhere", "/things/", "//things", "/Things", "/things/a%2Fb", "/things/%00", "/things/%ff"],
+    ["/nowhere", "/things/", "//things", "/Things", "/things/a%2Fb", "/%00", "/%ff"],
 )
 def test_anything_that_is_not_there_is_404(http, path):
     answer = http.get(path, headers=LATEST, status=404)

@@ -105,11 +105,18 @@ def test_a_consumer_in_a_path_is_made_canonical():
         allocation.consumer_uuid("x")
 
 
-def test_several_consumers_are_named_as_they_are_written():
+def test_uuids_are_canonical():
+    resources = {"resources": {"VCPU": 1}}
+    document = {C.upper(): written(39, {A.upper(): resources})}
+    (claimed,) = allocation.replacements(document, Version(1, 39)).claims
+    assert claimed.consumer_uuid == C
+    assert claimed.resources == {A: {"VCPU": 1}}
+
+
+def test_two_spellings_of_a_uuid_are_refused():
     document = {C.upper(): written(39), C: written(39, {})}
-    command = allocation.replacements(document, Version(1, 39))
-    assert [claim.consumer_uuid for claim in command.claims] == [C.upper(), C]
-    assert command.claims[1].resources == {}
+    with pytest.raises(exception.BadRequest, match=f"UUID {C} occurs more than once"):
+        allocation.replacements(document, Version(1, 39))
 
 
 def test_several_may_give_everything_back_from_the_first():

@@ -70,11 +70,6 @@ def test_aggregates_are_an_object_since_1_19():
             aggregate.of_provider(other, Version(1, minor))
 
 
-def test_an_aggregate_is_kept_as_it_is_spelled():
-    spelled = A.upper().replace("-", "")
-    assert aggregate.of_provider([spelled, A], Version(1, 1)).aggregates == [spelled, A]
-
-
 @pytest.mark.parametrize("document", [["x"], [A, A], [1], {}, None])
 def test_other_aggregates_are_refused(document):
     with pytest.raises(exception.BadRequest):

@@ -19,11 +19,6 @@ def test_the_uuid_may_be_left_to_us():
     assert creation({"name": "n"}, LATEST) == NewProvider(None, "n", None)
 
 
-def test_a_parent_is_taken_as_it_is_written():
-    parent = A.replace("-", "")
-    assert creation({"name": "n", "parent_provider_uuid": parent}, LATEST).parent_uuid == parent
-
-
 def test_an_update_tells_no_parent_from_a_parent_not_named():
     assert update({"name": "n"}, LATEST) == ProviderUpdate("n", False, None)
     named = {"name": "n", "parent_provider_uuid": None}

@@ -1,0 +1,46 @@
+"""UUIDs are canonical wherever a body has them."""
+
+import pytest
+
+from placement import exception
+from placement.microversion import Version
+from placement.parse import aggregate, resource_provider
+from placement.parse.keys import canonical_keys
+
+A = "aaaaaaaa-0000-4000-8000-000000000001"
+B = "aaaaaaaa-0000-4000-8000-000000000002"
+LATEST = Version(1, 39)
+SPELLINGS = [A, A.upper(), A.replace("-", ""), f"{{{A}}}", f"urn:uuid:{A}"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_provider_and_parent(spelling):
+    document = {"name": "cn", "uuid": spelling, "parent_provider_uuid": spelling}
+    new = resource_provider.creation(document, LATEST)
+    assert (new.uuid, new.parent_uuid) == (A, A)
+    changes = resource_provider.update({"name": "cn", "parent_provider_uuid": spelling}, LATEST)
+    assert changes.parent_uuid == A
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_aggregates(spelling):
+    document = {"resource_provider_generation": 0, "aggregates": [B, spelling]}
+    assert aggregate.of_provider(document, LATEST).aggregates == [B, A]
+    assert aggregate.of_provider([B, spelling], Version(1, 1)).aggregates == [B, A]
+
+
+def test_spellings_of_one_aggregate_are_one_aggregate():
+    assert aggregate.of_provider(SPELLINGS, Version(1, 1)).aggregates == [A]
+
+
+def test_missing_uuids_stay_missing():
+    new = resource_provider.creation({"name": "cn"}, LATEST)
+    assert (new.uuid, new.parent_uuid) == (None, None)
+    document = {"name": "cn", "parent_provider_uuid": None}
+    assert resource_provider.update(document, LATEST).parent_uuid is None
+
+
+def test_keys():
+    assert canonical_keys({A.upper(): 1, B: 2, "no uuid": 3}) == {A: 1, B: 2, "no uuid": 3}
+    with pytest.raises(exception.BadRequest, match=f"{A} occurs more than once"):
+        canonical_keys({A: 1, A.upper(): 2})
