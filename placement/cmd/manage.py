@@ -13,7 +13,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
-from placement.cmd import progress
+from placement.cmd import explain, progress
 from placement.db.sqlalchemy import data_migrations, migration
 from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
 from placement.db.store import Store
@@ -77,6 +77,9 @@ def _add_categories(categories: Any) -> None:
         "--max-count",
         metavar="<number>",
         help="Maximum number of rows to migrate; by default all, in batches.",
+    )
+    explain.add_arguments(
+        _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
     )
 
 

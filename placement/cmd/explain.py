@@ -1,0 +1,99 @@
+"""``placement-manage explain``: why a request for candidates finds no host, from the database.
+
+For the operator on the API host: it needs no token, and no running service.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from oslo_config import cfg
+
+from placement import db_api, exception, microversion
+from placement.db.store import Store
+from placement.engine.engine import Engine
+from placement.insight import explaining, requests
+from placement.insight.explaining import Question
+from placement.parse import insight as parse
+from placement.render import insight as render
+from placement.render.explanation_text import as_text
+
+Document = Mapping[str, Any]
+
+FOUND, NOT_FOUND = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "query",
+        metavar="<query>",
+        nargs="?",
+        help="A request for candidates as a query string, or the URL of a log line.",
+    )
+    parser.add_argument(
+        "--request-id",
+        metavar="<id>",
+        help="Show what was recorded for a request id or a global request id instead.",
+    )
+    parser.add_argument(
+        "--microversion", metavar="<version>", help="How the query is read. Default: the newest."
+    )
+    parser.add_argument(
+        "--remedies", action="store_true", help="Also look for changes that would help."
+    )
+    parser.add_argument("--json", action="store_true", help="Print the JSON document.")
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Print the explanation; 0, or 1 if the query cannot be read or nothing is recorded."""
+    arguments = conf.category
+    try:
+        with db_api.opened(conf) as store:
+            if arguments.request_id:
+                _print_recorded(store, arguments.request_id, as_json=arguments.json)
+            else:
+                _print_current(store, arguments)
+    except exception.PlacementException as error:
+        print(error, file=sys.stderr)
+        return NOT_FOUND
+    return FOUND
+
+
+def _print_current(store: Store, arguments: Any) -> None:
+    version = microversion.parse(arguments.microversion or str(microversion.MAX_VERSION))
+    query = (arguments.query or "").strip().partition("?")
+    pairs = parse_qsl(query[2] or query[0], keep_blank_values=True)
+    read = parse.explanation(pairs, version)
+    question = Question(read.request, read.text, str(version))
+    remedies = arguments.remedies or read.remedies
+    body = explaining.explanation(Engine(store).current(), question, remedies=remedies)
+    _print(json.loads(body), as_json=arguments.json)
+
+
+def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
+    body = json.loads(render.recorded_requests(requests.of_request(store, request_id)))
+    if as_json:
+        _print(body, as_json=True)
+        return
+    for recorded in body["requests"]:
+        _print_record(recorded)
+
+
+def _print_record(recorded: Document) -> None:
+    explanation = recorded["explanation"]
+    ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
+    asked = f"asked {recorded['at']}, {', '.join(ids)}"
+    if "funnel" in explanation:
+        print(as_text(explanation, asked=asked))
+        return
+    print(f"Claim refused: {recorded['reason']} ({asked})")
+    for name, value in explanation.items():
+        print(f"  {name}: {value}")
+
+
+def _print(document: Document, *, as_json: bool) -> None:
+    print(json.dumps(document, indent=2) if as_json else as_text(document))

@@ -1,0 +1,97 @@
+"""``placement-manage explain``, as an operator runs it on the API host."""
+
+import json
+
+import pytest
+import webtest
+
+from placement.cmd import manage
+
+HOST = "aaaaaaaa-0000-4000-8000-000000000001"
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+GLOBAL_ID = "req-8c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
+HEADERS = {
+    "X-Auth-Token": "nova:service",
+    "X-Roles": "admin,service",
+    "OpenStack-API-Version": "placement latest",
+    "X-Openstack-Request-Id": GLOBAL_ID,
+}
+
+
+@pytest.fixture
+def http(application):
+    found = webtest.TestApp(application)
+    found.post_json("/resource_providers", {"name": "host1", "uuid": HOST}, headers=HEADERS)
+    body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
+    found.put_json(f"/resource_providers/{HOST}/inventories", body, headers=HEADERS)
+    return found
+
+
+@pytest.fixture
+def explain(http, database_url, monkeypatch, capsys):
+    """Return a function that runs the command, and returns its exit status and what it printed."""
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
+
+    def run(*arguments):
+        code = manage.main(["explain", *arguments])
+        return code, capsys.readouterr()
+
+    return run
+
+
+def test_a_query_is_explained_as_text(explain):
+    code, printed = explain("resources=VCPU:12&required=!HW_CPU_X86_VMX", "--remedies")
+    assert code == 0
+    assert printed.out.splitlines() == [
+        "No host for resources=VCPU:12&required=!HW_CPU_X86_VMX",
+        "1 roots",
+        "  1  fewer than 12 VCPU free  0 left   best: host1 has 8 free",
+        "Closest: host1 (VCPU 8 of 12)",
+        "Would fit: 1 host at VCPU:8",
+    ]
+
+
+def test_a_query_is_explained_as_json(explain):
+    code, printed = explain("/allocation_candidates?resources=VCPU:4", "--json")
+    document = json.loads(printed.out)
+    assert (code, document["fits"], document["query"]) == (0, 1, "resources=VCPU:4")
+
+
+def test_the_query_is_read_at_the_microversion(explain):
+    code, printed = explain("resources=VCPU:4&in_tree=" + HOST, "--microversion", "1.30")
+    assert code == 1
+    assert "in_tree" in printed.err
+    assert explain("resources=VCPU:4&in_tree=" + HOST, "--microversion", "1.31")[0] == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("resources=CUSTOM_NO:1",), ("resources=VCPU",)])
+def test_what_cannot_be_read_is_said(explain, arguments):
+    code, printed = explain(*arguments)
+    assert (code, printed.out) == (1, "")
+    assert printed.err
+
+
+def test_recorded_requests_are_found_by_the_global_id(http, explain):
+    http.get("/allocation_candidates?resources=VCPU:9", headers=HEADERS)
+    claim = {
+        "allocations": {HOST: {"resources": {"VCPU": 9}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    http.put_json(f"/allocations/{CONSUMER}", claim, headers=HEADERS, status=409)
+    code, printed = explain("--request-id", GLOBAL_ID)
+    assert code == 0
+    assert "No host for resources=VCPU:9 (asked " in printed.out
+    assert GLOBAL_ID in printed.out
+    assert "Claim refused: capacity" in printed.out
+    assert "needed: 9" in printed.out
+    code, printed = explain("--request-id", GLOBAL_ID, "--json")
+    assert len(json.loads(printed.out)["requests"]) == 2
+
+
+def test_an_id_without_records_is_said(explain):
+    code, printed = explain("--request-id", "req-nothing")
+    assert code == 1
+    assert "req-nothing" in printed.err
