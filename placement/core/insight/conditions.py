@@ -133,7 +133,7 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     for any_of, member, home in zip(lists, members, spanned, strict=True):
         met = Providers(home, member)
         yield Condition("aggregate", "member_of", any_of_text(any_of), met, tuple(sorted(any_of)))
-    if len(members) > 1 and need.is_unsuffixed and snapshot.forest.nested_trees:
+    if len(members) > 1 and need.is_unsuffixed and snapshot.forest.is_nested:
         together = _spanned(snapshot, need, reduce(np.logical_and, members))
         together = together | ~reduce(np.logical_and, spanned)
         value = "&member_of=".join(map(any_of_text, lists))
@@ -144,7 +144,7 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
 
 def _spanned(snapshot: Snapshot, need: Need, member: Mask) -> Mask:
     """Return who counts as a member at its own root."""
-    if not need.is_unsuffixed or not snapshot.forest.nested_trees:
+    if not need.is_unsuffixed or not snapshot.forest.is_nested:
         return member
     spanned: Mask = member | member[snapshot.forest.root]
     return spanned

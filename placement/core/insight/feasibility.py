@@ -43,7 +43,7 @@ class Feasibility:
         if not possible.any():
             return possible
         certain = np.zeros(self._snapshot.size, dtype=np.bool_)
-        if self._snapshot.forest.nested_trees:
+        if self._snapshot.forest.is_nested:
             self._deadline.check()
             bounds = Bounds(self._snapshot, plan, domains)
             certain = possible & bounds.certain
@@ -64,10 +64,17 @@ class Feasibility:
         fitting = mask_of(anchors.standalone.astype(np.int32), self._snapshot.size)
         builder = ProblemBuilder(self._snapshot, plan, domains)
         known: dict[Problem, bool] = {}
-        for anchor in (*anchors.general.tolist(), *anchors.shared_only.tolist()):
-            self._deadline.tick()
-            problem = builder.problem(anchor)
-            if problem not in known:
-                known[problem] = next(solve(plan, problem, self._deadline), None) is not None
-            fitting[anchor] = known[problem]
+        others = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
+        for block in builder.blocks(others):
+            self._deadline.check()
+            for number, anchor in enumerate(block.anchors):
+                problems = [part.problem for part in block.parts_of(number)]
+                fitting[anchor] = any(self._is_solvable(plan, one, known) for one in problems)
         return fitting
+
+    def _is_solvable(self, plan: SearchPlan, problem: Problem, known: dict[Problem, bool]) -> bool:
+        """Return whether a problem has a solution; each is solved once."""
+        self._deadline.tick()
+        if problem not in known:
+            known[problem] = next(solve(plan, problem, self._deadline), None) is not None
+        return known[problem]

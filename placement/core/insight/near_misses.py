@@ -173,7 +173,7 @@ class NearMisses:
         """Return for each root the best score of its tree, and the first row that has it."""
         score = self._scores(part, short, abroad=False)
         forest = self._snapshot.forest
-        if not forest.nested_trees:
+        if not forest.is_nested:
             return score[self._roots], self._roots
         rows = np.flatnonzero(score < NOBODY)
         best = np.full(self._snapshot.size, NOBODY, dtype=np.float32)

@@ -18,7 +18,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Assignment, Problem
-from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.problem_builder import Block, ProblemBuilder
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Amounts
 from placement.core.snapshot.snapshot import Snapshot
@@ -76,27 +76,31 @@ class _Round:
 
     def claims(self) -> Iterator[tuple[int, int]]:
         """Yield the roots that have a candidate, and how often they took it: 0 if others did."""
-        for anchor in self._anchors:
-            self._deadline.tick()
-            wanted = self._wanted(anchor)
-            if wanted is not None:
-                yield anchor, self._take(wanted)
+        for block in self._builder.blocks(self._anchors):
+            for number, anchor in enumerate(block.anchors):
+                self._deadline.tick()
+                wanted = self._wanted(block, number)
+                if wanted is not None:
+                    yield anchor, self._take(wanted)
 
-    def _wanted(self, anchor: int) -> Taken | None:
+    def _wanted(self, block: Block, number: int) -> Taken | None:
         """Return what one claim takes, None if there is no candidate."""
-        problem = self._builder.problem(anchor)
+        for problem, start in block.parts_of(number):
+            assignment = self._solution(problem)
+            if assignment is None:
+                continue
+            wanted: defaultdict[tuple[str, int], int] = defaultdict(int)
+            for slot, option in zip(self._plan.slots, assignment, strict=True):
+                row = block.rows.item(start + option) if option >= 0 else ~option
+                for name, amount in slot.resources:
+                    wanted[name, row] += amount
+            return wanted
+        return None
+
+    def _solution(self, problem: Problem) -> Assignment | None:
         if problem not in self._first:
             self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
-        assignment = self._first[problem]
-        if assignment is None:
-            return None
-        members = self._snapshot.forest.members(anchor)
-        wanted: defaultdict[tuple[str, int], int] = defaultdict(int)
-        for slot, place in zip(self._plan.slots, assignment, strict=True):
-            row = members[place] if place >= 0 else ~place
-            for name, amount in slot.resources:
-                wanted[name, row] += amount
-        return wanted
+        return self._first[problem]
 
     def _take(self, wanted: Taken) -> int:
         left = min(

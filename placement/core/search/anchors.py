@@ -60,7 +60,7 @@ def roots_with_local_option(snapshot: Snapshot, domain: Domain) -> Mask:
     """Return the roots of trees with a member in the domain."""
     forest = snapshot.forest
     roots: Mask = domain.local & forest.is_root
-    if forest.nested_trees:
+    if forest.is_nested:
         roots[forest.root[np.flatnonzero(domain.local & ~forest.is_root)]] = True
     return roots
 

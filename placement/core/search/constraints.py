@@ -79,7 +79,7 @@ def _scarce(plan: SearchPlan, problem: Problem) -> AllocatableAmounts:
     ):
         requested: Counter[int] = Counter()
         for slot, amount in amounts.items():
-            requested.update(dict.fromkeys(problem.options[plan.slots[slot].need], amount))
+            requested.update(dict.fromkeys(problem.options[slot], amount))
         scarce.update(
             {
                 (option, name): left

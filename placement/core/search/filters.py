@@ -149,7 +149,7 @@ def _no_providers(snapshot: Snapshot) -> Mask:
 
 def _with_root_members(snapshot: Snapshot, need: Need, members: Mask) -> Mask:
     """Return the members; in the unsuffixed group also the providers whose root is a member."""
-    if not need.is_unsuffixed or not snapshot.forest.nested_trees:
+    if not need.is_unsuffixed or not snapshot.forest.is_nested:
         return members
     extended: Mask = members | members[snapshot.forest.root]
     return extended

@@ -1,15 +1,19 @@
 """Candidates from solutions: a stream for each anchor."""
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import chain, count, repeat
 from typing import NamedTuple
+
+import numpy as np
 
 from placement.core.search.candidates import Candidate, CandidateForm
 from placement.core.search.deadline import Deadline
+from placement.core.search.ordering import breadth_first
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Assignment, Options, Problem
-from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.problem_builder import Block, ProblemBuilder
 from placement.core.search.solver import solve
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -113,29 +117,100 @@ class CandidateGenerator:
         uuids = self._snapshot.forest.uuids
         return [Candidate(form, (uuids[row],)) for row in rows]
 
-    def stream(self, anchor: int, rng: random.Random | None = None) -> Stream:
-        """Yield the candidates of an anchor that were not yielded before; see ``solver.solve``."""
-        self._deadline.tick()
-        problem = self._problems.problem(anchor)
-        solutions = self._solutions_of(problem, rng)
-        uuids, members = self._snapshot.forest.uuids, self._snapshot.forest.members(anchor)
-        has_sharing = self._problems.has_sharing_provider(anchor)
-        for number in count():
-            solution = solutions.get(number)
-            if solution is None:
-                return
-            self._deadline.tick()
-            form, options, is_in_own_tree, is_in_other_trees = solution
-            if is_in_own_tree and not has_sharing:
-                yield Candidate(form, tuple([uuids[members[option]] for option in options]))
-                continue
-            rows = [members[option] if option >= 0 else ~option for option in options]
-            candidate = Candidate(form, tuple([uuids[row] for row in rows]))
-            if is_in_other_trees or (has_sharing and self._are_all_sharing(rows)):
-                if candidate in self._repeatable:
+    def breadth_first(
+        self, anchors: Sequence[int], expected: int | None = None
+    ) -> Iterator[Candidate]:
+        """Yield one candidate of each anchor in turn, until all are exhausted.
+
+        ``expected`` is how many candidates are needed, if known.
+        """
+        others: list[Iterator[Stream]] = []
+        for block in self._problems.blocks(anchors, expected):
+            self._deadline.check()
+            firsts, streams = self._first_candidates(block)
+            yield from firsts
+            others.append(streams)
+        yield from breadth_first(chain.from_iterable(others))
+
+    def streams(
+        self, anchors: Sequence[int], rng: random.Random | None = None
+    ) -> Iterator[Stream]:
+        """Yield a stream for each anchor that may have a candidate.
+
+        With ``rng`` in random order, see ``solver.solve``.
+        """
+        for block in self._problems.blocks(anchors):
+            self._deadline.check()
+            for number in range(len(block.anchors)):
+                yield self._stream(block, number, rng)
+
+    def _first_candidates(self, block: Block) -> tuple[list[Candidate], Iterator[Stream]]:
+        """Return the first candidate of each anchor that has one, and streams of the others.
+
+        Anchors whose first part is the same problem are handled together: their
+        candidates differ only in the rows. The rest have streams of their own from the beginning.
+        """
+        firsts: list[Candidate | None] = [None] * len(block.anchors)
+        streams: dict[int, Stream] = {}
+        numbers_by_problem: defaultdict[Problem, list[int]] = defaultdict(list)
+        for number, first in enumerate(block.first_parts[:-1]):
+            numbers_by_problem[block.parts[first].problem].append(number)
+        for problem, numbers in numbers_by_problem.items():
+            solution = self._solutions_of(problem, None).get(0)
+            if solution is not None and solution.is_in_own_tree:
+                own = [n for n in numbers if not self._has_sharing(block, n)]
+                for number, candidate in zip(own, self._alike(block, own, solution), strict=True):
+                    firsts[number] = candidate
+        for number in range(len(firsts)):
+            if firsts[number] is None:
+                streams[number] = self._stream(block, number, None)
+                firsts[number] = next(streams[number], None)
+        others = (
+            streams.get(number) or self._stream(block, number, None, skipped=1)
+            for number, candidate in enumerate(firsts)
+            if candidate is not None
+        )
+        return [candidate for candidate in firsts if candidate is not None], others
+
+    def _alike(
+        self, block: Block, numbers: Sequence[int], solution: Solution
+    ) -> Iterator[Candidate]:
+        """Return the candidates that one solution stands for at several anchors."""
+        starts = [block.parts[block.first_parts[number]].start for number in numbers]
+        at = np.add.outer(np.array(starts, dtype=np.intp), np.array(solution.options, np.intp))
+        uuids = map(self._snapshot.forest.uuids.__getitem__, block.rows[at].ravel().tolist())
+        providers = zip(*[uuids] * len(solution.options), strict=True)
+        return map(Candidate._make, zip(repeat(solution.form), providers, strict=False))
+
+    def _has_sharing(self, block: Block, number: int) -> bool:
+        return self._problems.has_sharing_provider(block.anchors[number])
+
+    def _stream(
+        self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
+    ) -> Stream:
+        """Yield the candidates of an anchor that were not yielded before."""
+        uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
+        has_sharing = self._has_sharing(block, number)
+        parts = block.parts_of(number)
+        for problem, start in parts if rng is None else rng.sample(parts, len(parts)):
+            solutions = self._solutions_of(problem, rng)
+            for index in count(skipped):
+                solution = solutions.get(index)
+                if solution is None:
+                    break
+                tick()
+                form, options, is_in_own_tree, is_in_other_trees = solution
+                rows = [block.rows.item(start + at) if at >= 0 else ~at for at in options]
+                candidate = Candidate(form, tuple([uuids[row] for row in rows]))
+                if is_in_own_tree and not has_sharing:
+                    yield candidate
                     continue
-                self._repeatable.add(candidate)
-            yield candidate
+                if is_in_other_trees or (has_sharing and self._are_all_sharing(rows)):
+                    if candidate in self._repeatable:
+                        continue
+                    self._repeatable.add(candidate)
+                yield candidate
+            skipped = 0
 
     def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
         solution = self._forms.solution

@@ -1,108 +1,123 @@
-"""Builds the problem of each anchor, and finds anchors that pose the same problem."""
+"""Builds the problems of anchors, many at a time, and finds those that are equal.
+
+Trees that are not alike often pose the same problem once everything that the
+request cannot tell apart is removed. So the builder
+
+- keeps only the providers that are an option of some slot: a host whose free devices
+  are the third and the fifth poses the same problem as one with the first and the second;
+- without same_subtree, sorts these by the slots that they can serve: what matters is
+  how many there are of each sort, not their order in the tree;
+- clips the allocatable amounts to what the slots request together;
+- divides an anchor into *parts*, one for each provider that can be the highest one of
+  the first same_subtree (``feasibility``): NUMA nodes that are alike pose the same
+  problem, whatever the other node of the host looks like.
+
+All this is done by arrays, for a block of anchors at a time. For each part the
+arrays yield a key of a few bytes per option; equal keys are equal problems, and
+only different ones are built and solved.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.core.search.feasibility import Feasibility, PartIndex
 from placement.core.search.filters import Domain, having_trait
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Options, Problem
-from placement.core.snapshot.forest import SINGLE_PARENTS, Tree
-from placement.core.snapshot.rows import Numbers
+from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
+_MIN_BLOCK = 32
+_MAX_BLOCK = 2048
+_MAX_SORTED_BITS = 40
 
-@dataclass(slots=True)
-class _ProblemFamily:
-    """Problems that differ only in the allocatable amounts within the anchor's own tree."""
 
-    base: Problem
-    by_allocatable: dict[tuple[int, ...], Problem] = field(default_factory=dict)
-    contended: list[tuple[str, int]] | None = None
+class Part(NamedTuple):
+    """A problem, and its options: option ``n`` is ``rows[start + n]`` of the block."""
 
-    def contended_in_tree(self, plan: SearchPlan) -> list[tuple[str, int]]:
-        """Return each contended class with each position of the own tree that is an option."""
-        if self.contended is None:
-            self.contended = [
-                (name, option)
-                for name, allocatable in zip(plan.contended, self.base.allocatable, strict=True)
-                for option in allocatable
-                if option >= 0
-            ]
-        return self.contended
+    problem: Problem
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The parts of some anchors, in the order of the anchors.
+
+    ``parts`` of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
+    every anchor has at least one. ``rows`` are the options of all parts in their own trees.
+    """
+
+    anchors: Sequence[int]
+    first_parts: Sequence[int]
+    parts: Sequence[Part]
+    rows: Numbers
+
+    def parts_of(self, number: int) -> Sequence[Part]:
+        """Return the parts of one anchor."""
+        return self.parts[self.first_parts[number] : self.first_parts[number + 1]]
 
 
 class ProblemBuilder:
-    """Builds the problem of each anchor; equal problems are built once.
-
-    Each row has a code of a few bytes: a bit for each need that the provider
-    satisfies at its own root, and one for each of the plan's ``any_of`` lists of which
-    it has a trait. The codes of a tree's members, its shape and the sharing providers
-    at its root determine the problem except for allocatable amounts. These are compared
-    after they are clipped to what the slots request together: a host with 100
-    allocatable VCPUs and one with 90 are alike for a request of 8.
-    """
+    """Builds the problems of the anchors of one plan; equal problems are built once."""
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
         self._snapshot = snapshot
         self._plan = plan
         self._domains = domains
+        self._feasibility = Feasibility(snapshot, plan, domains)
+        self._split = self._feasibility.split
+        self._columns = _Columns(snapshot, plan, domains, self._split)
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self._roots_that_share = frozenset(roots.tolist())
-        self._families: dict[tuple[bytes, tuple[int, ...], int], _ProblemFamily] = {}
-        self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+        self._problems: dict[tuple[bytes, int], Problem] = {}
 
-    @cached_property
-    def _allocatable(self) -> Mapping[str, Numbers]:
-        """The allocatable amount of each contended class, by row."""
-        columns, size = self._snapshot.columns, self._snapshot.size
-        return {
-            name: columns[name].allocatable_by_row(size)
-            for name in self._plan.contended
-            if name in columns
-        }
+    def blocks(self, anchors: Sequence[int], expected: int | None = None) -> Iterator[Block]:
+        """Yield the anchors that may have a solution, in order, many at a time.
 
-    @cached_property
-    def _codes(self) -> tuple[bytes, int]:
-        """The codes of all rows, and the bytes of each; standalone anchors never need them."""
-        bits = [domain.local for domain in self._domains]
-        bits += [having_trait(self._snapshot, any_of) for any_of in self._plan.any_of]
-        codes = np.packbits(np.stack(bits, axis=1), axis=1, bitorder="little")
-        return codes.tobytes(), codes.shape[1]
-
-    def problem(self, anchor: int) -> Problem:
-        """Return the problem of an anchor."""
-        tree = self._snapshot.forest.nested_trees.get(anchor) or Tree(
-            (anchor,), SINGLE_PARENTS, is_contiguous=True
-        )
-        parents = tree.parents if self._plan.subtrees else ()
-        key = (self._codes_of(tree), parents, self._sharing_key(anchor))
-        family = self._families.get(key)
-        if family is None:
-            family = self._families[key] = _ProblemFamily(self._base(anchor, key[0], parents))
-        if not self._plan.contended:
-            return family.base
-        allocatable = self._allocatable_in_tree(family, tree.members)
-        problem = family.by_allocatable.get(allocatable)
-        if problem is None:
-            problem = family.by_allocatable[allocatable] = self._with_allocatable(
-                family, allocatable
-            )
-        return problem
+        An assignment is a solution of at most one part. ``expected`` is how many anchors
+        are needed, if known.
+        """
+        size = min(max(expected or _MAX_BLOCK, _MIN_BLOCK), _MAX_BLOCK)
+        begin = 0
+        while begin < len(anchors):
+            yield self._block(numbers(anchors[begin : begin + size]))
+            begin, size = begin + size, _MAX_BLOCK
 
     def has_sharing_provider(self, anchor: int) -> bool:
         """Return whether a provider of the anchor's own tree is a sharing provider."""
         return anchor in self._roots_that_share
 
-    def _codes_of(self, tree: Tree) -> bytes:
-        codes, width = self._codes
-        if tree.is_contiguous:
-            first = tree.members[0] * width
-            return codes[first : first + len(tree.members) * width]
-        return b"".join([codes[row * width : (row + 1) * width] for row in tree.members])
+    def _block(self, anchors: Numbers) -> Block:
+        index = self._feasibility.parts(anchors)
+        records, counts, rows = self._columns.records(index)
+        ends = np.cumsum(counts)
+        starts = (ends - counts).tolist()
+        width, roots = self._columns.record_size, index.roots.tolist()
+        parts = [
+            Part(self._problem(records[start * width : end * width], root), start)
+            for root, start, end in zip(roots, starts, ends.tolist(), strict=True)
+        ]
+        is_first = np.diff(index.roots, prepend=-1) != 0
+        first_parts = np.flatnonzero(is_first)
+        return Block(
+            anchors=index.roots[first_parts].tolist(),
+            first_parts=[*first_parts.tolist(), len(parts)],
+            parts=parts,
+            rows=rows,
+        )
+
+    def _problem(self, records: bytes, anchor: int) -> Problem:
+        key = records, self._sharing_key(anchor) if self._is_anything_shared else 0
+        problem = self._problems.get(key)
+        if problem is None:
+            problem = self._problems[key] = self._built(records, anchor)
+        return problem
 
     def _sharing_key(self, anchor: int) -> int:
         """Return a number that determines which sharing providers the anchor can use.
@@ -110,36 +125,29 @@ class ProblemBuilder:
         It is the number of the tree's aggregates. A tree that has a sharing provider
         of its own gets a number of its own: to itself this provider is not shared.
         """
-        if not self._is_anything_shared:
-            return 0
         if self.has_sharing_provider(anchor):
             return ~anchor
         return self._snapshot.tree_aggregates.number.item(anchor)
 
-    def _base(self, anchor: int, codes: bytes, parents: tuple[int, ...]) -> Problem:
-        """Return the problem of an anchor, without the allocatable amounts of its own tree."""
-        _, width = self._codes
-        bits = [
-            int.from_bytes(codes[start : start + width], "little")
-            for start in range(0, len(codes), width)
-        ]
+    def _built(self, records: bytes, anchor: int) -> Problem:
+        plan, own = self._plan, self._columns.decoded(records)
+        shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
         options = tuple(
-            self._options_in_tree(need, bits) + self._options_shared(need, anchor)
-            for need in range(len(self._domains))
+            own.options[column] + shared[slot.need]
+            for column, slot in zip(self._columns.of_slot, plan.slots, strict=True)
         )
         return Problem(
             options,
             allocatable=tuple(
-                self._allocatable_shared(name, options) for name in self._plan.contended
+                self._allocatable(number, name, options, own)
+                for number, name in enumerate(plan.contended)
             ),
-            any_of_bits=dict(self._any_of_bits(options, bits)) if self._plan.any_of else {},
-            parents=parents,
-            ancestors=dict(self._ancestors(options)) if self._plan.subtrees else {},
-            tree_of={} if self._plan.request.nested else dict(self._tree_of(options)),
+            any_of_bits=dict(self._any_of_bits(options, own)) if plan.any_of else {},
+            parents=own.parents,
+            ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
+            tree_of={} if plan.request.nested else dict(self._tree_of(options)),
+            top=None if self._split is None else (self._split, own.top),
         )
-
-    def _options_in_tree(self, need: int, bits: Sequence[int]) -> Options:
-        return tuple(position for position, code in enumerate(bits) if code >> need & 1)
 
     def _options_shared(self, need: int, anchor: int) -> Options:
         by_aggregate = self._domains[need].shared_by_aggregate
@@ -151,22 +159,28 @@ class ProblemBuilder:
         root = self._snapshot.forest.root
         return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
 
+    def _allocatable(
+        self, number: int, name: str, options: Sequence[Options], own: "_OwnTree"
+    ) -> Mapping[int, int]:
+        """Return the amounts of a contended class at the options of its slots."""
+        return {
+            option: own.allocatable[number][option]
+            if option >= 0
+            else self._columns.clipped_allocatable(name, ~option)
+            for option in _union(options, self._plan.contended[name])
+        }
+
     def _any_of_bits(
-        self, options: Sequence[Options], bits: Sequence[int]
+        self, options: Sequence[Options], own: "_OwnTree"
     ) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
-        for option in _union(options, self._needs_of(self._plan.unsuffixed)):
-            code = bits[option] if option >= 0 else self._code(~option)
-            yield option, code >> len(self._domains)
-
-    def _code(self, row: int) -> int:
-        codes, width = self._codes
-        return int.from_bytes(codes[row * width : (row + 1) * width], "little")
+        for option in _union(options, self._plan.unsuffixed):
+            yield option, own.any_of[option] if option >= 0 else self._columns.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
         """Yield the ancestors of options in other trees."""
         slots = [slot for slots in self._plan.subtrees for slot in slots]
-        for option in _union(options, self._needs_of(slots)):
+        for option in _union(options, slots):
             if option < 0:
                 rows = self._snapshot.forest.ancestors(~option)
                 yield option, frozenset(~row for row in rows)
@@ -175,40 +189,134 @@ class ProblemBuilder:
         for option in _union(options, range(len(options))):
             yield option, 0 if option >= 0 else ~self._snapshot.forest.root.item(~option)
 
-    def _allocatable_shared(self, name: str, options: Sequence[Options]) -> Mapping[int, int]:
-        """Return the amounts of a class in other trees; -1, for now, in the own tree."""
-        candidates = _union(options, self._needs_of(self._plan.contended[name]))
+
+class _OwnTree(NamedTuple):
+    """The options of one part in the anchor's own tree, decoded from their records."""
+
+    options: Sequence[Options]
+    any_of: Sequence[int]
+    parents: tuple[int, ...]
+    allocatable: Sequence[Sequence[int]]
+    top: int
+
+
+class _Columns:
+    """What is recorded of each option: bits, the parent, and clipped allocatable amounts.
+
+    There is a bit for each need, or two if slots inside and outside of the split same_subtree
+    have it; one for the top of a split; and one for each ``any_of`` list of the plan.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        plan: SearchPlan,
+        domains: Sequence[Domain],
+        split: int | None,
+    ) -> None:
+        inside = frozenset(() if split is None else plan.subtrees[split])
+        columns: dict[tuple[int, bool], int] = {}
+        self.of_slot = [
+            columns.setdefault((slot.need, number in inside), len(columns))
+            for number, slot in enumerate(plan.slots)
+        ]
+        self._snapshot = snapshot
+        self._plan = plan
+        self._is_split = split is not None
+        self._masks = [(domains[need].local, is_inside) for need, is_inside in columns]
+        bits = len(columns) + self._is_split + len(plan.any_of)
+        self._width = -(-bits // 8)
+        self._words = (1 if plan.subtrees else 0) + len(plan.contended)
+        self.record_size = self._width + 4 * self._words
+        self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+
+    @cached_property
+    def _any_of(self) -> list[Mask]:
+        return [having_trait(self._snapshot, any_of) for any_of in self._plan.any_of]
+
+    @cached_property
+    def _allocatable(self) -> Mapping[str, Numbers]:
+        """The allocatable amount of each contended class, by row."""
+        columns, size = self._snapshot.columns, self._snapshot.size
         return {
-            option: self._clipped_allocatable(name, ~option) if option < 0 else -1
-            for option in candidates
+            name: columns[name].allocatable_by_row(size)
+            if name in columns
+            else np.full(size, -1, dtype=np.int32)
+            for name in self._plan.contended
         }
 
-    def _clipped_allocatable(self, name: str, row: int) -> int:
+    def clipped_allocatable(self, name: str, row: int) -> int:
         """Return the allocatable amount, clipped to the sum of the requested amounts."""
         return min(self._allocatable[name].item(row), self._requested[name])
 
-    def _allocatable_in_tree(
-        self, family: _ProblemFamily, members: Sequence[int]
-    ) -> tuple[int, ...]:
-        clipped = self._clipped_allocatable
-        return tuple(
-            [clipped(name, members[at]) for name, at in family.contended_in_tree(self._plan)]
+    def any_of(self, row: int) -> int:
+        """Return the trait lists that a provider satisfies, as bits."""
+        return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
+
+    def records(self, index: PartIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
+        """Return the records of all options, how many each part has, and their rows."""
+        rows = index.rows
+        bits = [
+            mask[rows] & index.is_inside if is_inside else mask[rows]
+            for mask, is_inside in self._masks
+        ]
+        kept = np.logical_or.reduce(bits)
+        if self._is_split:
+            bits.append(index.is_top)
+        bits += [mask[rows] for mask in self._any_of]
+        chosen = np.stack(bits)[:, kept]
+        kept_rows, part = rows[kept], index.part[kept]
+        words = [index.nearest(kept)] if self._plan.subtrees else []
+        if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
+            order = _by_bits(chosen, part)
+            chosen, kept_rows = chosen[:, order], kept_rows[order]
+        words += [
+            self._relevant(number, chosen, kept_rows)
+            for number in range(len(self._plan.contended))
+        ]
+        packed = np.packbits(chosen, axis=0, bitorder="little").T
+        records = np.concatenate([packed, *(_as_bytes(word) for word in words)], axis=1)
+        counts = np.bincount(part, minlength=len(index.roots))
+        return records.tobytes(), counts, kept_rows
+
+    def _relevant(self, number: int, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
+        """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
+        name = list(self._plan.contended)[number]
+        columns = sorted({self.of_slot[slot] for slot in self._plan.contended[name]})
+        is_option = np.logical_or.reduce(bits[columns])
+        most = min(self._requested[name], 2**31 - 1)
+        clipped = np.minimum(self._allocatable[name][rows], np.int32(most))
+        amounts: Numbers = np.where(is_option, clipped, np.int32(-1))
+        return amounts
+
+    def decoded(self, records: bytes) -> _OwnTree:
+        """Return the contents of the records of one part."""
+        count = len(records) // self.record_size
+        table = np.frombuffer(records, dtype=np.uint8).reshape(count, self.record_size)
+        codes = [int.from_bytes(row.tobytes(), "little") for row in table[:, : self._width]]
+        words = table[:, self._width :].copy().view("<i4").T.tolist() if self._words else []
+        columns = len(self._masks)
+        return _OwnTree(
+            options=[
+                tuple([at for at, code in enumerate(codes) if code >> column & 1])
+                for column in range(columns)
+            ],
+            any_of=[code >> (columns + self._is_split) for code in codes],
+            parents=tuple(words[0]) if self._plan.subtrees else (),
+            allocatable=words[1:] if self._plan.subtrees else words,
+            top=next((at for at, code in enumerate(codes) if code >> columns & 1), -1),
         )
 
-    def _with_allocatable(self, family: _ProblemFamily, allocatable: tuple[int, ...]) -> Problem:
-        base = family.base
-        by_class = {
-            name: dict(base.allocatable[at]) for at, name in enumerate(self._plan.contended)
-        }
-        for (name, option), left in zip(
-            family.contended_in_tree(self._plan), allocatable, strict=True
-        ):
-            by_class[name][option] = left
-        return replace(base, allocatable=tuple(by_class.values()))
 
-    def _needs_of(self, slots: Iterable[int]) -> list[int]:
-        return sorted({self._plan.slots[slot].need for slot in slots})
+def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
+    """Return the order of the options by part, and in it by their bits, equal ones as they are."""
+    weights = 1 << np.arange(len(bits), dtype=np.int64)
+    return np.argsort((part.astype(np.int64) << len(bits)) + weights @ bits, kind="stable")
 
 
-def _union(options: Sequence[Options], needs: Iterable[int]) -> list[int]:
-    return list(dict.fromkeys(option for need in needs for option in options[need]))
+def _as_bytes(word: Numbers) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(word, dtype="<i4").view(np.uint8).reshape(len(word), 4)
+
+
+def _union(options: Sequence[Options], slots: Iterable[int]) -> list[int]:
+    return list(dict.fromkeys(option for slot in slots for option in options[slot]))

@@ -42,6 +42,8 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+import numpy as np
+
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.search.anchors import Anchors, find_anchors
 from placement.core.search.candidates import Candidate, Candidates
@@ -103,9 +105,14 @@ class _Search:
         """Yield candidates in the order that the settings define."""
         generator = self._generator(self._deadline)
         standalone = generator.standalone(self._anchors.standalone[: self._count].tolist())
-        streams = map(generator.stream, self._other_anchors())
-        drain = depth_first if self._is_depth_first() else breadth_first
-        return up_to(chain(standalone, drain(streams)), self._count)
+        remaining = None if self._count is None else self._count - len(standalone)
+        if remaining == 0:
+            return iter(standalone)
+        if self._is_depth_first():
+            others = depth_first(generator.streams(self._other_anchors()))
+        else:
+            others = generator.breadth_first(self._other_anchors(), remaining)
+        return up_to(chain(standalone, others), self._count)
 
     def randomized(self, rng: random.Random) -> Iterator[Candidate]:
         """Yield a random choice of candidates, in random order."""
@@ -130,7 +137,7 @@ class _Search:
         Raises: SearchDeadlineExceeded also if there are too many for a sample.
         """
         generator = self._generator(self._deadline.fraction(0.5))
-        streams = map(generator.stream, self._other_anchors())
+        streams = generator.streams(self._other_anchors())
         most = MAX_SAMPLED if self._bound is None else max(self._bound - standalone, 0)
         candidates = list(up_to(depth_first(streams), most + (self._bound is None)))
         if self._bound is None and len(candidates) > most:
@@ -139,16 +146,10 @@ class _Search:
 
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
         generator = self._generator(self._deadline)
-        standalone = set(self._anchors.standalone.tolist())
+        standalone = self._anchors.standalone.tolist()
         anchors = [*standalone, *self._other_anchors()]
         rng.shuffle(anchors)
-        streams = (
-            iter(generator.standalone([anchor]))
-            if anchor in standalone
-            else generator.stream(anchor, rng)
-            for anchor in anchors
-        )
-        return up_to(breadth_first(streams), self._count)
+        return up_to(breadth_first(generator.streams(anchors, rng)), self._count)
 
     def _other_anchors(self) -> list[int]:
         """Return the anchors that may have no candidate, or several."""
@@ -186,8 +187,8 @@ def summaries(
     if not whole_trees:
         return snapshot.entries.take(sorted(rows))
     roots = sorted(set(forest.root[list(rows)].tolist()))
-    if forest.nested_trees:
-        roots = [row for root in roots for row in forest.members(root)]
+    if forest.is_nested:
+        roots = forest.members_of_all(np.array(roots, dtype=np.int32)).tolist()
     return snapshot.entries.take(roots)
 
 

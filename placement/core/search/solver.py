@@ -52,7 +52,7 @@ def solve(
     Raises: SearchDeadlineExceeded.
     """
     constraints = Constraints.of(plan, problem)
-    options = tuple(_shuffled(problem.options[slot.need], rng) for slot in plan.slots)
+    options = tuple(_shuffled(own, rng) for own in problem.options)
     for part in split_by_subtree(constraints, options, deadline):
         yield from _solutions(constraints, part, deadline)
 

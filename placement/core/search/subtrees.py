@@ -9,10 +9,19 @@ exactly one restriction.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from placement.core.search.constraints import Constraints, MatchingConstraint
 from placement.core.search.deadline import Deadline
 from placement.core.search.problem import Options, Problem
+
+
+class _Subtree(NamedTuple):
+    """One same_subtree: its slots, and the options that may be its highest provider, if known."""
+
+    slots: Sequence[int]
+    tops: set[int] | None
+    ancestors: Mapping[int, frozenset[int]]
 
 
 def split_by_subtree(
@@ -34,22 +43,21 @@ def split_by_subtree(
         elif len(levels) > len(subtrees):
             yield restricted
         else:
-            slots = subtrees[len(levels) - 1]
-            levels.append(
-                _restrictions(constraints.matchings, restricted, slots, ancestors, deadline)
-            )
+            number = len(levels) - 1
+            tops = {tops[1]} if (tops := constraints.problem.top) and tops[0] == number else None
+            subtree = _Subtree(subtrees[number], tops, ancestors)
+            levels.append(_restrictions(constraints.matchings, restricted, subtree, deadline))
 
 
 def _restrictions(
     matchings: Sequence[MatchingConstraint],
     options: tuple[Options, ...],
-    slots: Sequence[int],
-    ancestors: Mapping[int, frozenset[int]],
+    subtree: _Subtree,
     deadline: Deadline,
 ) -> Iterator[tuple[Options, ...]]:
     """Yield the options for each highest provider, and slot that has it, that can be matched."""
-    matchings = [matching.restricted_to(slots) for matching in matchings]
-    for top, below in _below_each_top(options, slots, ancestors, deadline):
+    matchings = [matching.restricted_to(subtree.slots) for matching in matchings]
+    for top, below in _below_each_top(options, subtree, deadline):
         if _can_match(matchings, below, deadline):
             for restricted in _by_slot_at_top(top, below, options):
                 deadline.check()
@@ -75,16 +83,16 @@ def _ancestors(problem: Problem) -> Mapping[int, frozenset[int]]:
 
 
 def _below_each_top(
-    options: tuple[Options, ...],
-    slots: Sequence[int],
-    ancestors: Mapping[int, frozenset[int]],
-    deadline: Deadline,
+    options: tuple[Options, ...], subtree: _Subtree, deadline: Deadline
 ) -> Iterator[tuple[int, dict[int, Options]]]:
     """Yield the options of the slots at and below each possible highest provider."""
+    slots = subtree.slots
     lists = list(dict.fromkeys(options[slot] for slot in slots))
     list_of = {slot: lists.index(options[slot]) for slot in slots}
     ranks = [{option: rank for rank, option in enumerate(own)} for own in lists]
-    for top, descendants in _descendants(chain.from_iterable(lists), ancestors).items():
+    for top, descendants in _descendants(chain.from_iterable(lists), subtree.ancestors).items():
+        if subtree.tops is not None and top not in subtree.tops:
+            continue
         deadline.check()
         below = [tuple(sorted(rank.keys() & descendants, key=rank.__getitem__)) for rank in ranks]
         if all(below):

@@ -46,7 +46,6 @@ class TreeAggregates:
 
 
 def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:
-    tree = forest.nested_trees.get(root)
-    if tree is None:
+    if forest.is_single.item(root):
         return entries.state(root).aggregates
-    return frozenset().union(*(entries.state(row).aggregates for row in tree.members))
+    return frozenset().union(*(entries.state(row).aggregates for row in forest.members(root)))

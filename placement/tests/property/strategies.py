@@ -76,6 +76,7 @@ amounts = st.sampled_from((1, 1, 1, 2, 2, 3))
 one_trait = st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=1)
 rarely = st.sampled_from((False, False, False, True))
 seldom = st.sampled_from((False,) * 9 + (True,))
+mostly = st.sampled_from((True, True, True, False))
 
 
 @st.composite
@@ -132,3 +133,74 @@ filters = st.builds(
     uuid=st.sampled_from((None, None, None, PROVIDERS[1])),
     group=groups().map(lambda group: replace(group, suffix="")),
 )
+
+
+# --- hosts that are not alike ------------------------------------------------------------
+
+DEVICE_TRAITS = ("CUSTOM_A", "CUSTOM_B")
+
+
+@st.composite
+def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
+    """Hosts with NUMA nodes and devices, other ones free in each; perhaps a shared disk."""
+    made: list[ProviderState] = []
+
+    def add(
+        parent: Provider | None, name: str, traits: tuple[str, ...], free: bool, total: int = 1
+    ) -> Provider:
+        number = len(made)
+        uuid = provider_uuid(f"d{number}")
+        provider = Provider(
+            id=number + 1,
+            uuid=uuid,
+            name=f"d{number}",
+            generation=0,
+            parent_uuid=parent.uuid if parent else None,
+            root_uuid=parent.root_uuid if parent else uuid,
+        )
+        used = {} if free else {name: total}
+        aggregates = frozenset(AGGREGATES[:1]) if parent is None and draw(rarely) else frozenset()
+        made.append(
+            ProviderState(provider, {name: Inventory(total)}, used, frozenset(traits), aggregates)
+        )
+        return provider
+
+    for _ in range(draw(st.integers(1, 3))):
+        host = add(None, "DISK_GB", (), draw(mostly), 4)
+        for _ in range(draw(st.integers(1, 2))):
+            numa = add(host, "VCPU", (), draw(mostly), draw(st.integers(1, 3)))
+            for _ in range(draw(st.integers(0, 4))):
+                traits = (draw(st.sampled_from(DEVICE_TRAITS)),)
+                add(numa, "CUSTOM_DEVICE", traits, draw(st.booleans()), draw(st.integers(1, 2)))
+    if draw(rarely):
+        shared = add(None, draw(st.sampled_from(CLASSES)), (SHARING_TRAIT,), free=True, total=2)
+        made[-1] = replace(made[-1], aggregates=frozenset(AGGREGATES[:1]))
+        assert made[-1].provider is shared
+    return made
+
+
+@st.composite
+def device_requests(draw: st.DrawFn) -> CandidateRequest:
+    """A host, perhaps a NUMA node, and devices: isolated or not, of one subtree or not."""
+    asked = [RequestGroup("", {"DISK_GB": 1})] if draw(st.booleans()) else []
+    if draw(st.booleans()):
+        asked.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))
+    for letter in "ABC"[: draw(st.integers(1, 3))]:
+        required = (frozenset({draw(st.sampled_from(DEVICE_TRAITS))}),) if draw(rarely) else ()
+        asked.append(RequestGroup(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
+    suffixes = [group.suffix for group in asked if group.suffix]
+    subtrees = draw(
+        st.one_of(
+            st.just([]),
+            st.just([frozenset(suffixes)]),
+            st.lists(st.frozensets(st.sampled_from(suffixes), min_size=2), max_size=2)
+            if len(suffixes) > 1
+            else st.just([]),
+        )
+    )
+    return CandidateRequest(
+        groups=tuple(asked),
+        isolate=draw(st.booleans()),
+        same_subtree=tuple(subtrees),
+        nested=not (draw(rarely) and not subtrees),
+    )

@@ -26,6 +26,8 @@ from placement.tests.property.strategies import (
     AGGREGATES,
     CLASSES,
     TRAITS,
+    device_requests,
+    device_worlds,
     filters,
     requests,
     worlds,
@@ -67,6 +69,42 @@ def once(found: list[object]) -> Found:
 @given(worlds(), requests())
 def test_search_finds_what_the_oracle_finds(world: World, request: CandidateRequest):
     assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
+
+
+@given(device_worlds(), device_requests())
+def test_hosts_that_are_not_alike_have_the_candidates_of_the_oracle(
+    world: World, request: CandidateRequest
+):
+    everything = Oracle(world).candidates(request)
+    snapshot = snapshot_of(world)
+    assert once(found_in(snapshot, request)) == everything
+    assert once(found_in(snapshot, request, SearchSettings(randomize=True))) == everything
+
+
+@given(device_worlds(), device_requests())
+def test_hosts_that_are_not_alike_take_turns(world: World, request: CandidateRequest):
+    snapshot = snapshot_of(world)
+    everything = Oracle(world).candidates(request)
+    limits = [found_in(snapshot, replace(request, limit=limit)) for limit in range(1, 6)]
+    for limit, found in enumerate(limits, start=1):
+        assert once(found) <= everything
+        assert len(found) == min(limit, len(everything))
+        assert found == limits[-1][:limit]
+
+
+@given(device_worlds(), device_requests(), st.randoms())
+def test_rows_in_any_order_have_the_same_candidates(
+    world: World, request: CandidateRequest, rng: random.Random
+):
+    snapshot = snapshot_of([])
+    remaining = list(world)
+    while remaining:
+        waiting = {state.provider.uuid for state in remaining}
+        ready = [state for state in remaining if state.provider.parent_uuid not in waiting]
+        added = rng.choice(ready)
+        remaining.remove(added)
+        snapshot = snapshot.apply([added])
+    assert once(found_in(snapshot, request)) == Oracle(world).candidates(request)
 
 
 @given(worlds(), st.sampled_from(CLASSES), st.sampled_from(AGGREGATES), st.booleans())
