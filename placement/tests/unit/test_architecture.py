@@ -29,6 +29,7 @@ OF_OURS = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "exception"},
     "policies": {"policies"},
+    "cli": {"cli", "render"},
     "compare": {"compare"},
     "conf": {"conf"},
     "exception": {"exception"},
@@ -57,6 +58,7 @@ OF_OTHERS = {
     "db": {"sqlalchemy", "alembic", "oslo_db", "os_traits", "os_resource_classes"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
+    "cli": {"cliff", "osc_lib", "osc_placement"},
     "compare": set(),
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
 }
