@@ -21,9 +21,14 @@ _RESPONSE_HEADERS = ("Content-Type", "ETag")
 class UpstreamResponse(Protocol):
     """What the proxy reads of a response: that of ``requests``."""
 
-    status_code: int
-    headers: Mapping[str, str]
-    content: bytes
+    @property
+    def status_code(self) -> int: ...  # noqa: D102
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def content(self) -> bytes: ...  # noqa: D102
 
 
 Get = Callable[[str, Mapping[str, str]], UpstreamResponse]

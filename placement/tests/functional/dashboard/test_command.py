@@ -1,0 +1,107 @@
+"""``openstack placement dashboard``: the page and the proxy, with the session of ``openstack``."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("chromium")
+
+OPENSTACK = Path(sys.executable).with_name("openstack")
+SECONDS_TO_START = 60
+
+
+def arguments(url, *more):
+    return [
+        OPENSTACK,
+        "--os-endpoint",
+        url,
+        "--os-token",
+        "admin",
+        "placement",
+        "dashboard",
+        *more,
+    ]
+
+
+def environment():
+    return {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+
+
+@contextmanager
+def dashboard(url, folder):
+    """Run the command; yield the process and the address that it prints."""
+    log = folder / "dashboard.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            arguments(url, "--no-browser"), stdout=output, stderr=output, env=environment()
+        )
+    try:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not (
+            printed := re.search(r"^The dashboard is at (\S+)$", log.read_text(), re.MULTILINE)
+        ):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield process, printed[1]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def status(url, method="GET"):
+    try:
+        request = urllib.request.Request(url, method=method)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
+    with dashboard(small.url, tmp_path) as (process, address):
+        with urllib.request.urlopen(address, timeout=10) as response:
+            assert b"<title>Placement</title>" in response.read()
+        insight = address.removesuffix("page/")
+        with urllib.request.urlopen(f"{insight}providers", timeout=10) as response:
+            assert b'"host1"' in response.read()
+        assert status(f"{insight}providers", "DELETE") == 405
+        origin = re.match(r"http://[^/]+", address)[0]
+        assert status(f"{origin}/insight/providers") == 404
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def test_a_service_that_stops_is_a_bad_gateway(small, tmp_path):
+    with dashboard(small.url, tmp_path) as (_, address):
+        small.stop()
+        assert status(f"{address.removesuffix('page/')}providers") == 502
+
+
+def failed(*command):
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment(), timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_no_service_is_reported(tmp_path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as unused:
+        port = unused.getsockname()[1]
+    assert "Unable to establish connection" in failed(*arguments(f"http://127.0.0.1:{port}"))
+
+
+def test_a_port_that_is_taken_is_reported(small):
+    assert "Choose another --port" in failed(*arguments(small.url, "--port", small.port))
