@@ -48,6 +48,9 @@ bench: $(VENV)/.bench  ## Compare with openstack-placement (QUICK=1, DATABASE=po
 bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail if they increased
 	$(BIN)/python -m bench.statements
 
+bench-dashboard: $(VENV)/.test  ## Measure the dashboard in Chromium on 10,000 roots
+	$(BIN)/python -m bench.dashboard
+
 bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds its deadline
 	$(BIN)/python -m bench.worst
 
