@@ -108,7 +108,7 @@ def _difference_lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield (
             f"{difference['kind']}: GET {difference['route']}{where} "
-            f"({difference['requests']} requests)"
+            f"(requests: {difference['requests']})"
         )
         for name in ("old", "new", "old_curl", "new_curl"):
             yield f"  {name.replace('_curl', ''):<4}{difference[name]}"

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +18,8 @@ from bench.harness import OURS, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
 from placement.cmd import compare
+from placement.compare.client import Service
+from placement.compare.derive import derived_reads
 from placement.tests.processes import ApiProcess
 
 HEADERS = {
@@ -97,6 +99,24 @@ def test_copies_of_one_database_are_equal(services, capsys):
     assert document["equal"] == document["requests"] > 80
     routes = {latency["route"] for latency in document["latencies"]}
     assert routes >= {"/allocation_candidates", "/allocations/{uuid}", "/usages", "/traits"}
+
+
+def test_each_derived_request_is_valid(services):
+    with closing(Service(services[0], "admin")) as service:
+        newest = service.newest()
+        reads = derived_reads(service, newest, 100, 0)
+        failed = [read for read in reads if service.get(read).status not in {200, 204}]
+    assert failed == []
+    candidates = [read for read in reads if read.is_candidates]
+    assert len(candidates) > 30
+    assert {read.microversion for read in candidates} > {(1, 10), (1, 28), (1, 39)}
+
+
+def test_equal_arguments_derive_equal_requests(services):
+    with closing(Service(services[0], "admin")) as service:
+        reads = [derived_reads(service, (1, 39), 2, seed) for seed in (1, 1, 2, 3, 4)]
+    assert reads[0] == reads[1]
+    assert any(reads[0] != other for other in reads[2:])
 
 
 def test_a_different_database_is_reported_by_kind(services, capsys):

@@ -67,7 +67,7 @@ def test_the_text_has_a_line_of_curl_for_each_kind():
     lines = text(report(RESULTS, OLD, NEW)).splitlines()
     assert lines[0] == "Compared 5 requests: 2 equal, 3 different."
     assert len([line for line in lines if "curl" in line]) == 4
-    assert "body: GET /resource_providers/{uuid}/usages, usages.* (2 requests)" in lines
+    assert "body: GET /resource_providers/{uuid}/usages, usages.* (requests: 2)" in lines
 
 
 def test_the_json_form_is_the_same_document():
