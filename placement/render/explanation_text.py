@@ -5,6 +5,7 @@ whoever reads a recorded one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 Document = Mapping[str, Any]
@@ -18,7 +19,7 @@ def as_line(document: Document) -> str:
     if document["fits"] is None and not document["funnel"]:
         return "not determined within the time allowed"
     parts = [_cause(document), *_before_the_cause(document)]
-    closest = list(map(closest_line, document["near_misses"][:3]))
+    closest = list(_closest(document["near_misses"][:3]))
     if closest:
         parts.append(f"closest: {', '.join(closest)}")
     return "; ".join(part for part in parts if part)
@@ -69,10 +70,10 @@ def _lines(document: Document, asked: str) -> Iterator[str]:
     else:
         headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
     yield f"{headline} {_title(document)}{_in_brackets(asked)}"
-    yield f"{roots:,} roots"
+    yield f"{roots:,} {'root' if roots == 1 else 'roots'}"
     yield from funnel_lines(document["funnel"])
     if document["near_misses"]:
-        yield "Closest: " + "; ".join(map(closest_line, document["near_misses"]))
+        yield "Closest: " + "; ".join(_closest(document["near_misses"]))
     if document["remedies"]:
         yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
     if document["undetermined"]:
@@ -215,15 +216,25 @@ def _limits(detail: Document) -> str:
 
 def closest_line(miss: Document) -> str:
     """Return a near miss: its name, and what it lacks."""
+    return f"{miss['name']} ({_lacks(miss)})"
+
+
+def _closest(misses: Sequence[Document]) -> Iterator[str]:
+    """Yield the near misses, those that lack the same together."""
+    for lacks, alike in groupby(misses, _lacks):
+        yield f"{', '.join(miss['name'] for miss in alike)} ({lacks})"
+
+
+def _lacks(miss: Document) -> str:
     lacks = [_lack(unmet) for unmet in miss["unmet"]]
     rest = "; everything else fits" if len(lacks) == 1 and "free" not in miss["unmet"][0] else ""
-    return f"{miss['name']} ({', '.join(lacks)}{rest})"
+    return f"{', '.join(lacks)}{rest}"
 
 
 def _lack(unmet: Document) -> str:
     """Return one unmet requirement: the amounts if it is about amounts, else in words."""
-    if unmet["code"] == "capacity":
-        where = f" in group {unmet['group']}" if unmet["group"] else ""
+    if unmet["code"] == "capacity" or (unmet["code"] == "combined" and "free" in unmet):
+        where = " together" if unmet["code"] == "combined" else _in_group(unmet)
         return f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}{where}"
     return phrase(unmet)
 

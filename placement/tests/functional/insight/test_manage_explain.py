@@ -44,7 +44,7 @@ def test_a_query_is_explained_as_text(explain):
     assert code == 0
     assert printed.out.splitlines() == [
         "No host for resources=VCPU:12&required=!HW_CPU_X86_VMX",
-        "1 roots",
+        "1 root",
         "  1  fewer than 12 VCPU free  0 left   best: host1 has 8 free",
         "Closest: host1 (VCPU 8 of 12)",
         "Would fit: 1 host at VCPU:8",

@@ -37,7 +37,11 @@ WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
 
 
 def explained(picture, query, version=LATEST, **options) -> Explanation:
-    snapshot = snapshot_of(picture, traits=["CUSTOM_OFF", "CUSTOM_NOBODY"], classes=["CUSTOM_GPU"])
+    snapshot = snapshot_of(
+        picture,
+        traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],
+        classes=["VCPU", "CUSTOM_GPU", "CUSTOM_FPGA"],
+    )
     request = request_of(query, version)
     return explain(
         snapshot, request, query=query, now=time.monotonic, budget_seconds=60, **options
