@@ -29,7 +29,7 @@ OF_OURS = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "exception"},
     "policies": {"policies"},
-    "cli": {"cli", "render"},
+    "cli": {"cli", "render", "dashboard"},
     "compare": {"compare"},
     "conf": {"conf"},
     "exception": {"exception"},
@@ -58,7 +58,7 @@ OF_OTHERS = {
     "db": {"sqlalchemy", "alembic", "oslo_db", "os_traits", "os_resource_classes"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
-    "cli": {"cliff", "osc_lib", "osc_placement"},
+    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},
     "compare": set(),
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
 }
