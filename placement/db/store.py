@@ -171,7 +171,7 @@ class Store:
         Raises: DatabaseUnavailable.
         """
         with self.exclusive:
-            connection = _retried(self._begin_read)
+            connection = _retried_read(self._begin_read)
             try:
                 with _unavailable_if_interrupted():
                     yield Transaction(connection)
@@ -230,7 +230,12 @@ class Store:
             ):
                 return execute(connection)
 
-        return _retried(attempt)
+        return _retried_read(attempt)
+
+    @property
+    def lineage(self) -> int:
+        """The number of the lineage that reads belong to, see :mod:`placement.db.lineage`."""
+        return self.engines().lineage.number
 
     def dispose(self) -> None:
         """Close all connections; the next use opens new ones."""
@@ -256,22 +261,36 @@ def _retried(
     """Return the result of the attempt, repeated after conflicts and after one lost connection.
 
     One connection, because a restarted server leaves a pool of broken ones: the first broken
-    connection that is noticed makes SQLAlchemy drop them all, so the next one is new.
+    connection that is noticed discards them all, so the next one is new.
+
+    Raises: Conflict, or DatabaseUnavailable if a lock was not released all the time.
     """
     deadline = time.monotonic() + RETRY_SECONDS
     conflicts = lost_connections = 0
-    while conflicts < max_attempts and time.monotonic() < deadline:
+    while conflicts < max_attempts:
         try:
             return attempt()
-        except WriteConflict:
+        except WriteConflict as error:
             conflicts += 1
             on_conflict()
+            if time.monotonic() > deadline:
+                if isinstance(error, db_errors.LockTimeout):
+                    raise exception.DatabaseUnavailable(str(error)) from error
+                break
         except db_errors.ConnectionLost as error:
             lost_connections += 1
             if lost_connections > 1:
                 raise exception.DatabaseUnavailable(str(error)) from error
         time.sleep(random.uniform(0, min(0.1, 0.001 * 2**conflicts)))  # noqa: S311
     raise exception.Conflict
+
+
+def _retried_read(attempt: Callable[[], T]) -> T:
+    """Return the result of the attempt.  Raises: DatabaseUnavailable, also after conflicts."""
+    try:
+        return _retried(attempt)
+    except exception.Conflict as error:
+        raise exception.DatabaseUnavailable("Reads are refused for conflicts.") from error
 
 
 @contextmanager

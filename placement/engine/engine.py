@@ -11,7 +11,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from placement.core.snapshot.snapshot import Snapshot
@@ -37,7 +37,7 @@ FREEZE_PROVIDERS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A snapshot with the clocks and names at which it was read.
+    """A snapshot with the clocks and names at which it was read, and their lineage.
 
     ``refreshed_at`` is when this process read the last write that is in it.
     """
@@ -46,6 +46,7 @@ class View:
     clocks: Mapping[int, int]
     names: NameTables
     refreshed_at: datetime
+    lineage: int = 0
 
 
 class Engine:
@@ -78,23 +79,24 @@ class _SnapshotKeeper:
 
     def _refresh(self) -> View:
         start = time.monotonic()
+        # read before anything else: what is read while the lineage ends is not kept for the next
+        lineage = self._store.lineage
         view = self._view
-        clocks = {} if view is None else self._store.probe()
-        if view is None or clocks != view.clocks:
-            view, event = self._newer(view, clocks, start)
-            self._view = view
-            self._observer(event)
-        return view
-
-    def _newer(
-        self, view: View | None, now: Mapping[int, int], start: float
-    ) -> tuple[View, Event]:
-        """Return a view at least as new as the clocks ``now``, and how it was read."""
-        newer = None if view is None else advance(view, now, self._store.changes, start)
-        if newer is not None:
-            return newer
+        if view is not None and view.lineage == lineage:
+            clocks = self._store.probe()
+            if clocks == view.clocks and self._store.lineage == lineage:
+                return view
+            newer = advance(view, clocks, self._store.changes, start)
+            if newer is not None and self._store.lineage == lineage:
+                return self._keep(*newer, lineage)
+        lineage = self._store.lineage
         with self._store.read() as tx:
-            return load(tx, start)
+            return self._keep(*load(tx, start), lineage)
+
+    def _keep(self, view: View, event: Event, lineage: int) -> View:
+        self._view = replace(view, lineage=lineage)
+        self._observer(event)
+        return self._view
 
 
 def advance(

@@ -119,22 +119,36 @@ class _Draft:
 
     def add(self, moved: Mapping[int, Provider]) -> None:
         """Add or move providers."""
-        for row, provider in moved.items():
-            self._register(row, provider)
+        renamed = self._register(moved)
+        children = {row: np.flatnonzero(self.parent == row).tolist() for row in renamed}
         row_of = self.row_of
         rows = numbers(moved)
         self.exists[rows] = True
         self.parent[rows] = numbers(
             row_of.get(provider.parent_uuid or "", NONE) for provider in moved.values()
         )
+        for row, uuid in renamed.items():
+            unchanged = [child for child in children[row] if child not in moved]
+            self.parent[unchanged] = row_of.get(uuid, NONE)
 
-    def _register(self, row: int, provider: Provider) -> None:
-        """Assign a row to a provider; databases may reuse the id of a removed provider."""
-        if self.uuids[row] not in ("", provider.uuid):
-            del self.row_of[self.uuids[row]]
-        self.row_of[provider.uuid] = row
-        self.row_of_id[provider.id] = row
-        self.uuids[row] = provider.uuid
+    def _register(self, moved: Mapping[int, Provider]) -> dict[int, str]:
+        """Assign rows to providers; return the former UUIDs of rows that get another one.
+
+        Databases may reuse the id, and thus the row, of a removed provider. Two providers may
+        have exchanged their rows, so all former UUIDs are removed before the new ones are set.
+        """
+        renamed = {
+            row: self.uuids[row]
+            for row, provider in moved.items()
+            if self.uuids[row] not in ("", provider.uuid)
+        }
+        for uuid in renamed.values():
+            del self.row_of[uuid]
+        for row, provider in moved.items():
+            self.row_of[provider.uuid] = row
+            self.row_of_id[provider.id] = row
+            self.uuids[row] = provider.uuid
+        return renamed
 
     def finished(self, free: tuple[int, ...]) -> Forest:
         """Return the finished forest."""

@@ -1,42 +1,47 @@
-"""Driver errors, turned into what a caller can act on.
+"""Driver errors, translated to what a caller can act on.
 
-oslo.db names most of them by their text; what it leaves is told apart by the
-number or SQLSTATE of the database. Everything that reaches no rule here is a
-mistake of ours, and goes on as it is.
+They are classified by the error number or SQLSTATE of the database. An error that no rule matches
+is a defect of ours and is not translated.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from oslo_db import exception as oslo
 from sqlalchemy import exc
 
 from placement import exception
 
-# Another transaction was in the way; nothing of this one remains.
-_RACES = frozenset(
+# Another transaction was in the way; nothing of this one remains. Numbers are those of MySQL,
+# below 100 of SQLite, texts are SQLSTATEs of PostgreSQL.
+_CONFLICTS = frozenset(
     {
-        *("40001", "40P01", "55P03"),  # serialization failure, deadlock, lock timeout
-        *(
-            1020,
-            1205,
-            1213,
-            1412,
-        ),  # changed since last read, lock timeout, deadlock, table changed
+        *("40001", "40P01"),  # serialization failure, deadlock
+        *(1020, 1213, 1412),  # changed since last read, deadlock, table changed
         *(5, 6),  # SQLite: busy, locked
     }
 )
+_LOCK_TIMEOUTS = frozenset({1205, "55P03"})
+# A row that a check a moment ago did not find. SQLite's numbers are extended ones.
+_DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
 
-# The server is there but cannot serve: starting, stopping, full, read-only.
-_AWAY = frozenset(
+# The server is read-only: it was demoted, or is a standby.
+_READ_ONLY = frozenset({1290, 1792, 1836, "25006"})
+# The server ends the connection: shutdown, killed, administrator or crash shutdown.
+_ENDED = frozenset({1053, 1927, "57P01", "57P02"})
+
+# Galera lost its quorum while it replicated the transaction.
+_ERROR_DURING_COMMIT = 1180
+
+# The server cannot serve: starting, full, without quorum, or at its limit of time for a statement
+_UNAVAILABLE = frozenset(
     {
-        *("25006", "53100", "53200", "53300", "57P01", "57P02", "57P03"),
-        *(1021, 1026, 1030, 1040, 1047, 1053, 1114, 1203, 1290, 1836, 1927),
+        *("53100", "53200", "53300", "57014", "57P03"),
+        *(1021, 1026, 1030, 1040, 1047, 1114, _ERROR_DURING_COMMIT, 1203, 1969, 3024),
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     }
 )
 
-# Text that the database has no characters for: emoji in MySQL's utf8, as it is often found.
+# Text that the database has no characters for: emoji in MySQL's utf8, which is often found.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
 
 
@@ -44,69 +49,110 @@ class WriteConflict(Exception):  # noqa: N818
     """Raised in a write to run it again from its start: what it had read has changed."""
 
 
+class LockTimeout(WriteConflict):
+    """A lock was not released in time; if that goes on, something holds it that is stuck."""
+
+
 class ConnectionLost(Exception):  # noqa: N818
-    """The connection broke; whatever was not committed is undone by the server."""
+    """The connection broke; the server rolls back what was not committed."""
+
+
+class ServerReadOnly(ConnectionLost):
+    """The connection reaches a server that is not the primary; nothing was written."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Translate driver errors to WriteConflict, ConnectionLost or DatabaseUnavailable."""
+    """Translate driver errors.
+
+    Raises: WriteConflict, ConnectionLost, DatabaseUnavailable, BadRequest.
+    """
     try:
         yield
-    except (oslo.DBDeadlock, oslo.DBDuplicateEntry) as error:
-        # A row that a check a moment ago did not find: the work checks again.
-        raise WriteConflict from error
-    except oslo.DBConnectionError as error:
-        raise ConnectionLost(first_line(error)) from error
     except exc.TimeoutError as error:
-        raise exception.DatabaseUnavailable("No connection is free.") from error
-    except (oslo.DBError, exc.DBAPIError) as error:
-        _raise_by_code(error)
+        raise exception.DatabaseUnavailable("No connection of the pool is free.") from error
+    except (exc.InvalidatePoolError, exc.DisconnectionError) as error:
+        raise ConnectionLost(first_line(error)) from error
+    except exc.DBAPIError as error:
+        _raise_translated(error)
         raise
 
 
 @contextmanager
 def connecting() -> Iterator[None]:
-    """The same where a connection is made: every error there means that there is none."""
+    """The same while connecting: every other error means that there is no connection."""
     try:
         with translated():
             yield
-    except (oslo.DBError, exc.DBAPIError) as error:
+    except exc.DBAPIError as error:
         raise ConnectionLost(first_line(error)) from error
 
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """The same where a transaction is committed.
+    """The same while committing.
 
-    If the connection breaks here, nobody knows whether the server committed
-    before it broke. Running the work again could do it twice, so the caller is
-    told; a deadlock at commit (Galera) on the other hand says that it did not.
+    If the connection breaks here, the server may or may not have committed. Running the work again
+    could do it twice, so this is reported to the client. A deadlock at commit (Galera) and a
+    refusal by a read-only server mean that it did not.
     """
     try:
         with translated():
             yield
+    except ServerReadOnly:
+        raise
     except ConnectionLost as error:
         raise exception.CommitLost(str(error)) from error
+    except exception.DatabaseUnavailable as error:
+        if error.__cause__ and code(error.__cause__) == _ERROR_DURING_COMMIT:
+            raise exception.CommitLost(error.reason) from error
+        raise
 
 
-def _raise_by_code(error: Exception) -> None:
-    found = code(error)
-    if found in _RACES:
+def _raise_translated(error: exc.DBAPIError) -> None:
+    number = code(error)
+    if number in _READ_ONLY:
+        raise ServerReadOnly(first_line(error)) from error
+    if error.connection_invalidated:
+        raise ConnectionLost(first_line(error)) from error
+    if number in _LOCK_TIMEOUTS:
+        raise LockTimeout(first_line(error)) from error
+    if number in _CONFLICTS or is_duplicate(error):
         raise WriteConflict from error
-    if found in _UNSTORABLE:
+    if number in _UNSTORABLE:
         raise exception.BadRequest(
-            f"The database cannot hold this text: {first_line(error)}"
+            f"The database cannot store this text: {first_line(error)}"
         ) from error
-    if found in _AWAY:
+    if number in _UNAVAILABLE:
         raise exception.DatabaseUnavailable(first_line(error)) from error
 
 
+def ends_connection(error: BaseException) -> bool:
+    """Return whether the connection cannot be used after this driver error."""
+    return code(error) in _READ_ONLY | _ENDED
+
+
+def is_duplicate(error: exc.DBAPIError) -> bool:
+    """Return whether a unique constraint was violated."""
+    extended = getattr(_driver_error(error), "sqlite_errorcode", None)
+    return (code(error) if extended is None else extended) in _DUPLICATES
+
+
+def duplicate_key(error: exc.DBAPIError) -> str:
+    """Return the name of the violated unique constraint, or its columns on SQLite."""
+    driver = _driver_error(error)
+    diagnostics = getattr(driver, "diag", None)
+    if diagnostics is not None:
+        return str(diagnostics.constraint_name)
+    message = str(driver.args[-1])
+    return message.rpartition(" for key ")[2].rpartition("failed: ")[2]
+
+
 def code(error: BaseException) -> int | str | None:
-    """Return the SQLSTATE (PostgreSQL) or error number (MySQL, SQLite) of a driver error."""
+    """Return the error number (MySQL, SQLite) or SQLSTATE (PostgreSQL) of a driver error."""
     driver = _driver_error(error)
     if driver.args and isinstance(driver.args[0], int):
-        return driver.args[0]  # PyMySQL, which has a SQLSTATE too, that says less
+        return driver.args[0]  # PyMySQL also has a SQLSTATE, which is less specific
     state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
     if state is not None:
         return str(state)
@@ -115,11 +161,11 @@ def code(error: BaseException) -> int | str | None:
 
 
 def _driver_error(error: BaseException) -> BaseException:
-    """Peel oslo.db's and SQLAlchemy's wrapping off."""
-    inner = getattr(error, "inner_exception", None) or getattr(error, "orig", None)
+    """Return the error of the driver that SQLAlchemy wraps."""
+    inner = getattr(error, "orig", None)
     return error if inner is None or inner is error else _driver_error(inner)
 
 
 def first_line(error: BaseException) -> str:
-    """Return what the driver says, without statement and links."""
+    """Return the message of the driver, without statement and links."""
     return str(_driver_error(error)).partition("\n")[0]

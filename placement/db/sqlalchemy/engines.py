@@ -1,39 +1,37 @@
 """Connections to the database, set up so that a transaction costs few round trips.
 
-There are two pools. Connections for writes begin transactions at READ
-COMMITTED: they read rows under locks, and see what was committed last.
-Connections for reads commit by themselves, so that one statement is one round
-trip; a read that needs several statements on one state says BEGIN itself.
-Changing a connection between the two roles would cost up to four round trips
-each time with the MySQL drivers, and a ping before and a rollback after each
-use, as oslo.db and SQLAlchemy have it by default, two more.
+There are two pools. Connections for writes begin transactions at READ COMMITTED: they read rows
+under locks, and see what was committed last. Connections for reads commit by themselves, so that
+one statement is one round trip; a read that needs several statements on one state sends BEGIN
+itself. Changing a connection between the two roles would cost up to four round trips each time
+with the MySQL drivers, and SQLAlchemy's ping before and rollback after each use two more.
 
-SQLite has one pool: its transactions say themselves what they are.
+SQLite has one pool: its transactions set their mode themselves.
 """
 
+import logging
 import sqlite3
 import time
-from collections.abc import Callable
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db.sqlalchemy import engines as oslo_engines
 from sqlalchemy import event, pool
-from sqlalchemy.dialects import plugins
-from sqlalchemy.engine import URL, CreateEnginePlugin, make_url
+from sqlalchemy.engine import URL, make_url
 
-from placement.db.sqlalchemy import tcp_timeouts
+from placement.db.lineage import Lineage
+from placement.db.sqlalchemy import db_errors, server_checks, tcp_timeouts
 
-# A lock that is held longer than this is held by something that is stuck.
+# A lock that is held longer is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
 SQLITE_RETRY_SECONDS = 0.005
-# A transaction in which nothing is said for longer has lost its client: a host that fell
-# silent does not say so, and would keep its locks for hours.
+# The client of a transaction without statements for longer is lost: an unresponsive host would
+# otherwise keep its locks for hours.
 IDLE_TIMEOUT_SECONDS = 15
 
-# As many as a server's threads, usually: one beyond these is opened and closed at each use.
+# Usually the number of threads of a server: each connection beyond it is opened and closed.
 POOL_SIZE = 15
 
 
@@ -61,25 +59,31 @@ class DatabaseSettings:
         return url.update_query_string(self.connection_parameters, append=True)
 
     @property
+    def backend(self) -> str:
+        """The kind of database: ``mysql`` (also for MariaDB), ``postgresql`` or ``sqlite``."""
+        return self.url.get_backend_name().replace("mariadb", "mysql")
+
+    @property
     def is_private(self) -> bool:
         """Whether the database is the memory of one connection."""
-        url = self.url
-        return url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
+        return self.backend == "sqlite" and self.url.database in {None, "", ":memory:"}
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The two pools, and the words that begin a transaction on their connections."""
+    """The two pools, and the statements that begin a transaction on their connections."""
 
     writer: sa.Engine
     reader: sa.Engine
     begin_write: str | None
     begin_read: str
+    lineage: Lineage
 
     def dispose(self) -> None:
-        """Close every connection that is not in use."""
+        """Close every connection that is not in use, and others when they are returned."""
         self.writer.dispose()
-        self.reader.dispose()
+        if self.reader is not self.writer:
+            self.reader.dispose()
 
 
 _BEGIN_READ = {
@@ -90,174 +94,219 @@ _BEGIN_READ = {
 
 
 def connect(settings: DatabaseSettings) -> Engines:
-    """Return the pools for a database; no connection is made yet."""
-    backend = settings.url.get_backend_name().replace("mariadb", "mysql")
-    if backend == "sqlite":
-        engine = _create(settings, "placement_sqlite")
-        return Engines(engine, engine, "BEGIN IMMEDIATE", _BEGIN_READ[backend])
-    writer = _create(settings, "placement_writer")
-    reader = _create(settings, "placement_reader")
-    return Engines(writer, reader, None, _BEGIN_READ[backend])
+    """Return the pools for a database; no connection is opened yet."""
+    _set_log_level(settings.connection_debug)
+    begin_read = _BEGIN_READ[settings.backend]
+    if settings.backend == "sqlite":
+        engine = _sqlite(settings)
+        return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, Lineage())
+    pools = Engines(_writer(settings), _reader(settings), None, begin_read, Lineage())
+    watch = _Watch(pools.lineage, settings)
+    watch.listen(pools.writer)
+    watch.listen(pools.reader)
+    return pools
 
 
-def _create(settings: DatabaseSettings, plugin: str) -> sa.Engine:
-    """Have oslo.db make an engine with its options, session settings and error translation."""
-    engine: sa.Engine = oslo_engines.create_engine(
-        settings.url.update_query_dict({"plugin": plugin}).render_as_string(hide_password=False),
-        sqlite_synchronous=settings.sqlite_synchronous,
-        mysql_sql_mode=settings.mysql_sql_mode or None,
-        connection_recycle_time=settings.connection_recycle_time,
-        connection_debug=settings.connection_debug,
-        connection_trace=settings.connection_trace,
-        max_pool_size=POOL_SIZE if settings.max_pool_size is None else settings.max_pool_size,
-        max_overflow=settings.max_overflow,
-        pool_timeout=settings.pool_timeout,
-        max_retries=0,
-        thread_checkin=False,
+def _set_log_level(connection_debug: int) -> None:
+    level = logging.WARNING
+    if connection_debug >= 50:
+        level = logging.DEBUG if connection_debug >= 100 else logging.INFO
+    logging.getLogger("sqlalchemy.engine").setLevel(level)
+
+
+def _create(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
+    """Return an engine without SQLAlchemy's ping and rollback.
+
+    The store ends every transaction itself. A connection that broke in the pool is noticed by its
+    first statement, which is then retried.
+    """
+    engine = sa.create_engine(
+        settings.url,
+        pool_recycle=settings.connection_recycle_time,
+        pool_pre_ping=False,
+        pool_reset_on_return=None,
+        **arguments,
     )
+    if settings.connection_trace:
+        event.listen(engine, "before_cursor_execute", _add_origin, retval=True)
     return engine
 
 
-class _Arguments(CreateEnginePlugin):
-    """Arguments of ``sqlalchemy.create_engine`` that oslo.db does not offer.
+def _add_origin(
+    _connection: object, _cursor: object, statement: str, parameters: Any, *_: object
+) -> tuple[str, Any]:
+    """Append the place in the code that sends a statement, as a comment."""
+    for frame in reversed(traceback.extract_stack()):
+        is_sent_from = "/sqlalchemy/" not in frame.filename and frame.filename != __file__
+        if is_sent_from:
+            origin = f"{frame.filename}:{frame.lineno} {frame.name}".replace("*/", "")
+            return f"{statement} /* {origin.replace('%', '%%')} */", parameters
+    return statement, parameters
 
-    Every transaction is ended by the store itself, and a connection that broke in
-    the pool is noticed by the first statement, with nothing lost but a retry.
+
+# --- servers ------------------------------------------------------------------------------
+
+
+def _writer(settings: DatabaseSettings) -> sa.Engine:
+    engine = _create(settings, isolation_level="READ COMMITTED", **_arguments(settings))
+    event.listen(engine, "connect", _session(_writer_session(settings.backend)))
+    return engine
+
+
+def _reader(settings: DatabaseSettings) -> sa.Engine:
+    engine = _create(
+        settings,
+        isolation_level="AUTOCOMMIT",
+        skip_autocommit_rollback=True,
+        **_arguments(settings),
+    )
+    event.listen(engine, "connect", _session(_reader_session(settings.backend)))
+    return engine
+
+
+def _arguments(settings: DatabaseSettings) -> dict[str, Any]:
+    """Return the sizes of a pool, and arguments of the driver that the URL does not have."""
+    sizes = {
+        "pool_size": POOL_SIZE if settings.max_pool_size is None else settings.max_pool_size,
+        "max_overflow": settings.max_overflow,
+        "pool_timeout": settings.pool_timeout,
+    }
+    given = {name: size for name, size in sizes.items() if size is not None}
+    return given | {"connect_args": _connect_args(settings)}
+
+
+def _connect_args(settings: DatabaseSettings) -> dict[str, Any]:
+    defaults: dict[str, Any] = {"connect_timeout": tcp_timeouts.CONNECT_SECONDS}
+    if settings.backend == "mysql":
+        defaults["charset"] = "utf8"  # fits databases of either character set
+    else:
+        # of several hosts, or of one that was demoted, only a primary is used
+        defaults |= {"target_session_attrs": "read-write", "client_encoding": "utf8"}
+    return {name: value for name, value in defaults.items() if name not in settings.url.query}
+
+
+def _writer_session(backend: str) -> tuple[str, ...]:
+    """Return the statements for each new connection of the writer pool."""
+    if backend == "postgresql":
+        idle = f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_SECONDS}s'"
+        return *_lock_timeouts(backend), idle
+    (timeouts,) = _lock_timeouts(backend)
+    # only MariaDB executes what is in the comment
+    idle = f"/*M!100300 , SESSION idle_transaction_timeout = {IDLE_TIMEOUT_SECONDS} */"
+    return (f"{timeouts} {idle}",)
+
+
+def _reader_session(backend: str) -> tuple[str, ...]:
+    """Return the statements for each new connection of the reader pool."""
+    if backend == "postgresql":
+        return _lock_timeouts(backend)
+    isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+    return *_lock_timeouts(backend), isolation
+
+
+def _lock_timeouts(backend: str) -> tuple[str, ...]:
+    """Return the statements that limit the wait for locks of rows, tables and backups."""
+    if backend == "postgresql":
+        return (f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'",)
+    rows = f"SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_SECONDS}"
+    return (f"SET {rows}, SESSION lock_wait_timeout = {LOCK_TIMEOUT_SECONDS}",)
+
+
+def _session(statements: tuple[str, ...]) -> Any:
+    def set_session(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        connection.commit()
+
+    return set_session
+
+
+class _Watch:
+    """Checks each new connection, then again after a second; one failure discards all of them.
+
+    Connections of an earlier lineage are replaced when they are next used.
     """
 
-    def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
-        super().__init__(url, kwargs)
-        kwargs |= {"pool_pre_ping": False, "pool_reset_on_return": None}
+    def __init__(self, lineage: Lineage, settings: DatabaseSettings) -> None:
+        self._lineage = lineage
+        self._checks = server_checks.BY_BACKEND[settings.backend](settings.mysql_sql_mode)
+        self._limits_tcp = "tcp_user_timeout" not in settings.url.query
 
-    def update_url(self, url: URL) -> URL:
-        """Leave the URL as it is."""
-        return url
+    def listen(self, engine: sa.Engine) -> None:
+        """Watch the connections of one pool."""
+        event.listen(engine, "connect", self._set_up)
+        event.listen(engine, "checkout", self._check_again)
+        event.listen(engine, "handle_error", self._note_failure)
 
+    def _set_up(self, connection: Any, record: Any) -> None:
+        if self._limits_tcp:
+            tcp_timeouts.limit_unresponsive(connection)
+        try:
+            record.info["server"] = self._checks.set_up(connection)
+            self._check(connection, record)
+            record.info["lineage"] = self._lineage.number
+        except BaseException:
+            connection.close()
+            raise
 
-class _Remote(_Arguments):
-    """Connections to a server, which may fall silent."""
+    def _check(self, connection: Any, record: Any) -> None:
+        self._lineage.reach(self._checks.check(connection, record.info["server"]))
+        record.info["checked_at"] = time.monotonic()
 
-    isolation_level: str
+    def _check_again(self, connection: Any, record: Any, _proxy: object) -> None:
+        age_seconds = time.monotonic() - record.info["checked_at"]
+        if age_seconds >= server_checks.INTERVAL_SECONDS:
+            try:
+                self._check(connection, record)
+            except Exception as error:
+                self._lineage.end()
+                raise sa.exc.DisconnectionError(db_errors.first_line(error)) from error
+        if record.info["lineage"] != self._lineage.number:
+            raise sa.exc.DisconnectionError("The connection is of an earlier lineage.")
 
-    def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
-        super().__init__(url, kwargs)
-        kwargs["isolation_level"] = self.isolation_level
-        tcp_timeouts.bound_connecting(url.query, kwargs["connect_args"])
-
-    def engine_created(self, engine: sa.Engine) -> None:
-        """Have the session settings made on each new connection."""
-        if tcp_timeouts.is_left_to_us(engine.url.query):
-            event.listen(engine, "connect", tcp_timeouts.end_when_silent)
-        backend = engine.dialect.name.replace("mariadb", "mysql")
-        for setting in _SESSION.get((type(self).__name__, backend), ()):
-            event.listen(engine, "connect", setting)
-
-
-class Writer(_Remote):
-    """Connections for writes."""
-
-    isolation_level = "READ COMMITTED"
-
-
-class Reader(_Remote):
-    """Connections for reads."""
-
-    isolation_level = "AUTOCOMMIT"
-
-    def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
-        super().__init__(url, kwargs)
-        kwargs["skip_autocommit_rollback"] = True
-
-
-class Sqlite(_Arguments):
-    """Connections to SQLite, kept in a pool: opening one reads the whole schema."""
-
-    def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
-        super().__init__(url, kwargs)
-        if kwargs.get("poolclass") is not pool.StaticPool:
-            kwargs["poolclass"] = pool.QueuePool
-            kwargs["connect_args"] |= {
-                "check_same_thread": False,
-                "timeout": SQLITE_LOCK_TIMEOUT_SECONDS,
-            }
-
-    def engine_created(self, engine: sa.Engine) -> None:
-        """Have the write-ahead log on, and BEGIN left to the store."""
-        event.listen(engine, "connect", _keep_write_ahead_log)
-        event.listen(engine, "begin", _begin_nothing, insert=True)
+    def _note_failure(self, context: sa.engine.ExceptionContext) -> None:
+        if db_errors.ends_connection(context.original_exception):
+            context.is_disconnect = True
+        if context.is_disconnect:
+            self._lineage.end()
 
 
-def _keep_write_ahead_log(connection: Any, _record: object) -> None:
-    """Let readers go on while one connection writes; the file remembers it.
+# --- SQLite -------------------------------------------------------------------------------
 
-    The first to open a new file changes it. SQLite refuses others that try to at the same
-    instant, without the wait for a lock that it does elsewhere: they wait here.
+
+def _sqlite(settings: DatabaseSettings) -> sa.Engine:
+    """Return the one pool of a file; opening a connection reads the whole schema."""
+    connect_args: dict[str, Any] = {"check_same_thread": False}
+    if settings.is_private:
+        engine = _create(settings, poolclass=pool.StaticPool, connect_args=connect_args)
+    else:
+        connect_args["timeout"] = SQLITE_LOCK_TIMEOUT_SECONDS
+        engine = _create(settings, poolclass=pool.QueuePool, connect_args=connect_args)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the store sends BEGIN itself
+        if not settings.sqlite_synchronous:
+            connection.execute("PRAGMA synchronous = OFF").close()
+        _enable_write_ahead_log(connection)
+
+    return engine
+
+
+def _enable_write_ahead_log(connection: Any) -> None:
+    """Let readers go on while one connection writes; the file keeps this mode.
+
+    The first connection to a new file changes it. SQLite refuses others that do the same at that
+    moment, without the wait for a lock that it has elsewhere: they wait here.
     """
-    given_up = time.monotonic() + SQLITE_LOCK_TIMEOUT_SECONDS
+    deadline = time.monotonic() + SQLITE_LOCK_TIMEOUT_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL").close()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > given_up:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(SQLITE_RETRY_SECONDS)
         else:
             return
-
-
-def _begin_nothing(connection: sa.Connection) -> None:
-    """Say what oslo.db's own listener looks for, so that it sends no BEGIN of its own."""
-    connection.info["in_transaction"] = True
-
-
-def _execute(connection: Any, *statements: str) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
-def _give_up_locks_mysql(connection: Any, _record: object) -> None:
-    """Wait for no lock, and keep none, for ever; what is in the comment MariaDB alone reads."""
-    _execute(
-        connection,
-        f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_SECONDS}"
-        f" /*M!100300 , SESSION idle_transaction_timeout = {IDLE_TIMEOUT_SECONDS} */",
-    )
-
-
-def _give_up_locks_postgresql(connection: Any, _record: object) -> None:
-    """Wait for no lock, and keep none, for ever."""
-    _execute(
-        connection,
-        f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'",
-        f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_SECONDS}s'",
-    )
-    connection.commit()
-
-
-def _see_one_state(connection: Any, _record: object) -> None:
-    _execute(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-
-
-def _wait_for_cluster(connection: Any, _record: object) -> None:
-    """On Galera, have each transaction begin with what any node acknowledged before.
-
-    A node applies the others' commits a moment later. With this a transaction first
-    waits until its node has them all: one round trip of the cluster's group
-    communication. The variable is unknown to servers without Galera.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
-        found = cursor.fetchone()
-        if found and found[1] == "ON":
-            cursor.execute("SET SESSION wsrep_sync_wait = 7")
-
-
-_SESSION: dict[tuple[str, str], tuple[Callable[[Any, object], None], ...]] = {
-    ("Writer", "mysql"): (_give_up_locks_mysql, _wait_for_cluster),
-    ("Reader", "mysql"): (_see_one_state, _wait_for_cluster),
-    ("Writer", "postgresql"): (_give_up_locks_postgresql,),
-}
-
-for _plugin in (Writer, Reader, Sqlite):
-    plugins.register(f"placement_{_plugin.__name__.lower()}", __name__, _plugin.__name__)

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from oslo_db import exception as oslo
 
 from placement import exception
 from placement.core.model import Provider
 from placement.core.storable_text import is_storable
+from placement.db.sqlalchemy import db_errors
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.lookups import chunks, inserted_id
@@ -206,7 +206,9 @@ def _duplicates(uuid: str, name: str) -> Iterator[None]:
     """Raise the exception for the column in which another provider has the same value."""
     try:
         yield
-    except oslo.DBDuplicateEntry as error:
-        if "uuid" in str(error.columns):
+    except sa.exc.IntegrityError as error:
+        if not db_errors.is_duplicate(error):
+            raise
+        if "uuid" in db_errors.duplicate_key(error):
             raise exception.DuplicateProviderUuid(uuid) from error
         raise exception.DuplicateProviderName(name) from error

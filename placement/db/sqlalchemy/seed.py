@@ -27,8 +27,12 @@ def _make_clocks(tx: Transaction) -> None:
     there = set(clocks.values(tx.connection))
     missing = [clock for clock in range(clocks.CLOCKS) if clock not in there]
     if missing:
-        rows = [{"id": clock, "value": clocks.first_value(clock)} for clock in missing]
+        rows = [{"id": clock, "value": _first_value(clock)} for clock in missing]
         tx.connection.execute(clocks_table.insert(), rows)
+
+
+def _first_value(clock: int) -> int:
+    return clocks.new_epoch() if clock == clocks.EPOCH_CLOCK else clocks.first_value(clock)
 
 
 def _make_names(tx: Transaction) -> None:

@@ -132,6 +132,17 @@ class Comparison(RuleBasedStateMachine):
     def remove(self, uuid):
         self.both(self.model.remove(uuid), provider.delete, uuid)
 
+    @rule(one=hosts, other=hosts)
+    def recreate(self, one, other):
+        """Remove two and create them in the other order, between two refreshes of the engine."""
+        if one == other or not {one, other} <= self.model.hosts.keys():
+            return
+        for uuid in (one, other):
+            self.both(self.model.remove(uuid), provider.delete, uuid)
+        for uuid in (other, one):
+            if uuid not in self.model.hosts:
+                self.both(self.model.create(uuid, None), provider.create, uuid, uuid, None)
+
     @rule(uuid=hosts, off_by=late, wanted=inventories)
     def give(self, uuid, off_by, wanted):
         at = self.at(uuid, off_by)

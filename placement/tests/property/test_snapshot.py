@@ -88,6 +88,41 @@ def test_an_id_given_again_is_another_provider(world, data):
     assert snapshot.state(reborn.provider.uuid) is None
 
 
+@given(worlds(), st.data())
+def test_providers_may_exchange_their_ids(world, data):
+    """Two are removed and created again, in the other order: each gets the id of the other."""
+    providers = st.sampled_from(world)
+    one, other = data.draw(providers), data.draw(providers)
+    ids = {one.provider.id: other.provider.id, other.provider.id: one.provider.id}
+    after = [
+        replace(s, provider=replace(s.provider, id=ids.get(s.provider.id, s.provider.id)))
+        for s in world
+    ]
+    snapshot = snapshot_of(world).apply(*split(world, after))
+    assert_sound(snapshot, after)
+
+
+@given(worlds(), st.data())
+def test_providers_may_exchange_their_uuids_and_names(world, data):
+    """Children stay with the id of their parent, whose UUID is another one now."""
+    order = data.draw(st.permutations([state.provider for state in world]))
+    named = {state.provider.uuid: provider for state, provider in zip(world, order, strict=True)}
+
+    def renamed(provider):
+        parent = named.get(provider.parent_uuid)
+        return replace(
+            provider,
+            uuid=named[provider.uuid].uuid,
+            name=named[provider.uuid].name,
+            parent_uuid=parent and parent.uuid,
+            root_uuid=named[provider.root_uuid].uuid,
+        )
+
+    after = [replace(state, provider=renamed(state.provider)) for state in world]
+    snapshot = snapshot_of(world).apply(*split(world, after))
+    assert_sound(snapshot, after)
+
+
 @given(worlds())
 def test_names_stay_unless_they_are_given(world):
     snapshot = snapshot_of(world)

@@ -55,7 +55,7 @@ OF_OTHERS = {
     "errors": set(),
     "http.request_body": {"_typeshed"},
     "observability.events": set(),
-    "db": {"sqlalchemy", "alembic", "oslo_db", "os_traits", "os_resource_classes"},
+    "db": {"sqlalchemy", "alembic", "os_traits", "os_resource_classes"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},

@@ -37,7 +37,7 @@ def host(backend, server):
 def impatient(monkeypatch):
     """Seconds short enough for a test."""
     monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", 2)
-    monkeypatch.setattr(tcp_timeouts, "SILENCE_SECONDS", 2)
+    monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
     monkeypatch.setattr(engines, "IDLE_TIMEOUT_SECONDS", 3)
 

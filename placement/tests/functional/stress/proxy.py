@@ -39,6 +39,10 @@ class Proxy:
                 each.shutdown(socket.SHUT_RDWR)
         return len(broken) // 2
 
+    def switch(self, port: int) -> None:
+        """Forward new connections to another server; existing ones stay where they are."""
+        self._target_port = port
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:

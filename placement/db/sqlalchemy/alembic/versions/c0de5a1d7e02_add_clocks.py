@@ -7,6 +7,8 @@ See ``placement.db.sqlalchemy.clocks``. A database that went back to another imp
 for a while has all of it already.
 """
 
+import secrets
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -16,6 +18,7 @@ branch_labels = None
 depends_on = None
 
 CLOCKS = 34
+EPOCH = 33
 
 
 def upgrade() -> None:
@@ -53,4 +56,10 @@ def _add_clocks() -> None:
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("value", sa.BigInteger, nullable=False),
     )
-    op.bulk_insert(clocks, [{"id": clock, "value": clock << 40} for clock in range(CLOCKS)])
+    op.bulk_insert(
+        clocks,
+        [
+            {"id": clock, "value": (clock << 40) + (secrets.randbits(40) if clock == EPOCH else 0)}
+            for clock in range(CLOCKS)
+        ],
+    )

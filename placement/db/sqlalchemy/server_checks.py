@@ -1,0 +1,85 @@
+"""Which server a connection reaches, and whether it is the primary.
+
+A new connection is checked, and one in the pool again when it is used after a second: a switchover
+may leave connections open, to a server that is read-only from then on and whose data becomes old.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from placement.db.sqlalchemy.db_errors import ServerReadOnly
+
+INTERVAL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlChecks:
+    """The checks of MySQL, MariaDB and Galera."""
+
+    sql_mode: str | None
+
+    def set_up(self, connection: Any) -> Hashable:
+        """Set the session for the kind of server; return the Galera cluster, or None.
+
+        On Galera each transaction begins with everything that any node acknowledged before
+        (``wsrep_sync_wait``): a node applies the commits of others a moment later, and one round
+        trip of the group communication waits for them. These variables exist only there.
+        """
+        with connection.cursor() as cursor:
+            if self.sql_mode:
+                cursor.execute("SET SESSION sql_mode = %s", [self.sql_mode])
+            cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
+            row = cursor.fetchone()
+            if not row or row[1] != "ON":
+                return None
+            cursor.execute("SET SESSION wsrep_sync_wait = 7, SESSION wsrep_dirty_reads = OFF")
+            cursor.execute("SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid'")
+            return str(cursor.fetchone()[1])
+
+    def check(self, connection: Any, cluster: Hashable) -> Hashable:
+        """Return what identifies the server and its tables.  Raises: ServerReadOnly."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT @@server_id, @@hostname, @@port, @@read_only, (SELECT create_time FROM"
+                " information_schema.tables"
+                " WHERE table_schema = DATABASE() AND table_name = 'clocks')"
+            )
+            *server, is_read_only, created_at = cursor.fetchone()
+        connection.rollback()
+        if str(is_read_only) not in {"0", "OFF"}:
+            raise ServerReadOnly(f"The database server {server[1]}:{server[2]} is read-only.")
+        # the nodes of a cluster are one server; each creates a table at its own time
+        return cluster or (*server, created_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlChecks:
+    """The checks of PostgreSQL."""
+
+    sql_mode: object = None
+
+    def set_up(self, _connection: Any) -> Hashable:
+        """Return None: PostgreSQL needs nothing more."""
+        return None
+
+    def check(self, connection: Any, _: Hashable) -> Hashable:
+        """Return what identifies the server and its tables.  Raises: ServerReadOnly."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT (pg_control_system()).system_identifier, pg_postmaster_start_time(),"
+                " pg_relation_filenode(to_regclass('clocks')), pg_is_in_recovery(),"
+                " inet_server_addr()"
+            )
+            system, started_at, file_node, is_standby, address = cursor.fetchone()
+        if not connection.autocommit:
+            connection.rollback()
+        if is_standby:
+            raise ServerReadOnly(f"The database server {address} is a standby.")
+        return system, started_at, file_node
+
+
+BY_BACKEND: Mapping[str, Callable[[str | None], MysqlChecks | PostgresqlChecks]] = {
+    "mysql": MysqlChecks,
+    "postgresql": PostgresqlChecks,
+}

@@ -1,0 +1,244 @@
+"""What a process keeps in memory when the history of its database does not only move forward."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.sqlalchemy import migration, models, seed, server_checks
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.store import Store
+from placement.engine.engine import Engine
+from placement.objects import provider
+from placement.tests import servers
+from placement.tests.functional.db.factories import claim, give, new_provider, uuid
+from placement.tests.functional.stress.proxy import Proxy
+
+HOST = "00000000-0000-4000-8000-000000000001"
+NAME = "placement_lineage"
+
+
+@pytest.fixture(params=sorted(servers.KINDS))
+def kind(request):
+    return request.param
+
+
+@contextmanager
+def opened(url):
+    store = Store(DatabaseSettings(connection=url, max_retries=0))
+    yield store
+    store.dispose()
+
+
+@contextmanager
+def primary(kind):
+    """A server with a database that has one host."""
+    with servers.private(kind, durable=False) as server:
+        server.create(NAME)
+        with opened(server.tcp_url(NAME)) as store:
+            migration.upgrade(store)
+            seed.sync(store)
+            provider.create(store, HOST, "host", None)
+            give(store, HOST, VCPU=8)
+            yield server, store
+
+
+def use_clocks_of(store, other):
+    """Give a database the clocks of another, as if it was its replica."""
+    with other.read() as tx:
+        rows = tx.connection.execute(sa.select(models.clocks)).all()
+
+    def copy(tx):
+        for row in rows:
+            update = models.clocks.update().where(models.clocks.c.id == row.id)
+            tx.connection.execute(update.values(value=row.value))
+
+    store.write(copy)
+
+
+def used(engine):
+    return dict(engine.current().state(HOST).used)
+
+
+@pytest.mark.parametrize("breaks", [True, False], ids=["connections break", "connections stay"])
+def test_a_failover_that_lost_commits_is_noticed(kind, breaks):
+    """Another write moved the clocks of the new primary to the values that the old one had."""
+    with primary(kind) as (old, old_store), primary(kind) as (new, new_store):
+        use_clocks_of(new_store, old_store)
+        with Proxy(old.port) as proxy, opened(old.tcp_url(NAME, port=proxy.port)) as store:
+            engine = Engine(store)
+            engine.current()
+            claim(store, uuid(), {HOST: {"VCPU": 3}})
+            assert used(engine) == {"VCPU": 3}
+            claim(new_store, uuid(), {HOST: {"VCPU": 5}})
+            assert new_store.probe() == old_store.probe()
+            proxy.switch(new.port)
+            if breaks:
+                proxy.drop()
+            else:
+                store.engines().writer.dispose()
+                provider.show(store, HOST)  # still served by the old primary
+                claim(store, uuid(), {HOST: {"VCPU": 1}})
+            assert used(engine) == {"VCPU": 5 if breaks else 6}
+
+
+def dump_and_restore(server):
+    """Return commands that back up a database, and that restore it with the server's own tools."""
+    if server.name == "mariadb":
+        options = ["--user=root", f"--socket={server.socket}", NAME]
+        return [servers.find("mariadb-dump"), *options], [servers.find("mariadb"), *options]
+    options = [f"--host={server.folder}", f"--port={server.port}", f"--username={servers.USER}"]
+    dump = [*servers.PostgreSql._program("pg_dump")[-1:], *options, "--clean", NAME]
+    return dump, [*servers.PostgreSql._program("psql")[-1:], *options, "-q", "-d", NAME]
+
+
+def test_a_restored_backup_is_noticed(kind, monkeypatch):
+    """The process keeps its connections, and the clocks reach the values that it has seen."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0)
+    with primary(kind) as (server, store):
+        dump, restore = dump_and_restore(server)
+        backup = subprocess.run(dump, check=True, capture_output=True, env=os.environ).stdout
+        engine = Engine(store)
+        claim(store, uuid(), {HOST: {"VCPU": 3}})
+        assert used(engine) == {"VCPU": 3}
+        seen = store.probe()
+        subprocess.run(restore, check=True, input=backup, capture_output=True)
+        with opened(server.tcp_url(NAME)) as other:
+            claim(other, uuid(), {HOST: {"VCPU": 5}})
+            assert other.probe() == seen
+        assert used(engine) == {"VCPU": 5}
+
+
+def test_two_epochs_are_never_the_same(store):
+    """Backup, sync, restore of the backup, sync."""
+    engine = Engine(store)
+    before = store.probe()
+    migration.sync(store)
+    first = store.probe()[seed.clocks.EPOCH_CLOCK]
+    engine.current()
+
+    def restore(tx):
+        for clock, value in before.items():
+            update = models.clocks.update().where(models.clocks.c.id == clock)
+            tx.connection.execute(update.values(value=value))
+
+    store.write(restore)
+    migration.sync(store)
+    assert store.probe()[seed.clocks.EPOCH_CLOCK] not in {first, before[seed.clocks.EPOCH_CLOCK]}
+
+
+# --- servers that are not the primary -----------------------------------------------------
+
+
+def test_a_demoted_primary_is_left_within_a_second(monkeypatch):
+    """Its connections stay open after the switchover; writes fail there, and reads are old."""
+    with (
+        primary("mariadb") as (old, _),
+        primary("mariadb") as (new, new_store),
+        Proxy(old.port) as proxy,
+        opened(old.tcp_url(NAME, port=proxy.port)) as store,
+    ):
+        engine = Engine(store)
+        assert used(engine) == {}
+        claim(store, uuid(), {HOST: {"VCPU": 1}})
+        old.execute("SET GLOBAL read_only = 1")
+        proxy.switch(new.port)
+        claim(new_store, uuid(), {HOST: {"VCPU": 5}})
+        monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0)  # a second has passed
+        assert used(engine) == {"VCPU": 5}
+        claim(store, uuid(), {HOST: {"VCPU": 1}})
+        assert used(engine) == {"VCPU": 6}
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_a_write_that_a_read_only_server_refuses_is_run_on_the_new_primary(kind):
+    """Within the second in which the server is not checked again."""
+    read_only = {
+        "mariadb": ("SET GLOBAL read_only = 1",),
+        "postgresql": (
+            f"ALTER DATABASE {NAME} SET default_transaction_read_only = on",
+            "SELECT 1",
+        ),
+    }[kind]
+    with primary(kind) as (old, _), primary(kind) as (new, new_store):
+        url = old.tcp_url(NAME) if kind == "postgresql" else as_common_user(old, new)
+        with Proxy(old.port) as proxy:
+            through = sa.make_url(url).set(port=proxy.port).render_as_string(hide_password=False)
+            with opened(through) as store:
+                claim(store, uuid(), {HOST: {"VCPU": 1}})
+                for statement in read_only:
+                    old.execute(statement)
+                if kind == "postgresql":  # as a demotion does to existing sessions
+                    refuse_writes_in_pool(store)
+                proxy.switch(new.port)
+                claim(store, uuid(), {HOST: {"VCPU": 5}})
+        assert used(Engine(new_store)) == {"VCPU": 5}
+
+
+def refuse_writes_in_pool(store):
+    with store.engines().writer.connect() as connection:
+        connection.exec_driver_sql("SET default_transaction_read_only = on")
+        connection.commit()
+
+
+def as_common_user(*all_servers):
+    """Return a URL without the privilege to write to a read-only server, which root has."""
+    for server in all_servers:
+        server.execute("CREATE USER common@'127.0.0.1'")
+        server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {NAME}.* TO common@'127.0.0.1'")
+    return f"mysql+pymysql://common@127.0.0.1:1/{NAME}"
+
+
+def test_a_server_that_is_read_only_from_the_start_is_reported():
+    with primary("mariadb") as (server, _):
+        server.execute("SET GLOBAL read_only = 1")
+        with opened(server.tcp_url(NAME)) as store:
+            with pytest.raises(exception.DatabaseUnavailable) as caught:
+                store.probe()
+            assert "is read-only" in caught.value.reason
+
+
+@pytest.fixture(scope="module")
+def postgresql_pair():
+    """A primary and its streaming standby."""
+    with primary("postgresql") as (first, store), standby_of(first) as second:
+        yield first, second, store
+
+
+@contextmanager
+def standby_of(first):
+    folder = Path(tempfile.mkdtemp(prefix="placement-standby-"))
+    second = servers.PostgreSql(folder)
+    if os.getuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    copy = [*second._program("pg_basebackup"), "-D", str(folder / "data"), "-R", "-X", "stream"]
+    place = ["-h", str(first.folder), "-p", str(first.port), "-U", servers.USER]
+    servers.run([*copy, *place], folder)
+    second.start()
+    try:
+        yield second
+    finally:
+        second.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_a_standby_is_not_read_from(postgresql_pair, driver):
+    first, second, _ = postgresql_pair
+    with (
+        opened(second.tcp_url(NAME, driver)) as store,
+        pytest.raises(exception.DatabaseUnavailable),
+    ):
+        store.probe()
+    both = f"host=127.0.0.1:{second.port}&host=127.0.0.1:{first.port}"
+    with opened(f"postgresql+{driver}://{servers.USER}@/{NAME}?{both}") as store:
+        for _ in range(5):
+            assert provider.show(store, HOST).name == "host"
+            store.dispose()
+        new_provider(store)
