@@ -44,8 +44,7 @@ def fill(store: Store, count: int) -> tuple[str, str]:
             {"id": n, "uuid": host, "name": f"host{n}", "root_provider_id": n, "generation": 0}
             for n, host in enumerate(hosts, 1)
         ]
-        for provider in providers:
-            connection.execute(models.resource_providers.insert(), provider)
+        connection.execute(models.resource_providers.insert(), providers)
     middle = ""
     for first in range(0, count, CHUNK):
         consumers = [_consumer(numbers, n) for n in range(first, min(first + CHUNK, count))]

@@ -9,13 +9,17 @@ from oslo_config import cfg
 from placement import db_api
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
+from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.services import IncompleteConsumer, Services
+from placement.insight import consumers
 from placement.insight.recorder import Recorder, RecorderSettings
 from placement.observability import health, metrics
 from placement.observability.events import Observer, WriteRetried, ignore
+from placement.observability.health_checks import HealthChecks, keystone_url
+from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
 if TYPE_CHECKING:
@@ -40,17 +44,37 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     if observer is not None:
         allowed = config.metrics.allowed_source_ranges
         application = metrics.MetricsMiddleware(
-            application, observer, app_services.engine, allowed
+            application,
+            observer,
+            app_services.engine,
+            inventory_metrics(config, observer, app_services.store),
+            allowed,
         )
     if config.insight.page:
         application = DashboardMiddleware(application, _dashboard_headers(config))
     if config.healthcheck.enabled:
-        application = health.HealthMiddleware(application, config, app_services.engine)
+        checks = HealthChecks(app_services.store, app_services.engine, keystone_url(config))
+        application = health.HealthMiddleware(application, config, checks)
     return application
 
 
 def _dashboard_headers(conf: cfg.ConfigOpts) -> Mapping[str, str]:
     return DEVELOPMENT_HEADERS if conf.api.auth_strategy == auth.NOAUTH2 else {}
+
+
+def inventory_metrics(
+    conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, store: Store
+) -> InventoryMetrics:
+    """Return the metrics of inventory, as [metrics] says."""
+    options = conf.metrics
+    settings = InventorySettings(
+        enabled=options.inventory,
+        max_hosts=options.inventory_max_hosts,
+        root_trait_prefix=options.inventory_root_trait_prefix,
+        interval_seconds=options.inventory_interval_seconds,
+    )
+    counts = partial(consumers.count_by_provider, store)
+    return InventoryMetrics(observer.folder, observer.library, settings, counts)
 
 
 def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:

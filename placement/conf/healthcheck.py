@@ -11,7 +11,8 @@ options = [
 Serve ``/healthcheck``, without authentication, with the health check of oslo.middleware.
 
 It reports that the process responds. With ``placement`` among the ``backends`` it also reports
-whether the database can be reached and the snapshot of all providers can be refreshed.
+whether the database and Keystone can be reached, the schema is new enough, and the snapshot of all
+providers can be refreshed.
 """,
     ),
 ]

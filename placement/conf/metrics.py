@@ -28,6 +28,47 @@ merged into one.
 The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
 """,
     ),
+    cfg.BoolOpt(
+        "inventory",
+        default=True,
+        help="""
+Serve metrics of inventory and usage: sums over the cloud, over each aggregate and over traits of
+roots, and of each provider if there are few hosts. Without, ``/metrics`` has the metrics of the
+service itself.
+
+Related options:
+
+* ``inventory_max_hosts``
+* ``inventory_root_trait_prefix``
+* ``inventory_interval_seconds``
+""",
+    ),
+    cfg.IntOpt(
+        "inventory_max_hosts",
+        default=100,
+        min=0,
+        help="""
+Up to this number of hosts (root providers) there are metrics of each provider, about 1.4 kB per
+host and scrape. Above it there are only sums.
+""",
+    ),
+    cfg.StrOpt(
+        "inventory_root_trait_prefix",
+        default="",
+        help="""
+Sum up inventory and usage by the traits of root providers that begin with this text, such as
+``CUSTOM_AZ_``. Empty for no such metrics.
+""",
+    ),
+    cfg.FloatOpt(
+        "inventory_interval_seconds",
+        default=15,
+        min=0,
+        help="""
+How old inventory metrics may be. One process of the deployment computes them per interval; the
+others serve the same text.
+""",
+    ),
     cfg.ListOpt(
         "allowed_source_ranges",
         default=["127.0.0.0/8", "::1/128"],

@@ -1,5 +1,7 @@
 """Consumers with their allocations, as operators ask for them."""
 
+from collections.abc import Mapping
+
 from placement.core.insight.consumers import ConsumerFilter, ConsumerPage
 from placement.core.storable_text import check_storable
 from placement.db.store import Store
@@ -13,3 +15,12 @@ def page(store: Store, wanted: ConsumerFilter) -> ConsumerPage:
     check_storable("marker", wanted.marker or "")
     with store.read() as tx:
         return tx.consumer_list.page(wanted)
+
+
+def count_by_provider(store: Store) -> Mapping[int, int]:
+    """Return the number of consumers with allocations, by provider id.
+
+    Cost: one statement that reads all allocations.
+    """
+    with store.read() as tx:
+        return tx.consumer_list.count_by_provider()

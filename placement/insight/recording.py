@@ -16,6 +16,7 @@ from placement.insight.recorder import Recorder, new_id
 
 LOG = logging.getLogger(__name__)
 
+NOT_EXPLAINED = "not_explained"
 _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
@@ -34,23 +35,24 @@ class Origin:
 
 def empty_response(
     recorder: Recorder, snapshot: Snapshot, question: Question, origin: Origin
-) -> None:
-    """Log and record why the request has no candidates on this snapshot.
+) -> str:
+    """Log and record why the request has no candidates on this snapshot; return the code.
 
     Costs an explanation, if one is admitted by the rate and somebody reads it.
     """
     is_logged = LOG.isEnabledFor(logging.INFO)
     if not (is_logged or recorder.is_enabled):
-        return
+        return NOT_EXPLAINED
     if not recorder.admits(NO_CANDIDATES):
         limit = recorder.settings.per_second
         line = f"not explained: more than {limit} empty responses a second"
         LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
-        return
+        return NOT_EXPLAINED
     reason = explaining.reason(snapshot, question)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
     recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))
+    return reason.code
 
 
 def refused_claim(

@@ -32,6 +32,21 @@ class CandidatesReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class EmptyResponse:
+    """A search found nothing; ``reason`` is a code of explanations, or "not_explained"."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRefused:
+    """A claim was refused; ``resource_class`` is empty if the reason is none of amounts."""
+
+    reason: str
+    resource_class: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteRetried:
     """A transaction failed because of a concurrent update; it was retried or abandoned."""
 
@@ -46,7 +61,15 @@ class RequestCompleted:
     seconds: float
 
 
-Event = SnapshotLoaded | SnapshotRefreshed | CandidatesReturned | WriteRetried | RequestCompleted
+Event = (
+    SnapshotLoaded
+    | SnapshotRefreshed
+    | CandidatesReturned
+    | EmptyResponse
+    | ClaimRefused
+    | WriteRetried
+    | RequestCompleted
+)
 Observer = Callable[[Event], None]
 
 

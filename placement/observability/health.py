@@ -8,8 +8,7 @@ from oslo_config import cfg
 from oslo_middleware import healthcheck
 from oslo_middleware.healthcheck import pluginbase
 
-from placement.engine.engine import Engine
-from placement.exception import PlacementException
+from placement.observability.health_checks import HealthChecks
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 PATH = "/healthcheck"
-_ENGINE = "placement.engine"
+_CHECKS = "placement.checks"
 
 
 class HealthMiddleware:
@@ -27,12 +26,12 @@ class HealthMiddleware:
     """
 
     def __init__(
-        self, application: "WSGIApplication", conf: cfg.ConfigOpts, engine: Engine
+        self, application: "WSGIApplication", conf: cfg.ConfigOpts, checks: HealthChecks
     ) -> None:
         self._application = application
         middleware = healthcheck.Healthcheck(application, conf)
-        # the backends share this dictionary; there is no other way to pass the engine to them
-        middleware.conf[_ENGINE] = engine
+        # the backends share this dictionary; there is no other way to pass the checks to them
+        middleware.conf[_CHECKS] = checks
         self._health: WSGIApplication = middleware
 
     def __call__(
@@ -45,20 +44,17 @@ class HealthMiddleware:
 
 
 class Backend(pluginbase.HealthcheckBaseExtension):
-    """The backend ``placement``: whether the snapshot can be refreshed from the database."""
+    """The backend ``placement``: all that a request needs, see ``HealthChecks``."""
 
     def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:  # noqa: ARG002
-        """Return whether a search is possible now, and the number of providers."""
-        engine: Engine = self.conf[_ENGINE]
-        return _result(engine)
-
-
-def _result(engine: Engine) -> pluginbase.HealthcheckResult:
-    try:
-        details = f"{len(engine.current())} providers"
-    except PlacementException as error:
-        LOG.warning("Health check failed: %s", error)
+        """Return whether all checks pass, and the result of each."""
+        checks: HealthChecks = self.conf[_CHECKS]
+        results = checks.results()
+        failed = [str(result) for result in results if result.error is not None]
+        for line in failed:
+            LOG.warning("Health check failed: %s", line)
         return pluginbase.HealthcheckResult(
-            available=False, reason="The database is not reached", details=str(error)
+            available=not failed,
+            reason="; ".join(failed) or "OK",
+            details=", ".join(map(str, results)),
         )
-    return pluginbase.HealthcheckResult(available=True, reason="OK", details=details)

@@ -1,7 +1,7 @@
 """Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
 
 Each process stores its metrics in files of [metrics]folder; any process can add up all of them.
-The inventory metrics are computed from the snapshot at each scrape.
+The inventory metrics are computed from the snapshot: see ``inventory_metrics``.
 """
 
 import ipaddress
@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from placement.core.model import Inventory, ProviderState
-from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import Engine
 from placement.exception import DatabaseUnavailable
 from placement.observability import metrics_multiprocess
 from placement.observability.events import (
     CandidatesReturned,
+    ClaimRefused,
+    EmptyResponse,
     Event,
     RequestCompleted,
     SnapshotLoaded,
     SnapshotRefreshed,
     WriteRetried,
 )
+from placement.observability.inventory_metrics import InventoryMetrics
 from placement.wsgi_wrapper import TEMPLATE
 
 if TYPE_CHECKING:
@@ -78,6 +79,18 @@ class PrometheusObserver:
             registry=None,
             buckets=_COUNTS,
         )
+        self._empty = client.Counter(
+            "placement_empty_responses",
+            "Requests for candidates that found none, by the requirement that removed the last.",
+            ("reason",),
+            registry=None,
+        )
+        self._refused = client.Counter(
+            "placement_refused_claims",
+            "Claims that were refused.",
+            ("reason", "resource_class"),
+            registry=None,
+        )
         self._retries = client.Counter(
             "placement_write_retries",
             "Transactions that failed because of a concurrent update.",
@@ -96,6 +109,10 @@ class PrometheusObserver:
                 self._record_refresh("refresh", event.seconds)
             case CandidatesReturned(count):
                 self._candidates.observe(count)
+            case EmptyResponse(reason):
+                self._empty.labels(reason).inc()
+            case ClaimRefused(reason, resource_class):
+                self._refused.labels(reason, resource_class).inc()
             case WriteRetried():
                 self._retries.inc()
 
@@ -130,11 +147,14 @@ class MetricsMiddleware:
         application: "WSGIApplication",
         observer: PrometheusObserver,
         engine: Engine,
+        inventory: InventoryMetrics,
         allowed: Iterable[str],
     ) -> None:
         self._application = application
         self._observer = observer
-        self._inventories = InventoryCollector(engine, observer)
+        self._engine = engine
+        self._snapshot = SnapshotCollector(engine, observer)
+        self._inventory = inventory
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
     def __call__(
@@ -149,15 +169,19 @@ class MetricsMiddleware:
         return self._timed(environ, start_response)
 
     def text(self) -> bytes:
-        """Return all observer, in the text format of Prometheus."""
+        """Return all metrics, in the text format of Prometheus."""
         library = self._observer.library
         folder = self._observer.folder
         with metrics_multiprocess.merged_files(folder, library):
             process_metrics: bytes = library.generate_latest(
                 library.multiprocess.MultiProcessCollector(None, path=str(folder))
             )
-        inventory_metrics: bytes = library.generate_latest(self._inventories)
-        return process_metrics + inventory_metrics
+        snapshot_metrics: bytes = library.generate_latest(self._snapshot)
+        try:
+            inventory_metrics = self._inventory.text(self._engine.current)
+        except DatabaseUnavailable:
+            inventory_metrics = b""
+        return process_metrics + snapshot_metrics + inventory_metrics
 
     def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
         if any(header in environ for header in _PROXIED):
@@ -187,8 +211,8 @@ class MetricsMiddleware:
         return response
 
 
-class InventoryCollector:
-    """Collects the inventory metrics, with the names of the OpenStack exporter."""
+class SnapshotCollector:
+    """Collects what is true of the snapshot of this process."""
 
     def __init__(self, engine: Engine, observer: PrometheusObserver) -> None:
         self._engine = engine
@@ -210,29 +234,3 @@ class InventoryCollector:
             yield gauge(
                 "placement_snapshot_age_seconds", "Seconds since the snapshot last changed.", age
             )
-        yield from _inventories(snapshot, gauge)
-
-
-def _inventories(snapshot: Snapshot, gauge: Callable[..., Any]) -> Iterator[Any]:
-    """Yield four metric families, each with one value per provider and resource class."""
-    for name, text, read in _INVENTORY:
-        family = gauge(f"openstack_placement_resource_{name}", text, labels=_LABELS)
-        for state in snapshot.states():
-            for resource_class, inventory in state.inventories.items():
-                labels = (state.provider.name, resource_class)
-                family.add_metric(labels, read(state, resource_class, inventory))
-        yield family
-
-
-_Read = Callable[[ProviderState, str, Inventory], float]
-_LABELS = ("hostname", "resourcetype")
-_INVENTORY: tuple[tuple[str, str, _Read], ...] = (
-    ("total", "Total amount of the inventory.", lambda _state, _name, inventory: inventory.total),
-    ("usage", "Allocated amount.", lambda state, name, _: state.used.get(name, 0)),
-    ("reserved", "Reserved amount.", lambda _state, _name, inventory: inventory.reserved),
-    (
-        "allocation_ratio",
-        "Allocation ratio.",
-        lambda _state, _name, inventory: inventory.allocation_ratio,
-    ),
-)

@@ -69,6 +69,13 @@ class ConsumerList:
             kept[-1].uuid if has_more else None,
         )
 
+    def count_by_provider(self) -> dict[int, int]:
+        """Return the number of consumers on each provider that has any, by its id."""
+        provider_id = _allocation.resource_provider_id
+        count = sa.func.count(_allocation.consumer_id.distinct())
+        rows = self._connection.execute(sa.select(provider_id, count).group_by(provider_id))
+        return {row[0]: row[1] for row in rows}
+
     def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition | None]:
         """Yield what must hold; None if nothing meets it."""
         if wanted.project_id is not None:

@@ -10,6 +10,7 @@ from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight import recording, refusals
 from placement.insight.explaining import Question
+from placement.observability.events import ClaimRefused, EmptyResponse
 from placement.parse.insight import text
 from placement.wsgi_wrapper import REQUEST_ID, Request
 
@@ -17,26 +18,41 @@ LOG = logging.getLogger(__name__)
 
 
 def empty_response(request: Request, snapshot: Snapshot, asked: CandidateRequest) -> None:
-    """Have it logged and recorded why there are no candidates."""
+    """Have it logged, recorded and counted why there are no candidates."""
     question = Question(asked, text(request.query_pairs), str(request.version))
-    report = partial(
-        recording.empty_response, request.services.recorder, snapshot, question, origin(request)
+    recorder, observe, source = (
+        request.services.recorder,
+        request.services.observe,
+        origin(request),
     )
+
+    def report() -> None:
+        observe(EmptyResponse(recording.empty_response(recorder, snapshot, question, source)))
+
     request.after_response(report)
 
 
 @contextmanager
 def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
-    """Have it logged and recorded if what is done here is refused."""
+    """Have it logged, recorded and counted if what is done here is refused."""
     try:
         yield
     except refusals.REFUSALS as error:
-        LOG.warning("Claim refused, %s: %s", _id(request), refusals.described(error).line())
+        refusal = refusals.described(error)
+        LOG.warning("Claim refused, %s: %s", _id(request), refusal.line())
+        request.services.observe(
+            ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
+        )
         record = partial(
             recording.refused_claim, request.services.recorder, error, claims, origin(request)
         )
         request.after_response(record)
         raise
+
+
+def _class_of(resource_class: object) -> str:
+    """Return the one class of a refusal as the value of a label, empty if there are several."""
+    return resource_class if isinstance(resource_class, str) else ""
 
 
 def log_overcommit(request: Request) -> Callable[[Overcommit], None]:

@@ -9,9 +9,14 @@ import psutil
 import pytest
 import requests
 import webtest
+from keystoneauth1 import loading as ks_loading
 
-from placement import deploy
+from placement import db_api, deploy
+from placement.db.sqlalchemy import migration
+from placement.db.store import Store
+from placement.observability.health_checks import HealthChecks, keystone_url
 from placement.tests.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
+from placement.tests.servers import free_port
 
 
 @pytest.fixture
@@ -58,9 +63,64 @@ class TestHealth:
     def test_it_tells_of_database_and_snapshot(self, healthy):
         http = healthy(backends=["placement"], detailed=True)
         answer = http.get("/healthcheck", headers={"Accept": "application/json"})
-        assert answer.json["reasons"] == [
-            {"class": "HealthcheckResult", "details": "0 providers", "reason": "OK"}
-        ]
+        (reason,) = answer.json["reasons"]
+        assert reason == {
+            "class": "HealthcheckResult",
+            "details": f"database: reachable, schema: {migration.head()}, "
+            "snapshot: 0 providers, keystone: not used",
+            "reason": "OK",
+        }
+
+    def test_it_tells_of_a_schema_that_is_too_old(self, healthy, conf):
+        http = healthy(backends=["placement"])
+        store = Store(db_api.settings(conf))
+        migration.stamp(store, migration.COMMON_HEAD)
+        store.dispose()
+        answer = http.get("/healthcheck", status=503)
+        assert f"schema: The schema of the database is at revision {migration.COMMON_HEAD}" in (
+            answer.text
+        )
+        assert "snapshot" not in answer.text
+
+    def test_it_tells_of_a_keystone_that_is_away(self, conf, application):
+        """The address is one where nothing listens."""
+        url = f"http://127.0.0.1:{free_port()}/v3"
+        services = deploy.services(conf)
+        checks = HealthChecks(services.store, services.engine, url)
+        *others, keystone = checks.results()
+        assert [each.error for each in others] == [None, None, None]
+        assert keystone.name == "keystone"
+        assert "Connection refused" in keystone.error
+
+    def test_keystone_is_asked_once_in_a_while(self, conf, application, monkeypatch):
+        asked = []
+
+        def get(url, timeout):
+            asked.append(url)
+            response = requests.Response()
+            response.status_code = 300 if len(asked) > 1 else 502
+            return response
+
+        monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
+        services = deploy.services(conf)
+        checks = HealthChecks(services.store, services.engine, "http://keystone/v3")
+        assert checks.results()[-1].error == "http://keystone/v3 responds 502"
+        for _ in range(3):
+            assert str(checks.results()[-1]) == "keystone: responds"
+        assert len(asked) == 2
+
+    def test_the_url_of_keystone_is_that_of_the_middleware(self, conf):
+        assert keystone_url(conf) is None
+        conf.set_override("auth_strategy", "keystone", "api")
+        ks_loading.register_auth_conf_options(conf, "keystone_authtoken")
+        conf.set_override("auth_type", "password", "keystone_authtoken")
+        plugin = ks_loading.get_plugin_loader("password")
+        conf.register_opts(
+            [option._to_oslo_opt() for option in plugin.get_options()], "keystone_authtoken"
+        )
+        conf.set_override("auth_url", "http://keystone/v3", "keystone_authtoken")
+        conf.set_override("username", "placement", "keystone_authtoken")
+        assert keystone_url(conf) == "http://keystone/v3"
 
     def test_a_database_that_is_away_is_told(self, healthy, tmp_path):
         http = healthy(backends=["placement"])
@@ -68,7 +128,7 @@ class TestHealth:
             path.rename(tmp_path / f"gone-{path.name}")
         (tmp_path / "placement.sqlite").mkdir()
         answer = http.get("/healthcheck", status=503)
-        assert "The database is not reached" in answer.text
+        assert "database: " in answer.text
 
     def test_others_are_not_answered(self, healthy):
         http = healthy(allowed_source_ranges=["192.0.2.0/24"])

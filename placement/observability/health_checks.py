@@ -1,0 +1,118 @@
+"""What a request needs, checked one by one: database, schema revision, snapshot, Keystone."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import requests
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from placement.db.sqlalchemy import migration
+from placement.db.store import Store
+from placement.engine.engine import Engine
+from placement.exception import PlacementException
+from placement.http import auth
+
+KEYSTONE_TIMEOUT_SECONDS = 5
+_KEYSTONE = "keystone_authtoken"
+_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check; ``error`` is None if it passed."""
+
+    name: str
+    detail: str
+    error: str | None = None
+
+    def __str__(self) -> str:
+        """Return name and detail, or the error.
+
+        >>> str(CheckResult("snapshot", "3 providers"))
+        'snapshot: 3 providers'
+        """
+        return f"{self.name}: {self.error or self.detail}"
+
+
+class HealthChecks:
+    """All checks of a deployment. Those that rarely change are repeated after ``seconds``."""
+
+    def __init__(
+        self, store: Store, engine: Engine, keystone_url: str | None, seconds: float = 10
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._keystone_url = keystone_url
+        self._schema = _Remembered(self._check_schema, seconds)
+        self._keystone = _Remembered(self._check_keystone, seconds)
+
+    def results(self) -> Sequence[CheckResult]:
+        """Return the results; without a database there is nothing else to check in it."""
+        database = _checked("database", self._check_database)
+        keystone = self._keystone()
+        if database.error is not None:
+            return [database, keystone]
+        snapshot = _checked("snapshot", lambda: f"{len(self._engine.current())} providers")
+        return [database, self._schema(), snapshot, keystone]
+
+    def _check_database(self) -> str:
+        self._store.probe()
+        return "reachable"
+
+    def _check_schema(self) -> CheckResult:
+        return _checked("schema", self._revision)
+
+    def _revision(self) -> str:
+        migration.check_is_new_enough(self._store)
+        return migration.version(self._store) or "none"
+
+    def _check_keystone(self) -> CheckResult:
+        return _checked("keystone", lambda: _keystone_status(self._keystone_url))
+
+
+class _Remembered:
+    """A check whose result is kept for some seconds if it passed."""
+
+    def __init__(self, check: Callable[[], CheckResult], seconds: float) -> None:
+        self._check = check
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._kept: tuple[float, CheckResult] | None = None
+
+    def __call__(self) -> CheckResult:
+        with self._lock:
+            if self._kept is not None and time.monotonic() < self._kept[0]:
+                return self._kept[1]
+            result = self._check()
+            passed = result.error is None
+            self._kept = (time.monotonic() + self._seconds, result) if passed else None
+            return result
+
+
+def _checked(name: str, check: Callable[[], str]) -> CheckResult:
+    try:
+        return CheckResult(name, check())
+    except (PlacementException, migration.SchemaTooOld, requests.RequestException) as error:
+        return CheckResult(name, "", str(error) or type(error).__name__)
+
+
+def _keystone_status(url: str | None) -> str:
+    """Return that Keystone responds, or that it is not used.  Raises: RequestException."""
+    if url is None:
+        return "not used"
+    response = requests.get(url, timeout=KEYSTONE_TIMEOUT_SECONDS)
+    if response.status_code >= _SERVER_ERROR:
+        raise requests.HTTPError(f"{url} responds {response.status_code}")
+    return "responds"
+
+
+def keystone_url(conf: cfg.ConfigOpts) -> str | None:
+    """Return the URL of Keystone in [keystone_authtoken], None if tokens are not checked by it."""
+    if conf.api.auth_strategy != auth.KEYSTONE:
+        return None
+    plugin = loading.load_auth_from_conf_options(conf, _KEYSTONE)
+    url = getattr(plugin, "auth_url", None)
+    return str(url) if url else None

@@ -1,0 +1,239 @@
+"""Inventory and usage as Prometheus metrics, computed by one process per interval.
+
+The metrics of single providers have the names of the OpenStack exporter. They are left out if
+there are more hosts than an option says: 5,000 hosts would be 60,000 series. Sums over the cloud,
+over each aggregate and over each trait of a prefix remain.
+
+The text is kept in a file of [metrics]folder. A process that finds it older than the interval
+computes it, unless another one is doing so; all others send it as it is.
+"""
+
+import fcntl
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from placement.core.capacity import integer_capacity
+from placement.core.model import Inventory, ProviderState
+from placement.core.snapshot.snapshot import Snapshot
+
+FILE = "inventory.prom"
+_LOCK = "inventory.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class InventorySettings:
+    """The options of [metrics] about inventory."""
+
+    enabled: bool = True
+    max_hosts: int = 100
+    root_trait_prefix: str = ""
+    interval_seconds: float = 15
+
+
+class InventoryMetrics:
+    """The text of the inventory metrics, at most ``interval_seconds`` old.
+
+    ``consumers`` returns the number of consumers by provider id; it is called only if there are
+    few enough hosts to list each.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        library: ModuleType,
+        settings: InventorySettings,
+        consumers: Callable[[], Mapping[int, int]],
+    ) -> None:
+        self._folder = folder
+        self._library = library
+        self._settings = settings
+        self._consumers = consumers
+
+    def text(self, current: Callable[[], Snapshot]) -> bytes:
+        """Return the metrics.  Cost: reading a file; once per interval, a pass over all providers.
+
+        Raises: DatabaseUnavailable.
+        """
+        if not self._settings.enabled:
+            return b""
+        if (kept := self._kept(self._settings.interval_seconds)) is not None:
+            return kept
+        with (self._folder / _LOCK).open("a") as lock:
+            if not _locked(lock.fileno(), wait=False):
+                if (kept := self._kept(float("inf"))) is not None:
+                    return kept
+                _locked(lock.fileno(), wait=True)
+            if (kept := self._kept(self._settings.interval_seconds)) is not None:
+                return kept
+            return self._computed(current())
+
+    def _kept(self, most_seconds: float) -> bytes | None:
+        """Return the text of the file, None if it is older or missing."""
+        path = self._folder / FILE
+        try:
+            age = time.time() - path.stat().st_mtime
+            return path.read_bytes() if age < most_seconds else None
+        except FileNotFoundError:
+            return None
+
+    def _computed(self, snapshot: Snapshot) -> bytes:
+        collector = InventoryCollector(
+            snapshot, self._settings, self._consumers, self._library.metrics_core.GaugeMetricFamily
+        )
+        text: bytes = self._library.generate_latest(collector)
+        new = self._folder / f"{FILE}.{os.getpid()}"
+        new.write_bytes(text)
+        new.replace(self._folder / FILE)
+        return text
+
+
+def _locked(descriptor: int, *, wait: bool) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryCollector:
+    """Collects the metric families of one snapshot."""
+
+    snapshot: Snapshot
+    settings: InventorySettings
+    consumers: Callable[[], Mapping[int, int]]
+    gauge: Callable[..., Any]
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the families of single providers, if there are few, and those of sums."""
+        hosts = int(self.snapshot.forest.is_root.sum())
+        limit = self.settings.max_hosts
+        yield self.gauge("placement_hosts", "Number of root providers.", hosts)
+        yield self.gauge(
+            "placement_metrics_by_host",
+            "Whether there are metrics of single providers: 0 above [metrics]inventory_max_hosts.",
+            int(hosts <= limit),
+        )
+        if hosts <= limit:
+            yield from self._by_provider()
+        yield from self._sums()
+
+    def _by_provider(self) -> Iterator[Any]:
+        states = list(self.snapshot.states())
+        for name, text, read in _OF_INVENTORY:
+            family = self._family(f"resource_{name}", text, "hostname", "resourcetype")
+            for state in states:
+                for resource_class, inventory in state.inventories.items():
+                    value = read(inventory, state.used.get(resource_class, 0))
+                    family.add_metric((state.provider.name, resource_class), value)
+            yield family
+        held = self.consumers()
+        for name, text, of in (
+            ("generation", "Generation of the provider.", _generation),
+            ("traits", "Number of traits of the provider.", _trait_count),
+            (
+                "provider_allocations",
+                "Number of consumers with allocations on the provider.",
+                lambda state: held.get(state.provider.id, 0),
+            ),
+        ):
+            family = self._family(f"resource_{name}", text, "hostname")
+            for state in states:
+                family.add_metric((state.provider.name,), of(state))
+            yield family
+
+    def _family(self, name: str, text: str, *labels: str) -> Any:
+        return self.gauge(f"openstack_placement_{name}", text, labels=labels)
+
+    def _sums(self) -> Iterator[Any]:
+        """Yield the sums over all providers, by aggregate and by trait of the root."""
+        sums = _Sums(self.snapshot, self.settings.root_trait_prefix)
+        for scope, labels, by_label in (
+            ("cloud", (), sums.cloud),
+            ("aggregate", ("aggregate",), sums.aggregates),
+            ("root_trait", ("root_trait",), sums.root_traits),
+        ):
+            for place, (name, text) in enumerate(_OF_SUMS):
+                family = self.gauge(
+                    f"placement_{scope}_{name}", text, labels=(*labels, "resource_class")
+                )
+                for (label, resource_class), amounts in sorted(by_label.items()):
+                    family.add_metric(
+                        (*([label] if labels else ()), resource_class), amounts[place]
+                    )
+                yield family
+
+
+_OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
+    ("total", "Total amount of the inventory.", lambda inventory, _: inventory.total),
+    ("usage", "Allocated amount.", lambda _, used: used),
+    ("reserved", "Reserved amount.", lambda inventory, _: inventory.reserved),
+    ("allocation_ratio", "Allocation ratio.", lambda inventory, _: inventory.allocation_ratio),
+)
+_OF_SUMS = (
+    ("total", "Sum of the totals of the inventories."),
+    ("reserved", "Sum of the reserved amounts."),
+    ("capacity", "Sum of int((total - reserved) * allocation_ratio)."),
+    ("used", "Sum of the allocated amounts."),
+)
+_By = dict[tuple[str, str], list[int]]
+
+
+class _Sums:
+    """Sums by label and resource class, in the order of ``_OF_SUMS``.
+
+    The aggregates and traits of a root stand for its tree; an aggregate of a child only adds the
+    child. A provider that is in several aggregates counts in each.
+    """
+
+    def __init__(self, snapshot: Snapshot, prefix: str) -> None:
+        self.cloud: _By = defaultdict(_zero)
+        self.aggregates: _By = defaultdict(_zero)
+        self.root_traits: _By = defaultdict(_zero)
+        self._prefix = prefix
+        for state in snapshot.states():
+            if state.inventories:
+                root = snapshot.state(state.provider.root_uuid) or state
+                self._add(state, root)
+
+    def _add(self, state: ProviderState, root: ProviderState) -> None:
+        traits = [name for name in root.traits if self._prefix and name.startswith(self._prefix)]
+        labels = (
+            (self.cloud, ("",)),
+            (self.aggregates, state.aggregates | root.aggregates),
+            (self.root_traits, traits),
+        )
+        for resource_class, inventory in state.inventories.items():
+            amounts = (
+                inventory.total,
+                inventory.reserved,
+                integer_capacity(inventory),
+                state.used.get(resource_class, 0),
+            )
+            for sums, names in labels:
+                _add_to(sums, names, resource_class, amounts)
+
+
+def _add_to(sums: _By, labels: Iterable[str], resource_class: str, amounts: Sequence[int]) -> None:
+    for label in labels:
+        totals = sums[label, resource_class]
+        for place, amount in enumerate(amounts):
+            totals[place] += amount
+
+
+def _zero() -> list[int]:
+    return [0] * len(_OF_SUMS)
+
+
+def _generation(state: ProviderState) -> int:
+    return state.provider.generation
+
+
+def _trait_count(state: ProviderState) -> int:
+    return len(state.traits)

@@ -1,0 +1,156 @@
+"""Inventory as metrics: sums and single providers, computed once per interval."""
+
+import os
+import threading
+
+import pytest
+
+from placement.core.model import Inventory, Provider, ProviderState
+from placement.core.snapshot.snapshot import Snapshot
+from placement.observability.inventory_metrics import (
+    FILE,
+    InventoryMetrics,
+    InventorySettings,
+)
+from placement.tests.queries import snapshot_of
+from placement.tests.worlds import aggregate_uuid, provider_uuid
+
+prometheus_client = pytest.importorskip("prometheus_client")
+
+CLOUD = snapshot_of("""
+    cn1      VCPU=8(used=3, reserved=2, ratio=2.0)  @rack +CUSTOM_AZ_1 +CUSTOM_A
+      numa0  MEMORY_MB=100(used=10)
+    cn2      VCPU=4(used=1)  @rack @other +CUSTOM_AZ_2
+    cn3      VCPU=4
+""")
+
+
+@pytest.fixture
+def metrics(tmp_path):
+    """Return a function that returns the metrics of a process with these settings."""
+
+    def of(consumers=dict, **options):
+        settings = InventorySettings(**options)
+        return InventoryMetrics(tmp_path, prometheus_client, settings, consumers)
+
+    return of
+
+
+def values(text):
+    lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_sums_of_cloud_aggregates_and_root_traits(metrics):
+    found = values(metrics(root_trait_prefix="CUSTOM_AZ_").text(lambda: CLOUD))
+    rack, other = aggregate_uuid("rack"), aggregate_uuid("other")
+
+    def sums(scope, resource_class, **label):
+        labels = {**label, "resource_class": resource_class}
+        text = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
+        return [
+            found.get(f"placement_{scope}_{name}{{{text}}}")
+            for name in ("total", "reserved", "capacity", "used")
+        ]
+
+    assert sums("cloud", "VCPU") == [16, 2, 12 + 8, 4]
+    assert sums("cloud", "MEMORY_MB") == [100, 0, 100, 10]
+    assert sums("aggregate", "VCPU", aggregate=rack) == [12, 2, 16, 4]
+    assert sums("aggregate", "MEMORY_MB", aggregate=rack) == [100, 0, 100, 10]
+    assert sums("aggregate", "VCPU", aggregate=other) == [4, 0, 4, 1]
+    assert sums("root_trait", "VCPU", root_trait="CUSTOM_AZ_1") == [8, 2, 12, 3]
+    assert sums("root_trait", "MEMORY_MB", root_trait="CUSTOM_AZ_1") == [100, 0, 100, 10]
+    assert not any('CUSTOM_A"' in name for name in found)
+    assert found["placement_hosts"] == 3
+
+
+def test_single_providers_have_the_names_of_the_exporter(metrics):
+    ids = {CLOUD.state(provider_uuid("cn1")).provider.id: 5}
+    found = values(metrics(lambda: ids, max_hosts=3).text(lambda: CLOUD))
+    of_class = {
+        name: found[f'openstack_placement_resource_{name}{{hostname="cn1",resourcetype="VCPU"}}']
+        for name in ("total", "usage", "reserved", "allocation_ratio")
+    }
+    assert of_class == {"total": 8, "usage": 3, "reserved": 2, "allocation_ratio": 2}
+    of_provider = {
+        name: found[f'openstack_placement_resource_{name}{{hostname="cn1"}}']
+        for name in ("generation", "traits", "provider_allocations")
+    }
+    assert of_provider == {"generation": 0, "traits": 2, "provider_allocations": 5}
+    assert found["placement_metrics_by_host"] == 1
+
+
+def test_above_the_limit_there_are_only_sums(metrics):
+    def consumers():
+        raise AssertionError("not asked for")
+
+    text = metrics(consumers, max_hosts=2).text(lambda: CLOUD)
+    assert b"hostname=" not in text
+    assert values(text)["placement_metrics_by_host"] == 0
+    assert b"placement_cloud_total" in text
+
+
+def test_inventory_can_be_switched_off(metrics):
+    assert metrics(enabled=False).text(lambda: CLOUD) == b""
+
+
+def test_one_process_computes_per_interval(metrics, tmp_path):
+    computed = []
+
+    def current():
+        computed.append(threading.get_ident())
+        return CLOUD
+
+    processes = [metrics(interval_seconds=60) for _ in range(4)]
+    first = processes[0].text(current)
+    threads = [
+        threading.Thread(target=lambda one=one: [one.text(current) for _ in range(10)])
+        for one in processes
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(computed) == 1
+    os.utime(tmp_path / FILE, (0, 0))  # the interval is over
+    assert processes[1].text(current) == first
+    assert processes[2].text(current) == first
+    assert len(computed) == 2
+
+
+def test_while_one_computes_the_others_send_what_there_is(metrics, tmp_path):
+    one, other = metrics(interval_seconds=60), metrics(interval_seconds=60)
+    old = one.text(lambda: CLOUD)
+    os.utime(tmp_path / FILE, (0, 0))
+    begun, may_end, seen = threading.Event(), threading.Event(), []
+
+    def slow():
+        begun.set()
+        may_end.wait(30)
+        return snapshot_of("cn9 VCPU=1")
+
+    thread = threading.Thread(target=lambda: seen.append(one.text(slow)))
+    thread.start()
+    begun.wait(30)
+    assert other.text(slow) == old
+    may_end.set()
+    thread.join()
+    assert values(seen[0])["placement_hosts"] == 1
+    assert other.text(slow) == seen[0]
+
+
+@pytest.mark.parametrize("hosts", [100, 5_000])
+def test_a_scrape_stays_below_300_kilobytes_by_default(metrics, hosts):
+    classes = {name: Inventory(100_000) for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+    snapshot = Snapshot.of(
+        ProviderState(
+            Provider(n, provider_uuid(str(n)), f"compute-{n:05}.example.org", 1, None,
+                     provider_uuid(str(n))),
+            classes,
+            dict.fromkeys(classes, 12_345),
+            frozenset({f"CUSTOM_{n % 7}"}),
+            frozenset({aggregate_uuid(str(n % 100)), aggregate_uuid(str(n % 3))}),
+        )
+        for n in range(1, hosts + 1)
+    )  # fmt: skip
+    assert len(metrics().text(lambda: snapshot)) <= 300_000
