@@ -13,7 +13,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
-from placement.cmd import explain, progress
+from placement.cmd import audit, explain, progress
 from placement.db.sqlalchemy import data_migrations, migration
 from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
 from placement.db.store import Store
@@ -81,6 +81,7 @@ def _add_categories(categories: Any) -> None:
     explain.add_arguments(
         _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
     )
+    audit.add_arguments(_add(categories, "audit", audit.run, audit.DESCRIPTION))
 
 
 def _add(commands: Any, name: str, run: Command, text: str) -> argparse.ArgumentParser:

@@ -21,6 +21,7 @@ from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
+from placement.db.sqlalchemy.audit import AuditReader
 from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.db_errors import WriteConflict
@@ -58,6 +59,7 @@ class Transaction:
         self.resource_classes = ResourceClasses(connection)
         self.snapshot = SnapshotReader(connection)
         self.insight_requests = InsightRequests(connection)
+        self.audit = AuditReader(connection)
 
     def publish(
         self,

@@ -5,7 +5,7 @@ from typing import Final
 
 from placement.handlers.insight.routes import PREFIX
 from placement.openapi.operation import Operation, Responses
-from placement.schemas import insight, insight_cloud
+from placement.schemas import insight, insight_cloud, insight_findings
 from placement.schemas.base import Windows
 
 
@@ -38,5 +38,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", f"{PREFIX}/consumers"): Operation(
         from_database(insight_cloud.CONSUMERS), query=insight_cloud.CONSUMERS_QUERY
+    ),
+    ("GET", f"{PREFIX}/findings"): Operation(
+        from_database(insight_findings.FINDINGS), query=insight_findings.FINDINGS_QUERY
     ),
 }

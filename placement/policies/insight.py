@@ -8,6 +8,7 @@ EXPLAIN = PREFIX + "explanation"
 PROVIDERS = PREFIX + "providers"
 CAPACITY = PREFIX + "capacity"
 CONSUMERS = PREFIX + "consumers"
+FINDINGS = PREFIX + "findings"
 LIST_REQUESTS = PREFIX + "requests:list"
 SHOW_REQUEST = PREFIX + "requests:show"
 
@@ -42,5 +43,10 @@ RULES = (
         CONSUMERS,
         "List consumers with their allocations.",
         ("GET", "/insight/consumers"),
+    ),
+    base.operation(
+        FINDINGS,
+        "List what an audit of the database finds.",
+        ("GET", "/insight/findings"),
     ),
 )

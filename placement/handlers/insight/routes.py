@@ -11,6 +11,7 @@ from placement.handlers.insight import (
     capacity,
     consumers,
     explanation,
+    findings,
     overview,
     providers,
     requests,
@@ -27,6 +28,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/requests/{{request_id}}": {"GET": requests.show_request},
     f"{PREFIX}/capacity": {"GET": capacity.show_capacity},
     f"{PREFIX}/consumers": {"GET": consumers.list_consumers},
+    f"{PREFIX}/findings": {"GET": findings.list_findings},
 }
 
 

@@ -1,0 +1,81 @@
+"""What an audit reads of the database: one state of it, summed up where rows are many."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+Key = tuple[int, int]
+"""The ids of a provider and of a resource class."""
+
+GRACE_MINUTES: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """What to look for.
+
+    Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
+    those to list, all if empty. ``stale_days`` also lists providers without a change for so long.
+    """
+
+    grace_minutes: int = GRACE_MINUTES
+    stale_days: int | None = None
+    codes: Collection[str] = ()
+
+
+class AuditedProvider(NamedTuple):
+    """The row of a provider; ``updated_at`` is when its generation last changed (naive UTC)."""
+
+    id: int
+    uuid: str
+    name: str
+    root_id: int | None
+    parent_id: int | None
+    updated_at: datetime | None
+
+
+class AuditedInventory(NamedTuple):
+    """The row of an inventory; ``used`` is the usage counter beside it."""
+
+    provider_id: int
+    class_id: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+    used: int
+    changed_at: datetime | None
+
+
+class UsageSum(NamedTuple):
+    """The sum of the allocations of a class on a provider, and when the newest was made."""
+
+    amount: int
+    newest_at: datetime | None
+
+
+class LoneAllocation(NamedTuple):
+    """What a consumer that has no row has on a provider."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditData:
+    """One state of the database.
+
+    ``lone_allocations`` and ``empty_consumers`` are those older than the grace period, and at most
+    as many as were asked for.
+    """
+
+    providers: Sequence[AuditedProvider]
+    inventories: Sequence[AuditedInventory]
+    usage: Mapping[Key, UsageSum]
+    class_names: Mapping[int, str]
+    lone_allocations: Sequence[LoneAllocation]
+    empty_consumers: Sequence[str]
+    unused_classes: Sequence[str]
+    unused_traits: Sequence[str]

@@ -1,0 +1,265 @@
+"""What is wrong in a database, and what repair would do: the classification of an audit.
+
+Each finding has a stable code. ``error`` is what makes the service answer wrongly or wastes
+capacity; ``notice`` is for an operator to look at, and may be as intended.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from placement.core.capacity import integer_capacity, is_within_capacity
+from placement.core.insight.audit import (
+    AuditData,
+    AuditedInventory,
+    AuditedProvider,
+    Key,
+    UsageSum,
+)
+from placement.core.model import Inventory
+
+ERROR = "error"
+NOTICE = "notice"
+
+SEVERITIES: Mapping[str, str] = {
+    "missing_root": ERROR,
+    "missing_parent": ERROR,
+    "wrong_root": ERROR,
+    "missing_provider": ERROR,
+    "missing_inventory": ERROR,
+    "missing_consumer": ERROR,
+    "empty_consumer": ERROR,
+    "usage_counter": ERROR,
+    "over_capacity": ERROR,
+    "similar_names": NOTICE,
+    "unused_class": NOTICE,
+    "unused_trait": NOTICE,
+    "stale_provider": NOTICE,
+}
+"""All codes, in the order in which findings are listed."""
+
+_NOTHING_USED = UsageSum(0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if it is not known.
+    """
+
+    code: str
+    rows: Mapping[str, object]
+    cause: str
+    repair: str
+
+    @property
+    def severity(self) -> str:
+        """``error`` or ``notice``."""
+        return SEVERITIES[self.code]
+
+
+def findings(
+    data: AuditData, *, now: datetime | None = None, stale_days: int | None = None
+) -> Iterator[Finding]:
+    """Yield what is wrong, in the order of the codes.
+
+    Providers without a change of their generation since ``stale_days`` before ``now`` (naive UTC)
+    are found only if that is given.
+    Cost: linear in the rows of the data.
+    """
+    for find in _KINDS:
+        yield from find(data)
+    if now is not None and stale_days is not None:
+        yield from _stale_providers(data, now - timedelta(days=stale_days))
+
+
+# --- trees ----------------------------------------------------------------------------
+
+
+def _trees(data: AuditData) -> Iterator[Finding]:
+    providers = {provider.id: provider for provider in data.providers}
+    for provider in data.providers:
+        finding = _of_tree(provider, providers)
+        if finding is not None:
+            yield finding
+
+
+def _of_tree(
+    provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
+) -> Finding | None:
+    rows = _provider(provider)
+    if provider.root_id is None or provider.root_id not in providers:
+        repair = "set the root to that of the parent, or to the provider itself"
+        return Finding("missing_root", rows, _cause_of_missing(provider.root_id), repair)
+    if provider.parent_id is None:
+        if provider.root_id == provider.id:
+            return None
+        return Finding("wrong_root", rows, "it has no parent", "set the root to the provider")
+    parent = providers.get(provider.parent_id)
+    if parent is None:
+        cause = _cause_of_missing(provider.parent_id)
+        return Finding("missing_parent", rows, cause, "make it a root, or delete it")
+    if parent.root_id != provider.root_id:
+        cause = f"the root of its parent {parent.uuid} is another one"
+        return Finding("wrong_root", rows, cause, "set the root to that of the parent")
+    return None
+
+
+def _cause_of_missing(id_: int | None) -> str:
+    return "none is set" if id_ is None else f"the provider with the id {id_} does not exist"
+
+
+# --- inventories and usage ----------------------------------------------------------------
+
+
+def _without_provider_or_inventory(data: AuditData) -> Iterator[Finding]:
+    providers = {provider.id: provider for provider in data.providers}
+    present = {(each.provider_id, each.class_id) for each in data.inventories}
+    for key, usage in sorted(data.usage.items()):
+        provider = providers.get(key[0])
+        resource_class = _class_name(data, key)
+        if provider is None:
+            rows = {"provider_id": key[0], "resource_class": resource_class, "used": usage.amount}
+            cause = "the provider was removed without its allocations"
+            yield Finding("missing_provider", rows, cause, "delete the allocations")
+        elif key not in present:
+            rows = {**_provider(provider), "resource_class": resource_class, "used": usage.amount}
+            cause = "the inventory was removed without its allocations"
+            repair = "add the inventory again, or move the consumers away"
+            yield Finding("missing_inventory", rows, cause, repair)
+
+
+def _counters(data: AuditData) -> Iterator[Finding]:
+    for provider, each, usage in _inventories(data):
+        if each.used != usage.amount:
+            rows = _inventory(data, provider, each) | {"counter": each.used, "used": usage.amount}
+            cause = "another implementation wrote to the database"
+            yield Finding("usage_counter", rows, cause, "set the counter to the sum")
+
+
+def _over_capacity(data: AuditData) -> Iterator[Finding]:
+    for provider, each, usage in _inventories(data):
+        inventory = Inventory(each.total, each.reserved, allocation_ratio=each.allocation_ratio)
+        if usage.amount and not is_within_capacity(inventory, usage.amount, 0):
+            rows = _inventory(data, provider, each) | {
+                "used": usage.amount,
+                "capacity": integer_capacity(inventory),
+                "total": each.total,
+                "reserved": each.reserved,
+                "allocation_ratio": each.allocation_ratio,
+            }
+            repair = "raise the capacity, or move consumers away"
+            yield Finding("over_capacity", rows, _cause_of_excess(each, usage), repair)
+
+
+def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
+    """Return what made more used than there is, by what is known of the two times."""
+    changed_at, claimed_at = inventory.changed_at, usage.newest_at
+    if usage.amount <= inventory.total * inventory.allocation_ratio:
+        return f"reserved: {inventory.reserved} are reserved of {inventory.total}"
+    if changed_at is None or claimed_at is None:
+        return ""
+    if claimed_at > changed_at:
+        return "race: claims after the last change of the inventory exceeded it"
+    return f"total or allocation_ratio: the inventory was changed at {changed_at.isoformat()}Z"
+
+
+def _inventories(
+    data: AuditData,
+) -> Iterator[tuple[AuditedProvider, AuditedInventory, UsageSum]]:
+    """Yield the inventories of providers that exist, with what is allocated of them."""
+    providers = {provider.id: provider for provider in data.providers}
+    for each in data.inventories:
+        provider = providers.get(each.provider_id)
+        if provider is not None:
+            key = (each.provider_id, each.class_id)
+            yield provider, each, data.usage.get(key, _NOTHING_USED)
+
+
+# --- consumers --------------------------------------------------------------------------
+
+
+def _consumers(data: AuditData) -> Iterator[Finding]:
+    providers = {provider.id: provider.uuid for provider in data.providers}
+    lone: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for each in data.lone_allocations:
+        provider = providers.get(each.provider_id, f"id {each.provider_id}")
+        name = _class_name(data, (each.provider_id, each.class_id))
+        lone[each.consumer_uuid][provider][name] = each.amount
+    for uuid, allocations in sorted(lone.items()):
+        rows = {
+            "consumer": uuid,
+            "allocations": {key: dict(own) for key, own in allocations.items()},
+        }
+        repair = "create the consumer for the incomplete project and user"
+        yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
+    for uuid in sorted(data.empty_consumers):
+        cause = "its allocations were deleted without it"
+        yield Finding("empty_consumer", {"consumer": uuid}, cause, "delete the consumer")
+
+
+# --- notices ----------------------------------------------------------------------------
+
+
+def _similar_names(data: AuditData) -> Iterator[Finding]:
+    """Yield roots whose names are equal but for case, or for the domain of one of them."""
+    roots = [each for each in data.providers if each.parent_id is None]
+    short = {each.name.lower() for each in roots if "." not in each.name}
+    groups: dict[str, list[AuditedProvider]] = defaultdict(list)
+    for each in roots:
+        name = each.name.lower()
+        first = name.partition(".")[0]
+        groups[first if first in short else name].append(each)
+    for name, own in sorted(groups.items()):
+        if len(own) > 1:
+            rows = {"providers": [_provider(each) for each in sorted(own)]}
+            cause = f"all may be the host {name}"
+            repair = "keep one, and move the allocations of the others to it"
+            yield Finding("similar_names", rows, cause, repair)
+
+
+def _unused(data: AuditData) -> Iterator[Finding]:
+    for name in sorted(data.unused_classes):
+        yield Finding("unused_class", {"resource_class": name}, "", "delete the resource class")
+    for name in sorted(data.unused_traits):
+        yield Finding("unused_trait", {"trait": name}, "", "delete the trait")
+
+
+def _stale_providers(data: AuditData, before: datetime) -> Iterator[Finding]:
+    used = {provider_id for (provider_id, _), usage in data.usage.items() if usage.amount}
+    for each in data.providers:
+        if each.id in used and each.updated_at is not None and each.updated_at < before:
+            rows = {**_provider(each), "updated_at": f"{each.updated_at.isoformat()}Z"}
+            repair = "check that the host exists; move its consumers away if it does not"
+            yield Finding("stale_provider", rows, "nothing reports this provider", repair)
+
+
+# --- rows -------------------------------------------------------------------------------
+
+
+def _provider(provider: AuditedProvider) -> dict[str, object]:
+    return {"provider": {"uuid": provider.uuid, "name": provider.name}}
+
+
+def _inventory(
+    data: AuditData, provider: AuditedProvider, inventory: AuditedInventory
+) -> dict[str, object]:
+    name = _class_name(data, (provider.id, inventory.class_id))
+    return {**_provider(provider), "resource_class": name}
+
+
+def _class_name(data: AuditData, key: Key) -> str:
+    return data.class_names.get(key[1], f"id {key[1]}")
+
+
+_KINDS: Sequence[Callable[[AuditData], Iterator[Finding]]] = (
+    _trees,
+    _without_provider_or_inventory,
+    _consumers,
+    _counters,
+    _over_capacity,
+    _similar_names,
+    _unused,
+)

@@ -1,0 +1,24 @@
+"""The findings of an audit, as JSON."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from placement.core.insight.findings import Finding
+from placement.render import insight
+
+
+def findings(at: datetime, found: Sequence[Finding], truncated: Sequence[str]) -> bytes:
+    """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
+    return insight.document(
+        at=insight.time(at), findings=[_finding(each) for each in found], truncated=list(truncated)
+    )
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "rows": dict(finding.rows),
+        "cause": finding.cause,
+        "repair": finding.repair,
+    }
