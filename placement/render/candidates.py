@@ -1,7 +1,7 @@
 """Allocation candidates as JSON.
 
 Most of the text is provider summaries. Since 1.27 they do not depend on the
-request: their text is cached with the provider in the snapshot. Candidates of one
+request: their text is cached in the snapshot, from 1.29 on by tree. Candidates of one
 search differ mostly in the providers that they name: each form is compiled to a
 template once. UUIDs and integers are inserted without escaping; names are encoded.
 
@@ -9,7 +9,8 @@ Below 1.27 everything is built from dictionaries.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import starmap
 from json.encoder import encode_basestring_ascii as quoted
 from operator import itemgetter
@@ -18,8 +19,9 @@ from typing import Any
 from placement.core.capacity import integer_capacity
 from placement.core.model import CUSTOM_PREFIX, ProviderState
 from placement.core.request import CandidateRequest
-from placement.core.search.candidates import Candidate, CandidateForm, Candidates
+from placement.core.search.candidates import Candidate, CandidateForm, Candidates, WholeTrees
 from placement.core.search.ordering import batches
+from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import Version
 
 _PROVIDER = "\0"  # where a UUID goes; encoded text cannot contain it
@@ -38,27 +40,44 @@ def allocation_candidates(
 ) -> bytes:
     """Return the body of GET /allocation_candidates.
 
-    Cost, from 1.27 on: half a microsecond for each candidate and each summary,
-    more for a provider that is rendered for the first time since it changed. There
+    Cost, from 1.29 on: half a microsecond for each candidate and each tree, more for a
+    tree that is rendered for the first time since one of its providers changed. There
     may be millions of candidates: ``check_deadline`` is called every few thousand,
     and may raise an exception.
     """
     if version < (1, 27):
         return _legacy_body(found, request, version, check_deadline).encode("ascii")
-    describe = _summary_text_with_tree if version >= (1, 29) else _summary_text
-    cache_key = describe.__name__
-    summaries: list[str] = []
-    for batch in batches(found.summaries):
-        check_deadline()
-        summaries += [entry.fragment(cache_key, describe) for entry in batch]
     candidates = _candidates(found.candidates, check_deadline, mapped=version >= (1, 34))
+    summaries: list[bytes] = []
+    for batch in batches(_summaries(found.summaries, version)):
+        check_deadline()
+        summaries += batch
+    if summaries:
+        summaries[0] = summaries[0].removeprefix(b",")
+    body = [b'{"allocation_requests":[', ",".join(candidates).encode("ascii")]
+    return b"".join([*body, b'],"provider_summaries":{', *summaries, b"}}"])
+
+
+# --- from 1.27 on: templates and cached texts ---------------------------------
+
+
+def _summaries(entries: Sequence[ProviderEntry], version: Version) -> Iterator[bytes]:
+    """Yield the text of each tree, or of each provider, after a comma."""
+    if isinstance(entries, WholeTrees):
+        return entries.texts("1.29", _tree_text)
+    describe = _summary_text_with_tree if version >= (1, 29) else _summary_text
     return (
-        f'{{"allocation_requests":[{",".join(candidates)}],'
-        f'"provider_summaries":{{{",".join(summaries)}}}}}'
-    ).encode("ascii")
+        entry.text(describe.__name__, partial(_text_after_comma, describe, entry.state))
+        for entry in entries
+    )
 
 
-# --- from 1.27 on: templates and fragments -----------------------------------
+def _tree_text(states: Iterable[ProviderState]) -> bytes:
+    return b"".join(_text_after_comma(_summary_text_with_tree, state) for state in states)
+
+
+def _text_after_comma(describe: Callable[[ProviderState], str], state: ProviderState) -> bytes:
+    return f",{describe(state)}".encode("ascii")
 
 
 def _candidates(

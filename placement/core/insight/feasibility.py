@@ -68,7 +68,7 @@ class Feasibility:
         for block in builder.blocks(others):
             self._deadline.check()
             for number, anchor in enumerate(block.anchors):
-                problems = [part.problem for part in block.parts_of(number)]
+                problems = [problem for problem, _ in block.parts_of(number)]
                 fitting[anchor] = any(self._is_solvable(plan, one, known) for one in problems)
         return fitting
 

@@ -58,10 +58,16 @@ def roots_with_option(snapshot: Snapshot, domain: Domain) -> Mask:
 
 def roots_with_local_option(snapshot: Snapshot, domain: Domain) -> Mask:
     """Return the roots of trees with a member in the domain."""
+    return roots_of(snapshot, domain.local)
+
+
+def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
+    """Return the roots of the trees of some providers."""
     forest = snapshot.forest
-    roots: Mask = domain.local & forest.is_root
-    if forest.is_nested:
-        roots[forest.root[np.flatnonzero(domain.local & ~forest.is_root)]] = True
+    if not forest.is_nested:
+        return providers & forest.is_root
+    roots = np.zeros(snapshot.size, dtype=np.bool_)
+    roots[forest.root[np.flatnonzero(providers)]] = True
     return roots
 
 
@@ -87,9 +93,7 @@ def anchors_by_kind(
     )
     standalone = possible & snapshot.forest.is_single & ~shared
     others = np.flatnonzero(possible & ~standalone)
-    local = reduce(
-        np.logical_or, [roots_with_local_option(snapshot, domain) for domain in domains]
-    )[others]
+    local = roots_of(snapshot, reduce(np.logical_or, [each.local for each in domains]))[others]
     return Anchors(
         standalone=np.flatnonzero(_serving_all_slots(snapshot, plan, standalone)),
         shared_only=others[~local],

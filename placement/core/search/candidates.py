@@ -1,10 +1,13 @@
 """The result of a search: candidates, and the providers to describe with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
+from placement.core.model import ProviderState
 from placement.core.snapshot.entries import ProviderEntry
+from placement.core.snapshot.rows import Numbers
+from placement.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +43,41 @@ class Candidate(NamedTuple):
             suffix: tuple(self.providers[number] for number in numbers)
             for suffix, numbers in self.form.mappings.items()
         }
+
+
+class WholeTrees(Sequence[ProviderEntry]):
+    """All providers of some trees, in tree order; their text is cached by tree."""
+
+    def __init__(self, snapshot: Snapshot, roots: Numbers) -> None:
+        self._snapshot = snapshot
+        self._roots = roots
+
+    def __len__(self) -> int:
+        return int(self._snapshot.forest.subtree_size[self._roots].sum())
+
+    def __iter__(self) -> Iterator[ProviderEntry]:
+        rows = self._snapshot.forest.members_of_all(self._roots)
+        return iter(self._snapshot.entries.take(rows.tolist()))
+
+    @overload
+    def __getitem__(self, index: int) -> ProviderEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ProviderEntry]: ...
+    def __getitem__(self, index: int | slice) -> ProviderEntry | Sequence[ProviderEntry]:
+        return list(self)[index]
+
+    def texts(
+        self, form: str, render: Callable[[Sequence[ProviderState]], bytes]
+    ) -> Iterator[bytes]:
+        """Yield what ``render`` makes of the providers of each tree, once per form and tree."""
+        forest, entries = self._snapshot.forest, self._snapshot.entries
+        for row, entry in zip(
+            self._roots.tolist(), entries.take(self._roots.tolist()), strict=True
+        ):
+            yield entry.text(
+                form,
+                lambda row=row: render([own.state for own in entries.take(forest.members(row))]),  # type: ignore[misc]
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,11 +154,11 @@ class CandidateGenerator:
         streams: dict[int, Stream] = {}
         numbers_by_problem: defaultdict[Problem, list[int]] = defaultdict(list)
         for number, first in enumerate(block.first_parts[:-1]):
-            numbers_by_problem[block.parts[first].problem].append(number)
+            numbers_by_problem[block.problems[first]].append(number)
         for problem, numbers in numbers_by_problem.items():
             solution = self._solutions_of(problem, None).get(0)
             if solution is not None and solution.is_in_own_tree:
-                own = [n for n in numbers if not self._has_sharing(block, n)]
+                own = self._without_sharing(block, numbers)
                 for number, candidate in zip(own, self._alike(block, own, solution), strict=True):
                     firsts[number] = candidate
         for number in range(len(firsts)):
@@ -176,11 +176,16 @@ class CandidateGenerator:
         self, block: Block, numbers: Sequence[int], solution: Solution
     ) -> Iterator[Candidate]:
         """Return the candidates that one solution stands for at several anchors."""
-        starts = [block.parts[block.first_parts[number]].start for number in numbers]
+        starts = [block.starts[block.first_parts[number]] for number in numbers]
         at = np.add.outer(np.array(starts, dtype=np.intp), np.array(solution.options, np.intp))
         uuids = map(self._snapshot.forest.uuids.__getitem__, block.rows[at].ravel().tolist())
         providers = zip(*[uuids] * len(solution.options), strict=True)
         return map(Candidate._make, zip(repeat(solution.form), providers, strict=False))
+
+    def _without_sharing(self, block: Block, numbers: list[int]) -> list[int]:
+        if not len(self._snapshot.sharing):
+            return numbers
+        return [number for number in numbers if not self._has_sharing(block, number)]
 
     def _has_sharing(self, block: Block, number: int) -> bool:
         return self._problems.has_sharing_provider(block.anchors[number])

@@ -37,29 +37,25 @@ _MAX_BLOCK = 2048
 _MAX_SORTED_BITS = 40
 
 
-class Part(NamedTuple):
-    """A problem, and its options: option ``n`` is ``rows[start + n]`` of the block."""
-
-    problem: Problem
-    start: int
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The parts of some anchors, in the order of the anchors.
+    """The parts of some anchors, in the order of the anchors, each a problem.
 
-    ``parts`` of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
-    every anchor has at least one. ``rows`` are the options of all parts in their own trees.
+    The parts of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
+    every anchor has at least one. ``rows`` are the options of all parts in their own trees:
+    option ``k`` of a part is ``rows[start + k]``, with its number in ``starts``.
     """
 
     anchors: Sequence[int]
     first_parts: Sequence[int]
-    parts: Sequence[Part]
+    problems: Sequence[Problem]
+    starts: Sequence[int]
     rows: Numbers
 
-    def parts_of(self, number: int) -> Sequence[Part]:
-        """Return the parts of one anchor."""
-        return self.parts[self.first_parts[number] : self.first_parts[number + 1]]
+    def parts_of(self, number: int) -> list[tuple[Problem, int]]:
+        """Return the problem and the start of each part of an anchor."""
+        parts = slice(self.first_parts[number], self.first_parts[number + 1])
+        return list(zip(self.problems[parts], self.starts[parts], strict=True))
 
 
 class ProblemBuilder:
@@ -87,7 +83,7 @@ class ProblemBuilder:
         begin = 0
         while begin < len(anchors):
             yield self._block(numbers(anchors[begin : begin + size]))
-            begin, size = begin + size, _MAX_BLOCK
+            begin, size = begin + size, min(max(begin, _MIN_BLOCK), _MAX_BLOCK)
 
     def has_sharing_provider(self, anchor: int) -> bool:
         """Return whether a provider of the anchor's own tree is a sharing provider."""
@@ -99,16 +95,17 @@ class ProblemBuilder:
         ends = np.cumsum(counts)
         starts = (ends - counts).tolist()
         width, roots = self._columns.record_size, index.roots.tolist()
-        parts = [
-            Part(self._problem(records[start * width : end * width], root), start)
+        problems = [
+            self._problem(records[start * width : end * width], root)
             for root, start, end in zip(roots, starts, ends.tolist(), strict=True)
         ]
         is_first = np.diff(index.roots, prepend=-1) != 0
         first_parts = np.flatnonzero(is_first)
         return Block(
             anchors=index.roots[first_parts].tolist(),
-            first_parts=[*first_parts.tolist(), len(parts)],
-            parts=parts,
+            first_parts=[*first_parts.tolist(), len(problems)],
+            problems=problems,
+            starts=starts,
             rows=rows,
         )
 
@@ -309,9 +306,14 @@ class _Columns:
 
 
 def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
-    """Return the order of the options by part, and in it by their bits, equal ones as they are."""
+    """Return the order of the options by part, then by the number of bits (the most first).
+
+    Of as many bits by their pattern; options with equal bits stay in their order.
+    """
     weights = 1 << np.arange(len(bits), dtype=np.int64)
-    return np.argsort((part.astype(np.int64) << len(bits)) + weights @ bits, kind="stable")
+    missing = (~bits).sum(axis=0, dtype=np.int64)
+    rank = part.astype(np.int64) * (len(bits) + 1) + missing
+    return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
 
 
 def _as_bytes(word: Numbers) -> NDArray[np.uint8]:

@@ -46,7 +46,7 @@ import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.search.anchors import Anchors, find_anchors
-from placement.core.search.candidates import Candidate, Candidates
+from placement.core.search.candidates import Candidate, Candidates, WholeTrees
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.generation import CandidateGenerator
@@ -54,6 +54,7 @@ from placement.core.search.ordering import batches, breadth_first, depth_first, 
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem_builder import ProblemBuilder
 from placement.core.snapshot.entries import ProviderEntry
+from placement.core.snapshot.rows import numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -186,10 +187,7 @@ def summaries(
         rows.update(row_of[u] for form, uuids in batch for u in uuids[: len(form.allocations)])
     if not whole_trees:
         return snapshot.entries.take(sorted(rows))
-    roots = sorted(set(forest.root[list(rows)].tolist()))
-    if forest.is_nested:
-        roots = forest.members_of_all(np.array(roots, dtype=np.int32)).tolist()
-    return snapshot.entries.take(roots)
+    return WholeTrees(snapshot, np.unique(forest.root[numbers(rows)]))
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:

@@ -92,7 +92,9 @@ class Column:
         enough = self.allocatable >= amount
         if not all(is_valid):
             enough &= np.array(is_valid, dtype=np.bool_)[self.unit_rule]
-        return mask_of(self.rows[enough], size)
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[self.rows] = enough
+        return mask
 
     def admitting(self, amount: int, size: int) -> Mask:
         """Return where one allocation may have the amount, independent of usage."""

@@ -1,30 +1,34 @@
 """The providers of a snapshot by row, and text that is cached with each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from placement.core.model import ProviderState
 from placement.core.snapshot.rows import CHUNK
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ProviderEntry:
-    """A provider of the snapshot, with text that was rendered from it.
+    """A provider of the snapshot, with text that was rendered from it or from its tree.
 
-    A change of the provider creates a new entry, so text in ``fragments`` is never stale.
+    A change of the provider creates a new entry, and so does, for the entry of a root, a
+    change of any provider of its tree: cached text is never stale.
     """
 
-    state: ProviderState
-    fragments: dict[str, str] = field(default_factory=dict)
+    __slots__ = ("_texts", "state")
 
-    def fragment(self, form: str, render: Callable[[ProviderState], str]) -> str:
-        """Return the text that ``render`` makes of the state, rendered once per form.
+    def __init__(self, state: ProviderState) -> None:
+        self.state = state
+        self._texts: dict[str, bytes] | None = None
 
-        Two threads may both render it; the results are equal.
+    def text(self, form: str, render: Callable[[], bytes]) -> bytes:
+        """Return the result of ``render``, called once per form.
+
+        Two threads may both call it; the results are equal.
         """
-        text = self.fragments.get(form)
+        if self._texts is None:
+            self._texts = {}
+        text = self._texts.get(form)
         if text is None:
-            text = self.fragments[form] = render(self.state)
+            text = self._texts[form] = render()
         return text
 
 

@@ -18,7 +18,7 @@ copies the forest.
 
 A snapshot does not know how it is kept current (see ``engine``), and contains nothing
 that a search could change. Two caches are part of it, both idempotent: masks of
-row sets, and the text fragments that ``render`` stores with an entry.
+row sets, and the text that ``render`` stores with an entry.
 """
 
 from collections import defaultdict
@@ -107,7 +107,10 @@ class Snapshot:
         forest, after = self._relocated(states, removed_ids)
         diff = _StateDiff.between(self.entries, after)
         entries = self.entries.changed(
-            {row: ProviderEntry(state) if state else None for row, state in after.items()}
+            {
+                **self._roots_without_text(forest, after),
+                **{row: ProviderEntry(state) if state else None for row, state in after.items()},
+            }
         )
         return Snapshot(
             entries=entries,
@@ -138,6 +141,16 @@ class Snapshot:
             if entry is None or _has_moved(entry.state.provider, states[number].provider):
                 moved[row] = states[number].provider
         return (forest.changed(moved, removed_ids) if moved or removed_ids else forest), after
+
+    def _roots_without_text(
+        self, forest: Forest, after: Mapping[int, ProviderState | None]
+    ) -> dict[int, ProviderEntry]:
+        """Return new entries for the roots of the affected trees, before and after."""
+        rows = numbers(after)
+        existing = rows[rows < self.forest.size]
+        roots = {*forest.root[rows].tolist(), *self.forest.root[existing].tolist()}
+        kept = (row for row in roots if row >= 0 and row not in after)
+        return {row: ProviderEntry(self.entries.state(row)) for row in kept}
 
     def _new_tree_aggregates(
         self,

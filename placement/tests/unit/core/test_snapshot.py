@@ -35,13 +35,25 @@ def test_a_claim_changes_one_column_only():
     assert len(offered(CLOUD, "resources=VCPU:2")) == 2
 
 
-def test_a_change_discards_fragments():
+def test_a_change_discards_text():
     row = CLOUD.forest.row_of[CN2.provider.uuid]
     entry = CLOUD.entries.get(row)
-    assert entry.fragment("full", lambda state: state.provider.name) == "cn2"
-    assert entry.fragment("full", lambda state: "made again") == "cn2"
+    assert entry.text("full", entry.state.provider.name.encode) == b"cn2"
+    assert entry.text("full", lambda: b"made again") == b"cn2"
     after = CLOUD.apply([replace(CN2, used={"VCPU": 3})]).entries.get(row)
-    assert after.fragment("full", lambda state: "made again") == "made again"
+    assert after.text("full", lambda: b"made again") == b"made again"
+
+
+def test_a_change_in_a_tree_discards_the_text_of_its_root():
+    root = CLOUD.forest.row_of[CN1.provider.uuid]
+    CLOUD.entries.get(root).text("tree", lambda: b"cn1 and numa0")
+    changed = CLOUD.apply([replace(NUMA0, used={"VGPU": 1})])
+    assert changed.entries.get(root).text("tree", lambda: b"made again") == b"made again"
+    moved = replace(NUMA0, provider=replace(NUMA0.provider, parent_uuid=CN2.provider.uuid))
+    for snapshot in (CLOUD.apply([moved]), CLOUD.apply([], [NUMA0.provider.id])):
+        assert snapshot.entries.get(root).text("tree", lambda: b"made again") == b"made again"
+    other = CLOUD.apply([replace(CN2, used={"VCPU": 1})])
+    assert other.entries.get(root).text("tree", lambda: b"made again") == b"cn1 and numa0"
 
 
 def test_providers_are_added_moved_and_removed():
