@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from placement import exception
-from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy import migration, seed, usage_counters
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 
@@ -26,11 +26,6 @@ class StoreManager:
     def __init__(self) -> None:
         self._store: Store | None = None
         self._replacement: Store | None = None
-
-    @property
-    def is_started(self) -> bool:
-        """Whether a database was configured."""
-        return self._store is not None
 
     @property
     def has_replacement(self) -> bool:
@@ -118,6 +113,14 @@ def store(conf: cfg.ConfigOpts) -> Store:
         if conf.placement_database.sync_on_startup:
             migration.prepare(found)
         migration.check_is_new_enough(found)
+        # openstack-placement may have written to the database since, whoever was to run `db sync`
+        corrected = usage_counters.reconcile(found)
+        if corrected:
+            LOG.warning(
+                "Corrected %s usage counters that differed from the allocations: another "
+                "implementation has written to the database.",
+                corrected,
+            )
         seed.sync(found)
         found.dispose()  # servers fork from here: the children make connections of their own
         found.is_ready = True

@@ -4,6 +4,8 @@ The first five revisions are those of every Placement database. Ours come after
 them and only add, so that another implementation still works on the database.
 """
 
+import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +14,10 @@ import sqlalchemy as sa
 from alembic import command, script
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.util import CommandError
 
-from placement.db.sqlalchemy import canonical_uuids, clocks, usage_counters
-from placement.db.sqlalchemy.usage_counters import Tell, ignore
+from placement.db.sqlalchemy import canonical_uuids, clocks, db_errors, usage_counters
+from placement.db.sqlalchemy.usage_counters import Report, ignore
 from placement.db.store import Store
 
 
@@ -27,32 +30,52 @@ COMMON_HEAD = "a082b8bb98d0"
 _LOCK_NAME = "placement-migration"
 _LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
 _LOCK_TIMEOUT_SECONDS = 3600
+_ATTEMPTS = 10
+# MySQL: table, column, index or row exists already, index or row is gone, deadlock
+_CONCURRENT = frozenset({1050, 1060, 1061, 1062, 1091, 1213})
+_FORBIDDEN = 1105
 
 
-def sync(store: Store, tell: Tell = ignore) -> None:
-    """Bring the schema to its newest revision, and everything that is kept up to the data.
+def sync(store: Store, report: Report = ignore) -> None:
+    """Bring the schema to its newest revision, and all derived data up to date.
 
-    Another implementation may have written to the database: the kept usage is made what the
-    allocations say, and every process that runs is told to load everything again.
+    Another implementation may have written to the database: usage counters are reconciled with
+    the allocations, and every running process loads everything again.
     """
-    prepare(store, tell)
+    prepare(store, report)
     store.write(lambda tx: clocks.start_epoch(tx.connection))
 
 
-def prepare(store: Store, tell: Tell = ignore) -> None:
-    """Do the same for a process that starts; those that run need not notice."""
+def prepare(store: Store, report: Report = ignore) -> None:
+    """Do the same for a process that starts; running processes do not load everything again."""
     upgrade(store)
     canonical_uuids.convert(store)
-    usage_counters.mend(store, tell)
+    usage_counters.reconcile(store, report)
 
 
 def upgrade(store: Store, revision: str = "head") -> None:
-    """Apply the revisions up to this one that the database has not had; safe to run twice at once.
+    """Apply the missing revisions up to this one; safe to run several times at once.
 
+    An interrupted revision is completed. On Galera, where a lock is known to one node only, a
+    step that another node has done meanwhile is skipped by running the revision again.
     Raises: RuntimeError if the data is not ready for a revision.
     """
-    with _alone(store) as connection:
-        command.upgrade(_config(connection), revision)
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _exclusive(store) as connection:
+                command.upgrade(_config(connection), revision)
+                return
+        except (sa.exc.DBAPIError, CommandError) as error:
+            if attempt == _ATTEMPTS - 1 or not _is_concurrent(error):
+                raise
+            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311
+
+
+def _is_concurrent(error: Exception) -> bool:
+    """Return whether another process did the same step, or recorded the same revision."""
+    if isinstance(error, CommandError):
+        return "expected to match" in str(error)
+    return db_errors.code(error) in _CONCURRENT
 
 
 def version(store: Store) -> str | None:
@@ -70,7 +93,7 @@ def stamp(store: Store, revision: str) -> None:
 
     Raises: alembic's CommandError for a revision that there is not.
     """
-    with _alone(store) as connection:
+    with _exclusive(store) as connection:
         command.stamp(_config(connection), revision)
 
 
@@ -110,8 +133,8 @@ def _config(connection: sa.Connection | None = None) -> Config:
 
 
 @contextmanager
-def _alone(store: Store) -> Iterator[sa.Connection]:
-    """A connection, while no other process migrates this database."""
+def _exclusive(store: Store) -> Iterator[sa.Connection]:
+    """A connection, while no other process migrates this database on this server."""
     engines = store.engines()
     with store.exclusive, engines.writer.connect() as connection:
         _lock(connection)
@@ -130,8 +153,9 @@ def _lock(connection: sa.Connection) -> None:
     """Wait for other processes that migrate; SQLite's transaction is lock enough."""
     match connection.dialect.name:
         case "mysql" | "mariadb":
-            wait = {"name": _LOCK_NAME, "seconds": _LOCK_TIMEOUT_SECONDS}
-            connection.execute(sa.text("SELECT GET_LOCK(:name, :seconds)"), wait)
+            # a table in use is waited for, however long its transactions take
+            connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {_LOCK_TIMEOUT_SECONDS}")
+            _get_lock(connection)
         case "postgresql":
             # a table in use is waited for, however long its transactions take
             connection.execute(sa.text("SET lock_timeout = 0"))
@@ -139,10 +163,32 @@ def _lock(connection: sa.Connection) -> None:
             connection.commit()
 
 
+def _get_lock(connection: sa.Connection) -> None:
+    """Take the lock of MySQL.
+
+    Percona XtraDB Cluster forbids it in strict mode (1105); there ``upgrade`` alone handles other
+    processes.
+    """
+    wait = {"name": _LOCK_NAME, "seconds": _LOCK_TIMEOUT_SECONDS}
+    try:
+        is_locked = connection.scalar(sa.text("SELECT GET_LOCK(:name, :seconds)"), wait)
+    except sa.exc.DBAPIError as error:
+        if db_errors.code(error) != _FORBIDDEN:
+            raise
+        return
+    if is_locked != 1:
+        raise RuntimeError(
+            "Another process has been migrating this database for more than "
+            f"{_LOCK_TIMEOUT_SECONDS} seconds. Check it, or end its connection, then run "
+            "`placement-manage db sync` again."
+        )
+
+
 def _unlock(connection: sa.Connection) -> None:
+    """Release the lock; MySQL's connections are closed, and their locks with them."""
     match connection.dialect.name:
         case "mysql" | "mariadb":
-            connection.execute(sa.text("SELECT RELEASE_LOCK(:name)"), {"name": _LOCK_NAME})
+            connection.invalidate()
         case "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), _NUMBER)
             connection.execute(sa.text("RESET lock_timeout"))

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
+from placement import db_api
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import migration, models, seed, usage_counters
+from placement.db.sqlalchemy import clocks, migration, models, seed, usage_counters
 from placement.db.sqlalchemy.migration import COMMON_HEAD
 from placement.db.store import Store
 from placement.engine.engine import Engine
@@ -288,6 +289,79 @@ def test_a_database_comes_back_from_another_implementation(inherited):
     execute(inherited, "UPDATE inventories SET used = 77")
     migration.sync(inherited)
     assert migration.version(inherited) == migration.head()
+    with inherited.read() as tx:
+        assert usage_counters.differences(tx.connection) == []
+
+
+# --- upgrades that are interrupted -----------------------------------------------------
+
+
+class Killed(Exception):  # noqa: N818
+    """Ends an upgrade, as the end of its process does."""
+
+
+def interrupt(store, number):
+    """Have the connection of an upgrade end before its statement of this number that writes."""
+    seen = []
+
+    def count(_connection, _cursor, statement, *_):
+        if statement.lstrip().upper().startswith(("CREATE", "ALTER", "DROP", "INSERT", "UPDATE")):
+            seen.append(statement)
+            if len(seen) == number:
+                raise Killed
+
+    sa.event.listen(store.engines().writer, "before_cursor_execute", count)
+    try:
+        migration.upgrade(store)
+    except Killed:
+        return True
+    finally:
+        sa.event.remove(store.engines().writer, "before_cursor_execute", count)
+    return False
+
+
+def test_an_interrupted_upgrade_is_completed_by_the_next(bare):
+    """At every sixth statement, each time a little further; MySQL keeps what was done so far."""
+    number, interruptions = 1, 0
+    while interrupt(bare, number):
+        number, interruptions = number + 5, interruptions + 1
+        if migration.version(bare) == migration.head():
+            break
+    migration.upgrade(bare)
+    assert interruptions > 3
+    assert migration.version(bare) == migration.head()
+    seed.sync(bare)
+    with bare.read() as tx:
+        assert set(clocks.values(tx.connection)) == set(range(clocks.CLOCKS))
+    upgraded = described(bare.engines().writer)
+    with bare.engines().writer.begin() as connection:
+        drop_all(connection)
+    migration.upgrade(bare)
+    assert described(bare.engines().writer) == upgraded
+
+
+def drop_all(connection):
+    tables = sa.MetaData()
+    tables.reflect(connection)
+    tables.drop_all(connection)
+
+
+def test_counters_are_summed_before_their_revision_is_recorded(inherited):
+    """A process that starts then must not take full providers for empty ones."""
+    migration.upgrade(inherited, "c0de5a1d7e01")
+    with inherited.read() as tx:
+        assert usage_counters.differences(tx.connection) == []
+
+
+def test_a_process_that_starts_reconciles_what_others_wrote(inherited, conf, caplog):
+    """Another implementation wrote allocations, and nobody ran `db sync`."""
+    migration.sync(inherited)
+    execute(inherited, "UPDATE inventories SET used = 0")
+    conf.set_override("connection", inherited.settings.connection, "placement_database")
+    with db_api.placement_context_manager.replaced(Store(inherited.settings)) as store:
+        db_api.store(conf)
+        store.dispose()
+    assert "usage counters" in caplog.text
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
 

@@ -4,7 +4,7 @@ Revision ID: a082b8bb98d0
 Revises: 422ece571366
 """
 
-from alembic import op
+from placement.db.sqlalchemy import revision_steps as steps
 
 revision = "a082b8bb98d0"
 down_revision = "422ece571366"
@@ -14,8 +14,8 @@ depends_on = None
 
 def upgrade() -> None:
     """Drop five indexes; this is the newest schema that other implementations know."""
-    op.drop_index("inventories_resource_provider_id_idx", "inventories")
-    op.drop_index("inventories_resource_provider_resource_class_idx", "inventories")
-    op.drop_index("ix_placement_aggregates_uuid", "placement_aggregates")
-    op.drop_index("resource_providers_name_idx", "resource_providers")
-    op.drop_index("resource_providers_uuid_idx", "resource_providers")
+    steps.drop_index("inventories_resource_provider_id_idx", "inventories")
+    steps.drop_index("inventories_resource_provider_resource_class_idx", "inventories")
+    steps.drop_index("ix_placement_aggregates_uuid", "placement_aggregates")
+    steps.drop_index("resource_providers_name_idx", "resource_providers")
+    steps.drop_index("resource_providers_uuid_idx", "resource_providers")

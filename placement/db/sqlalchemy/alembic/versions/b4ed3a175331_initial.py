@@ -1,11 +1,12 @@
-"""Make the tables that every Placement database starts with.
+"""Create the tables that every Placement database starts with.
 
 Revision ID: b4ed3a175331
 Revises:
 """
 
 import sqlalchemy as sa
-from alembic import op
+
+from placement.db.sqlalchemy import revision_steps as steps
 
 revision = "b4ed3a175331"
 down_revision = None
@@ -14,7 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables, with the indexes that they had at first."""
+    """Create the tables with their first indexes."""
     _named_things()
     _providers()
     _what_providers_have()
@@ -22,9 +23,9 @@ def upgrade() -> None:
 
 
 def _table(name: str, *columns: sa.schema.SchemaItem) -> None:
-    """Make a table with the two times that every one has."""
+    """Create a table with the two timestamps that all tables have."""
     times = (sa.Column("created_at", sa.DateTime), sa.Column("updated_at", sa.DateTime))
-    op.create_table(name, *times, *columns)
+    steps.create_table(name, *times, *columns)
 
 
 def _id() -> sa.Column[int]:
@@ -42,7 +43,7 @@ def _named_things() -> None:
         sa.Column("uuid", sa.String(36)),
         sa.UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
     )
-    op.create_index("ix_placement_aggregates_uuid", "placement_aggregates", ["uuid"])
+    steps.create_index("ix_placement_aggregates_uuid", "placement_aggregates", ["uuid"])
     for table in ("projects", "users"):
         _table(
             table,
@@ -72,7 +73,7 @@ def _providers() -> None:
         sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
     )
     for column in ("name", "parent_provider_id", "root_provider_id", "uuid"):
-        op.create_index(f"resource_providers_{column}_idx", "resource_providers", [column])
+        steps.create_index(f"resource_providers_{column}_idx", "resource_providers", [column])
 
 
 def _what_providers_have() -> None:
@@ -89,11 +90,11 @@ def _what_providers_have() -> None:
         ),
     )
     pair = ["resource_provider_id", "resource_class_id"]
-    op.create_index("inventories_resource_class_id_idx", "inventories", ["resource_class_id"])
-    op.create_index(
+    steps.create_index("inventories_resource_class_id_idx", "inventories", ["resource_class_id"])
+    steps.create_index(
         "inventories_resource_provider_id_idx", "inventories", ["resource_provider_id"]
     )
-    op.create_index("inventories_resource_provider_resource_class_idx", "inventories", pair)
+    steps.create_index("inventories_resource_provider_resource_class_idx", "inventories", pair)
     _table(
         "resource_provider_traits",
         sa.Column("trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True),
@@ -104,7 +105,7 @@ def _what_providers_have() -> None:
             primary_key=True,
         ),
     )
-    op.create_index(
+    steps.create_index(
         "resource_provider_traits_resource_provider_trait_idx",
         "resource_provider_traits",
         ["resource_provider_id", "trait_id"],
@@ -114,7 +115,7 @@ def _what_providers_have() -> None:
         sa.Column("resource_provider_id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("aggregate_id", sa.Integer, primary_key=True, autoincrement=False),
     )
-    op.create_index(
+    steps.create_index(
         "resource_provider_aggregates_aggregate_id_idx",
         "resource_provider_aggregates",
         ["aggregate_id"],
@@ -130,13 +131,13 @@ def _consumers() -> None:
         _number("resource_class_id"),
         _number("used"),
     )
-    op.create_index(
+    steps.create_index(
         "allocations_resource_provider_class_used_idx",
         "allocations",
         ["resource_provider_id", "resource_class_id", "used"],
     )
-    op.create_index("allocations_resource_class_id_idx", "allocations", ["resource_class_id"])
-    op.create_index("allocations_consumer_id_idx", "allocations", ["consumer_id"])
+    steps.create_index("allocations_resource_class_id_idx", "allocations", ["resource_class_id"])
+    steps.create_index("allocations_consumer_id_idx", "allocations", ["consumer_id"])
     _table(
         "consumers",
         _id(),
@@ -146,7 +147,7 @@ def _consumers() -> None:
         sa.Column("generation", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.UniqueConstraint("uuid", name="uniq_consumers0uuid"),
     )
-    op.create_index("consumers_project_id_uuid_idx", "consumers", ["project_id", "uuid"])
-    op.create_index(
+    steps.create_index("consumers_project_id_uuid_idx", "consumers", ["project_id", "uuid"])
+    steps.create_index(
         "consumers_project_id_user_id_uuid_idx", "consumers", ["project_id", "user_id", "uuid"]
     )

@@ -1,14 +1,17 @@
-"""Keep the used amount of each inventory beside it.
+"""Add a usage counter to each inventory.
 
 Revision ID: c0de5a1d7e01
 Revises: a082b8bb98d0
 
-`placement-manage db sync` fills it in, see ``placement.db.sqlalchemy.usage_counters``. A database
-that went back to another implementation for a while has it already.
+The counters are summed before this revision is recorded: no process serves from a database whose
+counters are not known. See ``placement.db.sqlalchemy.usage_counters``. A database that was used by
+another implementation for a while has the column already, with old sums.
 """
 
 import sqlalchemy as sa
 from alembic import op
+
+from placement.db.sqlalchemy import revision_steps as steps
 
 revision = "c0de5a1d7e01"
 down_revision = "a082b8bb98d0"
@@ -17,9 +20,14 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add a column that others need not know."""
-    columns = sa.inspect(op.get_bind()).get_columns("inventories")
-    if "used" not in {column["name"] for column in columns}:
-        op.add_column(
-            "inventories", sa.Column("used", sa.BigInteger, nullable=False, server_default="0")
+    """Add a column that other implementations ignore, and sum up the allocations."""
+    steps.add_column(
+        "inventories", sa.Column("used", sa.BigInteger, nullable=False, server_default="0")
+    )
+    op.execute(
+        sa.text(
+            "UPDATE inventories SET used = COALESCE((SELECT SUM(allocations.used) FROM allocations"
+            " WHERE allocations.resource_provider_id = inventories.resource_provider_id"
+            " AND allocations.resource_class_id = inventories.resource_class_id), 0)"
         )
+    )

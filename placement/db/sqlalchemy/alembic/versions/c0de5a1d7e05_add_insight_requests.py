@@ -8,7 +8,8 @@ implementation for a while has the table already.
 """
 
 import sqlalchemy as sa
-from alembic import op
+
+from placement.db.sqlalchemy import revision_steps as steps
 
 revision = "c0de5a1d7e05"
 down_revision = "c0de5a1d7e04"
@@ -18,9 +19,7 @@ depends_on = None
 
 def upgrade() -> None:
     """Add the table; others need not know it."""
-    if sa.inspect(op.get_bind()).has_table("insight_requests"):
-        return
-    op.create_table(
+    steps.create_table(
         "insight_requests",
         sa.Column("created_at", sa.DateTime, nullable=False),
         sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -36,4 +35,4 @@ def upgrade() -> None:
         sa.Column("explanation", sa.Text, nullable=False),
     )
     for column in ("request_id", "global_request_id"):
-        op.create_index(f"insight_requests_{column}_idx", "insight_requests", [column])
+        steps.create_index(f"insight_requests_{column}_idx", "insight_requests", [column])
