@@ -3,8 +3,9 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
+import pymysql
 import pytest
 
 from placement import exception
@@ -234,3 +235,60 @@ def test_a_node_outside_of_the_cluster_is_unavailable(nodes, stores):
         list(pool.map(lambda node: node.start(), nodes[1:]))
     claim(stores[1], uuid(), {host: {"VCPU": 1}})
     assert used(stores[0], host) == {"VCPU": 1}
+
+
+# --- schemas ------------------------------------------------------------------------------
+
+
+def test_two_nodes_may_migrate_at_once(nodes):
+    """The lock of a migration is local to a node; each step may be done by the other node."""
+    for _ in range(3):
+        nodes[0].execute("DROP DATABASE IF EXISTS placement_sync")
+        nodes[0].create("placement_sync")
+        urls = [node.tcp_url("placement_sync") for node in nodes[:2] for _ in range(2)]
+        stores = [Store(DatabaseSettings(connection=url, max_retries=0)) for url in urls]
+
+        def start(store):
+            migration.sync(store)
+            seed.sync(store)
+            store.dispose()
+
+        with ThreadPoolExecutor(len(stores)) as pool:
+            list(pool.map(start, stores))
+        for store in stores:
+            assert migration.version(store) == migration.head()
+            assert_sound(store)
+            store.dispose()
+
+
+def test_reads_are_not_dirty_where_the_server_allows_it(nodes, stores):
+    """A node whose default is wsrep_dirty_reads would answer before it has applied a write."""
+    nodes[1].execute("SET GLOBAL wsrep_dirty_reads = ON")
+    try:
+        stores[1].dispose()
+        host = new_provider(stores[0], VCPU=1000)
+        for count in range(150):
+            claim(stores[0], uuid(), {host: {"VCPU": 1}})
+            assert used(stores[1], host) == {"VCPU": count + 1}
+    finally:
+        nodes[1].execute("SET GLOBAL wsrep_dirty_reads = OFF")
+
+
+def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(nodes, stores):
+    """Reads are answered, or refused with 503; a write ends with 503 in the documented time."""
+    host = new_provider(stores[0], VCPU=1000)
+    with (
+        pymysql.connect(host="127.0.0.1", port=nodes[0].port, user="root") as backup,
+        backup.cursor() as cursor,
+    ):
+        cursor.execute("FLUSH TABLES WITH READ LOCK")
+        started_at = time.monotonic()
+        with suppress(exception.DatabaseUnavailable):
+            provider.show(stores[0], host)
+        assert time.monotonic() - started_at < 45
+        started_at = time.monotonic()
+        with pytest.raises(exception.DatabaseUnavailable):
+            claim(stores[0], uuid(), {host: {"VCPU": 1}})
+        assert time.monotonic() - started_at < 45
+        cursor.execute("UNLOCK TABLES")
+    claim(stores[0], uuid(), {host: {"VCPU": 1}})
