@@ -57,6 +57,8 @@ class Funnel:
         self.rows: list[FunnelRow] = []
         self.lost_together: list[LostTogether] = []
         self._survivors: dict[int, Providers] = {}
+        self._applied: set[int] = set()
+        self._served: set[int] = set()
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], feasibility: Feasibility) -> None:
         """Apply all requirements.  Raises: SearchDeadlineExceeded, with the rows so far kept."""
@@ -136,9 +138,12 @@ class Funnel:
     # --- 3. and 4. how much of it
 
     def _classes(self, group: Group) -> None:
+        """Apply the amounts; a part that equals one of an earlier group loses nothing more."""
         for part in group.parts:
-            for wanted in part.classes:
-                self._class(group, part, wanted)
+            if id(part) not in self._applied:
+                self._applied.add(id(part))
+                for wanted in part.classes:
+                    self._class(group, part, wanted)
 
     def _class(self, group: Group, part: Part, wanted: ClassConditions) -> None:
         requirement = wanted.spelled(group.suffix)
@@ -165,6 +170,9 @@ class Funnel:
 
     def _as_a_whole(self, group: Group) -> None:
         for part in group.parts:
+            if id(part) in self._served:
+                continue
+            self._served.add(id(part))
             met = self._reach.roots(part.serving)
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
