@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SERVE ?= .serve
+PORT ?= 8778
 # `make test T=placement/tests/unit` runs a part; J is the number of processes.
 T ?= placement
 J ?= 2
@@ -16,8 +17,8 @@ STRESS ?= 60
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
-serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1:8778 from SQLite, ready for use
-	@$(BIN)/placement-api --development $(SERVE)
+serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for use (PORT=8778)
+	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)
 
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
@@ -78,21 +79,22 @@ stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percenti
 clean:  ## Remove generated files
 	rm -rf $(VENV) .keystone $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+# An environment without a working pip is one whose creation was interrupted: it is created again.
+.PHONY: environment
+environment:
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 
 # One environment; each marker file means that the extra of its name is installed.
-$(VENV)/.serve: pyproject.toml | $(BIN)/python
+$(VENV)/.serve: pyproject.toml | environment
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.%: pyproject.toml | environment
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
 # Keystone requires other releases of libraries: it has an environment of its own.
 .keystone/.installed: placement/tests/functional/keystone/requirements.txt
-	$(PYTHON) -m venv .keystone
+	$(PYTHON) -m venv --clear .keystone
 	.keystone/bin/python -m pip install --quiet --requirement $<
 	@touch $@

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from placement import exception
-from placement.db.sqlalchemy import migration, seed, usage_counters
+from placement.db.sqlalchemy import db_errors, migration, seed, usage_counters
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 
@@ -135,7 +135,7 @@ def _wait_for(found: Store) -> None:
             return found.ping()
         except exception.DatabaseUnavailable as error:
             LOG.warning("The database: %s (%s attempts left)", error.reason, attempts)
-            if attempts == 0:
+            if attempts == 0 or db_errors.is_access_denied(error):
                 raise
         attempts -= 1
         time.sleep(found.settings.retry_interval)

@@ -20,6 +20,7 @@ from oslo_policy import opts
 from oslo_policy import policy as oslo_policy
 
 from placement import policies
+from placement.conf.files import config_files
 from placement.http.policy_decisions import PolicyDecisions
 
 LOG = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def get_enforcer() -> oslo_policy.Enforcer:
     conf(
         [],
         project="placement",
-        default_config_files=arguments.config_file or None,
+        default_config_files=arguments.config_file or config_files(),
         default_config_dirs=arguments.config_dir or None,
     )
     return _enforcer(conf)

@@ -11,17 +11,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from placement import wsgi
+from placement.cmd import errors
+from placement.cmd.errors import CommandError
 from placement.cmd.server import Address, ReservedAddress, serve
+from placement.conf.files import config_files
 from placement.dashboard import page
-from placement.exception import PlacementException
 from placement.http import auth
 
 if TYPE_CHECKING:
@@ -33,22 +35,6 @@ DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
 
 _LAST_PORT = 65535
-
-
-class StartupError(Exception):
-    """The service cannot start; the message says why and what to do."""
-
-
-# Operators can correct these: options, schema, missing packages, addresses.
-_STARTUP_ERRORS = (
-    StartupError,
-    PlacementException,
-    cfg.Error,
-    ArgumentError,
-    ImportError,
-    RuntimeError,
-    OSError,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +52,7 @@ class Options:
 def main() -> int:
     """Run the command; return its exit code."""
     options = parse(sys.argv[1:])
-    try:
-        run(options)
-    except _STARTUP_ERRORS as error:
-        LOG.debug("The service did not start", exc_info=True)
-        print(f"placement-api: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return errors.run("placement-api", lambda: run(options))
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -80,6 +60,8 @@ def parse(arguments: Sequence[str]) -> Options:
     parser = argparse.ArgumentParser(
         prog="placement-api", description="Serve Placement over HTTP."
     )
+    version = f"%(prog)s {metadata.version('openplacement')}"
+    parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=_port, default=8778, help="port to listen on (%(default)s)")
     parser.add_argument(
@@ -140,8 +122,8 @@ def _port(text: str) -> int:
     return number
 
 
-def run(options: Options) -> None:
-    """Serve until SIGTERM or SIGINT.  Raises: _STARTUP_ERRORS."""
+def run(options: Options) -> int:
+    """Serve until SIGTERM or SIGINT.  Raises: errors.ERRORS."""
     conf = load_configuration(options)
     check_noauth2_is_local(options, conf)
     if options.development:
@@ -150,6 +132,7 @@ def run(options: Options) -> None:
         application = wsgi.load(conf)
         _announce(reserved.address, conf, is_development=options.development is not None)
         _serve(application, conf, reserved.address, options)
+    return 0
 
 
 def _serve(
@@ -176,22 +159,18 @@ def reload_configuration(conf: cfg.ConfigOpts) -> None:
 
 
 def load_configuration(options: Options) -> cfg.ConfigOpts:
-    """Return the configuration.  Raises: StartupError if it has no database or cannot be read."""
-    files = wsgi.config_files()
+    """Return the configuration.  Raises: CommandError if it has no database or cannot be read."""
+    files = config_files()
     defaults: Mapping[tuple[str, str], object] = {}
     if options.development:
         files, defaults = [], development_defaults(options.development)
     try:
         return wsgi.read_configuration(files, defaults, options.configuration)
-    except cfg.RequiredOptError:
-        raise StartupError(
-            "no database is configured. Set [placement_database]connection in placement.conf "
-            "(in the folder that OS_PLACEMENT_CONFIG_DIR names, or in /etc/placement), name "
-            "another by --config-file, or set OS_PLACEMENT_DATABASE__CONNECTION; to try the "
-            "service without any configuration: placement-api --development"
+    except cfg.RequiredOptError as error:
+        raise CommandError(
+            f"{errors.message(error)} To try the service without any configuration: "
+            "placement-api --development"
         ) from None
-    except cfg.Error as error:
-        raise StartupError(str(error)) from error
 
 
 def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
@@ -206,10 +185,10 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
 
 
 def check_noauth2_is_local(options: Options, conf: cfg.ConfigOpts) -> None:
-    """Check that noauth2 is not reachable from a network.  Raises: StartupError."""
+    """Check that noauth2 is not reachable from a network.  Raises: CommandError."""
     is_noauth2 = conf.api.auth_strategy == auth.NOAUTH2
     if is_noauth2 and not (options.allow_noauth2_on_network or _is_loopback(options.address.host)):
-        raise StartupError(
+        raise CommandError(
             f"auth_strategy is noauth2, which accepts every token, and {options.address.host} is "
             "reachable from the network. Listen on 127.0.0.1, set [api]auth_strategy to "
             "keystone, or add --allow-noauth2-on-network to accept this."

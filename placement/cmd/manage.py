@@ -13,7 +13,8 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
-from placement.cmd import audit, explain, progress
+from placement.cmd import audit, errors, explain, progress
+from placement.conf.files import config_files
 from placement.db.sqlalchemy import data_migrations, migration
 from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
 from placement.db.store import Store
@@ -27,6 +28,11 @@ Command = Callable[[cfg.ConfigOpts], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit status."""
+    command_line = sys.argv[1:] if arguments is None else list(arguments)
+    return errors.run("placement-manage", lambda: _main(command_line))
+
+
+def _main(arguments: list[str]) -> int:
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf.set_default("use_stderr", True)  # standard output has only the result
@@ -34,12 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf.register_cli_opt(
         cfg.SubCommandOpt("category", title="Command categories", handler=_add_categories)
     )
-    return _run(conf, sys.argv[1:] if arguments is None else list(arguments))
+    return _run(conf, arguments)
 
 
 def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
     try:
-        conf(arguments, project="placement", version=metadata.version("openplacement"))
+        conf(
+            arguments,
+            project="placement",
+            version=metadata.version("openplacement"),
+            default_config_files=config_files(),
+        )
     except cfg.RequiredOptError:
         # help does not need the database options
         if conf.category.name and conf.category.command:
@@ -92,6 +103,7 @@ def _add(commands: Any, name: str, run: Command, text: str) -> argparse.Argument
 
 def _sync(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store, progress.progress_line() as report:
+        store.ping()
         migration.sync(store, report)
     return 0
 
@@ -119,6 +131,7 @@ def _migrate_data(conf: cfg.ConfigOpts) -> int:
         print("Must supply a positive value for max_count")
         return 127
     with db_api.opened(conf) as store:
+        migration.check_has_tables(store)
         run = _Run(store, data_migrations.all_of(_incomplete(conf)))
         return _run_migrations(run, limit, once=max_count is not None)
 

@@ -52,7 +52,7 @@ class ReservedAddress:
         family, *_, name = addresses[0]
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(name)
+            _bind(probe, name, address)
             name = probe.getsockname()
         self._socket = socket.socket(family)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,6 +70,16 @@ class ReservedAddress:
         traceback: TracebackType | None,
     ) -> None:
         self._socket.close()
+
+
+def _bind(probe: socket.socket, name: tuple[Any, ...], address: Address) -> None:
+    try:
+        probe.bind(name)
+    except OSError as error:
+        raise OSError(
+            f"Cannot listen on {address.host}, port {address.port}: {error.strerror}. Choose "
+            "another address by --host, or another port by --port."
+        ) from error
 
 
 class _Gateway(wsgi.Gateway_10):

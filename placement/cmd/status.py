@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,8 +13,12 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf as options
 from placement import db_api
-from placement.db.sqlalchemy import data_migrations, usage_counters
+from placement.cmd import errors
+from placement.conf.files import config_files
+from placement.db.sqlalchemy import data_migrations, migration, usage_counters
+from placement.http import auth
 
+CANNOT_CHECK = 255
 MIGRATE = "Run `placement-manage db online_data_migrations`."
 
 
@@ -66,7 +71,19 @@ class Checks(upgradecheck.UpgradeCommands):
     def _policy_file(self) -> Result:
         return common_checks.check_policy_json(self, self._conf)
 
+    def _startup(self) -> Result:
+        """Check what makes the API refuse to start, except that it may upgrade the schema."""
+        try:
+            auth.check_is_configured(self._conf)
+            if not self._conf.placement_database.sync_on_startup:
+                with db_api.opened(self._conf) as store:
+                    migration.check_is_new_enough(store)
+        except RuntimeError as error:
+            return Result(Code.FAILURE, f"The API does not start: {error}")
+        return Result(Code.SUCCESS)
+
     _upgrade_checks = (
+        ("API Startup", _startup),
         ("Missing Root Provider IDs", _roots),
         ("Incomplete Consumers", _consumers),
         ("Policy File JSON to YAML Migration", _policy_file),
@@ -75,12 +92,26 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the checks and return the worst result; 255 if they cannot be run."""
+    """Run the checks and return the worst result; CANNOT_CHECK if they cannot be run."""
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     options.register_opts(conf)
+    upgradecheck.register_cli_options(conf, Checks(conf))
+    upgradecheck.CONF = conf  # where the library looks for --json
     command_line = sys.argv[1:] if arguments is None else list(arguments)
-    status: int = upgradecheck.main(conf, "placement", Checks(conf), argv=command_line)
+    return errors.run("placement-status", lambda: _run(conf, command_line), failure=CANNOT_CHECK)
+
+
+def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
+    conf(
+        arguments,
+        project="placement",
+        version=metadata.version("openplacement"),
+        default_config_files=config_files(),
+    )
+    with db_api.opened(conf) as store:
+        migration.check_has_tables(store)
+    status: int = conf.command.action_fn()
     return status
 
 

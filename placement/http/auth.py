@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import webob.exc
+from keystoneauth1 import loading
 from keystonemiddleware import auth_token
 from oslo_config import cfg
 
@@ -19,6 +20,7 @@ NOAUTH2 = "noauth2"
 KEYSTONE = "keystone"
 
 _ADMIN = "admin"
+_GROUP = "keystone_authtoken"
 
 
 class NoAuth:
@@ -76,6 +78,24 @@ class Keystone:
         is_open = environ["PATH_INFO"] in self.open_paths
         application: WSGIApplication = self._application if is_open else self._guarded
         return application(environ, start_response)
+
+
+class AuthenticationNotConfigured(RuntimeError):  # noqa: N818
+    """The options of [keystone_authtoken] are missing."""
+
+
+def check_is_configured(conf: cfg.ConfigOpts) -> None:
+    """Check that Keystone can be asked about tokens.  Raises: AuthenticationNotConfigured."""
+    if conf.api.auth_strategy == NOAUTH2:
+        return
+    loading.register_auth_conf_options(conf, _GROUP)
+    options = conf[_GROUP]
+    if not (options.auth_type or options.auth_section):
+        raise AuthenticationNotConfigured(
+            "[api]auth_strategy is keystone, and [keystone_authtoken] has no auth_type. Set "
+            "auth_type, auth_url and the credentials of the service user in that section, or "
+            "[api]auth_strategy to noauth2 for development."
+        )
 
 
 class RequireUser:

@@ -1,9 +1,7 @@
 """Reads the configuration and creates the WSGI application."""
 
 import logging as python_logging
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api, deploy
+from placement.conf.files import config_files
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 PROJECT = "placement"
-CONFIG_FOLDER = "OS_PLACEMENT_CONFIG_DIR"
-CONFIG_FILE = "placement.conf"
 
 _NO_DEFAULTS: Mapping[tuple[str, str], object] = MappingProxyType({})
 
@@ -42,12 +39,6 @@ def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
     if conf.log_options:
         conf.log_opt_values(LOG, python_logging.DEBUG)
     return deploy.loadapp(conf)
-
-
-def config_files() -> list[str] | None:
-    """Return the file that the environment names; None means the default locations."""
-    folder = os.environ.get(CONFIG_FOLDER, "").strip()
-    return [str(Path(folder) / CONFIG_FILE)] if folder else None
 
 
 def read_configuration(

@@ -169,3 +169,22 @@ def _driver_error(error: BaseException) -> BaseException:
 def first_line(error: BaseException) -> str:
     """Return the message of the driver, without statement and links."""
     return str(_driver_error(error)).partition("\n")[0]
+
+
+_ACCESS_DENIED = frozenset({1044, 1045, 1698, "28000", "28P01"})
+# libpq reports errors of the connection attempt without a SQLSTATE
+_ACCESS_DENIED_TEXTS = (
+    "authentication failed",
+    "no pg_hba.conf entry",
+    "no password supplied",
+)
+
+
+def is_access_denied(error: BaseException | None) -> bool:
+    """Return whether the error, or one of its causes, is that the database refused the login."""
+    while error is not None:
+        text = str(error)
+        if code(error) in _ACCESS_DENIED or any(each in text for each in _ACCESS_DENIED_TEXTS):
+            return True
+        error = error.__cause__
+    return False

@@ -109,6 +109,17 @@ def check_is_new_enough(store: Store) -> None:
         )
 
 
+def check_has_tables(store: Store) -> None:
+    """Check that the database has a Placement schema of any revision.  Raises: SchemaTooOld."""
+    with store.read() as tx:
+        tables = sa.inspect(tx.connection).get_table_names()
+    if "resource_providers" not in tables:
+        raise SchemaTooOld(
+            "The database has no Placement schema. Run `placement-manage db sync`, and check that "
+            "[placement_database]connection names the right database."
+        )
+
+
 def _earlier_revisions() -> set[str]:
     """Return the revisions that lead to ours.
 
@@ -117,6 +128,12 @@ def _earlier_revisions() -> set[str]:
     """
     steps = script.ScriptDirectory.from_config(_config()).walk_revisions()
     return {step.revision for step in steps} - {head()}
+
+
+def revisions() -> list[str]:
+    """Return the known revisions, the oldest first."""
+    steps = script.ScriptDirectory.from_config(_config()).walk_revisions()
+    return [step.revision for step in steps][::-1]
 
 
 def head() -> str:

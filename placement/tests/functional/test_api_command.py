@@ -15,6 +15,8 @@ import pytest
 
 from placement.tests.processes import START_TIMEOUT_SECONDS, ApiProcess
 
+NOAUTH2 = "[api]\nauth_strategy = noauth2\n"
+
 
 def startup_error(folder, *arguments, **environment):
     """Return the output of a command that does not start."""
@@ -164,7 +166,9 @@ def write_file(tmp_path):
 
 
 def database(path):
-    return f"[placement_database]\nconnection = sqlite:///{path}\nsync_on_startup = true\n"
+    return (
+        f"[placement_database]\nconnection = sqlite:///{path}\nsync_on_startup = true\n{NOAUTH2}"
+    )
 
 
 def test_later_config_file_takes_precedence(tmp_path, write_file):
@@ -217,7 +221,7 @@ def test_missing_config_file_is_reported(tmp_path, option):
 def test_missing_connection_option_is_reported(tmp_path):
     (tmp_path / "placement.conf").write_text("")
     output = startup_error(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
-    assert "Set [placement_database]connection in placement.conf" in output
+    assert f"Set [placement_database]connection in {tmp_path}/placement.conf" in output
 
 
 def test_missing_config_dir_is_reported(tmp_path):
@@ -291,6 +295,7 @@ def test_installed_command_is_a_wsgi_file(tmp_path):
     environment = {
         "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/mine.sqlite",
         "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+        "OS_API__AUTH_STRATEGY": "noauth2",
         "OS_DEFAULT__LOG_FILE": str(tmp_path / "log"),
     }
     interpreter = [sys.executable, "-W", "ignore", "-c", code]
@@ -305,7 +310,7 @@ def test_sighup_reloads_mutable_options(tmp_path, workers):
     text = (
         f"[DEFAULT]\nlog_file = {log}\ndebug = %s\n"
         f"[placement_database]\nconnection = sqlite:///{tmp_path}/mine.sqlite\n"
-        "sync_on_startup = true\n"
+        f"sync_on_startup = true\n{NOAUTH2}"
     )
     file.write_text(text % "false")
     arguments = ["--port", "0", "--workers", workers]

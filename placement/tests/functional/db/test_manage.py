@@ -28,6 +28,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 def run(empty_database_url, monkeypatch, capsys):
     """Return a function that runs a command, and returns its exit status and what it printed."""
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_database_url)
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
 
     def run(main, *arguments):
         try:

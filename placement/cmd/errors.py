@@ -1,0 +1,104 @@
+"""Errors that operators can correct, reported as one sentence instead of a traceback."""
+
+import logging
+import re
+import sys
+from collections.abc import Callable
+
+from alembic.util.exc import CommandError as AlembicError
+from oslo_config import cfg
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
+from placement.db.sqlalchemy import db_errors, migration
+from placement.exception import DatabaseUnavailable, PlacementException
+
+LOG = logging.getLogger(__name__)
+
+
+class CommandError(Exception):
+    """The command cannot be run; the message says why and what to do."""
+
+
+ERRORS = (
+    CommandError,
+    PlacementException,
+    cfg.Error,
+    ArgumentError,
+    AlembicError,
+    DBAPIError,
+    db_errors.ConnectionLost,
+    ImportError,
+    RuntimeError,
+    OSError,
+)
+
+
+def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
+    """Return the exit code of the command; print a sentence and return ``failure`` on errors."""
+    try:
+        return command()
+    except ERRORS as error:
+        LOG.debug("%s failed", program, exc_info=True)
+        print(f"{program}: {message(error)}", file=sys.stderr)
+        return failure
+
+
+def message(error: BaseException) -> str:
+    """Return what is wrong and what to do about it, for an operator."""
+    if isinstance(error, DatabaseUnavailable):
+        return _unavailable(error)
+    if isinstance(error, AlembicError):
+        return _unknown_revision(error)
+    if isinstance(error, cfg.RequiredOptError) and error.opt_name == "connection":
+        return _missing_connection()
+    for kinds, template in _TEMPLATES:
+        if isinstance(error, kinds):
+            return template.format(str(error).partition("\n")[0].rstrip("."))
+    return str(error)
+
+
+_TEMPLATES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    (
+        (cfg.ConfigFilesNotFoundError, cfg.ConfigDirNotFoundError),
+        f"{{}}. Check --config-file, --config-dir and {CONFIG_DIR_VARIABLE}.",
+    ),
+    ((ArgumentError,), "[placement_database]connection is not a valid URL of a database: {}."),
+    (
+        (DBAPIError,),
+        "The database does not have the expected schema: {}. Run `placement-manage db sync`.",
+    ),
+    ((ImportError,), "{}. Install it; drivers of databases are extras of openplacement."),
+)
+
+
+def _unavailable(error: DatabaseUnavailable) -> str:
+    reason = error.reason.rstrip(".")
+    if db_errors.is_access_denied(error):
+        return (
+            f"The database refuses the login: {reason}. Check user and password in "
+            "[placement_database]connection."
+        )
+    return (
+        f"The database is not available: {reason}. Check that it runs, and "
+        "[placement_database]connection."
+    )
+
+
+def _unknown_revision(error: AlembicError) -> str:
+    match = re.search(r"revision identified by '(.*)'", str(error))
+    if match is None:
+        return str(error)
+    return (
+        f"The revision {match[1]} is unknown. Known are {', '.join(migration.revisions())} and "
+        "head; `placement-manage db version` prints the revision of the database."
+    )
+
+
+def _missing_connection() -> str:
+    files = config_files() or [f"/etc/placement/{CONFIG_FILE}"]
+    return (
+        f"No database is configured. Set [placement_database]connection in {files[0]}, name "
+        f"another file by --config-file or its directory by {CONFIG_DIR_VARIABLE}, or set the "
+        "variable OS_PLACEMENT_DATABASE__CONNECTION."
+    )
