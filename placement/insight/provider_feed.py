@@ -24,13 +24,15 @@ NO_FILTER = ProviderFilter()
 class Feed:
     """Providers to send; ``is_complete`` if these are all, otherwise what changed.
 
+    ``states`` can be iterated over more than once.
+
     ``removed`` are UUIDs of providers that the client no longer has to know: they were removed,
     or changed and do not match the filter now.
     """
 
     token: str
     is_complete: bool
-    states: Iterable[ProviderState]
+    states: Sequence[ProviderState]
     removed: Sequence[str] = ()
 
 
@@ -38,7 +40,7 @@ def everything(snapshot: Snapshot, clocks: Mapping[int, int], wanted: ProviderFi
     """Return all providers that match.  Raises: what ``filter_providers`` raises."""
     token = change_token.encode(clocks)
     if wanted == NO_FILTER:
-        return Feed(token, is_complete=True, states=snapshot.states())
+        return Feed(token, is_complete=True, states=tuple(snapshot.states()))
     return Feed(token, is_complete=True, states=_states(filter_providers(snapshot, wanted)))
 
 
@@ -113,5 +115,5 @@ def _matching(
     return [entry for entry in entries if entry.state.provider.id in ids]
 
 
-def _states(entries: Iterable[ProviderEntry]) -> Iterable[ProviderState]:
-    return (entry.state for entry in entries)
+def _states(entries: Iterable[ProviderEntry]) -> Sequence[ProviderState]:
+    return [entry.state for entry in entries]

@@ -1,6 +1,6 @@
 """``GET /insight/providers``: all providers, or those that changed, in one streamed response."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import webob
 from webob.acceptparse import create_accept_encoding_header, create_accept_header
@@ -29,8 +29,9 @@ def list_providers(request: Request) -> webob.Response:
     tag = conditional.etag(view.clocks, str(request.version), media_type)
     if conditional.is_current(request, tag):
         return conditional.tagged(no_content(request, status=304), tag)
-    pieces = _written(_feed(request, view, asked), asked, media_type)
-    return conditional.tagged(_streamed(request, pieces, media_type), tag)
+    feed = _feed(request, view, asked)
+    response = _streamed(request, lambda: _written(feed, asked, media_type), media_type)
+    return conditional.tagged(response, tag)
 
 
 def _media_type(request: Request) -> str:
@@ -61,14 +62,24 @@ def _written(feed: Feed, asked: ProvidersQuery, media_type: str) -> Iterator[byt
     )
 
 
-def _streamed(request: Request, pieces: Iterable[bytes], media_type: str) -> webob.Response:
-    """Return a response that sends the pieces as they are made."""
+def _streamed(
+    request: Request, write: Callable[[], Iterator[bytes]], media_type: str
+) -> webob.Response:
+    """Return a response that sends the pieces as they are made, and says how long it is.
+
+    The length is needed: some servers keep the connection open after a response without it,
+    and send no chunks. It is found by making all pieces once more, which takes less memory than
+    to keep them. Compressed, all of them are kept: a twentieth.
+    """
     response = webob.Response(content_type=media_type, charset=None)
     response.headers["vary"] = "accept, accept-encoding"
     if _accepts_gzip(request):
-        pieces = compressed(pieces)
         response.headers["content-encoding"] = GZIP
-    response.app_iter = pieces
+        response.body = b"".join(compressed(write()))
+    else:
+        length = sum(map(len, write()))
+        response.app_iter = write()
+        response.content_length = length
     return response
 
 
