@@ -12,7 +12,7 @@ DATABASE ?= mariadb
 STRESS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-packages bench bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -31,6 +31,14 @@ stress: $(VENV)/.test  ## Run stress, outage, race and exact-read tests for long
 
 test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes
 	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/stress/test_galera.py
+
+test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request ids of nova's own client
+	NOVA_PYTHON=$(CURDIR)/.nova/bin/python $(BIN)/python -m pytest placement/tests/functional/nova
+
+.nova/.installed:
+	$(PYTHON) -m venv .nova
+	.nova/bin/pip install --quiet nova
+	touch $@
 
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try wheel and Debian package (installs and purges it, as root)
 	PACKAGES=$(if $(filter 0,$(shell id --user)),debian,wheel) \
