@@ -150,9 +150,9 @@ def matching_cases() -> Iterator[Case]:
     query = groups(40, "isolate", pair)
     yield Case("matching: a ring of 40", PAIRS, query + "&limit=1000")
     yield Case("matching: a ring of 40, one too many", PAIRS, query + "&resources_x=VGPU:1")
-    either = groups(300, "isolate", lambda n: f"{one_of_seven(n)}&resources_{n}=VGPU:1")
-    yield Case("matching: 300 groups on 2,000 devices", WIDE, either + "&limit=10")
-    yield Case("the same without a limit", WIDE, either)
+    query = groups(300, "isolate", lambda n: f"{one_of_seven(n)}&resources_{n}=VGPU:1")
+    yield Case("matching: 300 groups on 2,000 devices", WIDE, query + "&limit=10")
+    yield Case("the same without a limit", WIDE, query)
 
 
 def one_of_seven(n: int) -> str:
@@ -211,8 +211,8 @@ def long_queries() -> Iterator[Case]:
     yield Case("1,000 required traits", NAMED, f"resources=VCPU:1&required={','.join(traits)}")
     none = ",".join(f"!{name}" for name in traits)
     yield Case("1,000 forbidden traits", NAMED, f"resources=VCPU:1&required={none}")
-    either = f"in:{','.join(traits)}"
-    yield Case("one of 1,000 traits", NAMED, f"resources=VCPU:1&required={either}")
+    query = f"in:{','.join(traits)}"
+    yield Case("one of 1,000 traits", NAMED, f"resources=VCPU:1&required={query}")
     lists = "&".join(f"required=in:{','.join(traits[n:])}" for n in range(50))
     yield Case("50 lists of 1,000 traits", NAMED, f"resources=VCPU:1&{lists}")
     yield Case("one of 1,000 aggregates", NAMED, f"resources=VCPU:1&member_of=in:{uuids}")

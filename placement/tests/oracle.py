@@ -74,7 +74,7 @@ class Oracle:
         return state.used.get(name, 0) + amount <= most and amount <= inventory.max_unit
 
     def in_all(self, uuid: str, group: RequestGroup) -> bool:
-        return all(self.states[uuid].aggregates & either for either in group.member_of)
+        return all(self.states[uuid].aggregates & any_of for any_of in group.member_of)
 
     def serves(self, uuid: str, group: RequestGroup) -> bool:
         """A suffixed group, or a filter: everything holds of the provider itself."""
@@ -84,7 +84,7 @@ class Oracle:
             and (group.in_tree is None or self.root(uuid) == self.tree(group.in_tree))
             and self.in_all(uuid, group)
             and not state.aggregates & group.not_member_of
-            and all(state.traits & either for either in group.required)
+            and all(state.traits & any_of for any_of in group.required)
             and not state.traits & group.forbidden
         )
 
@@ -107,7 +107,7 @@ class Oracle:
         ]
         for option in product(*able):
             traits = frozenset().union(*(self.states[uuid].traits for uuid, _ in option))
-            if not traits & group.forbidden and all(traits & either for either in group.required):
+            if not traits & group.forbidden and all(traits & any_of for any_of in group.required):
                 yield option
 
     def gives(self, uuid: str, anchor: str, name: str, group: RequestGroup) -> bool:

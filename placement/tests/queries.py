@@ -27,9 +27,11 @@ LATEST = Version(1, 39)
 Amounts = dict[str, dict[str, int]]
 
 
-def snapshot_of(picture: str, traits: Iterable[str] = (), classes: Iterable[str] = ()) -> Snapshot:
-    """Return a picture as a snapshot that knows some more names."""
-    states = world(picture)
+def snapshot_of(
+    world_text: str, traits: Iterable[str] = (), classes: Iterable[str] = ()
+) -> Snapshot:
+    """Return the snapshot of a world, with additional names of traits and classes."""
+    states = world(world_text)
     snapshot = Snapshot.of(states)
     return snapshot.apply(
         (),

@@ -1,4 +1,4 @@
-"""Worlds as pictures: what ``world`` reads is what a person would sketch.
+"""Worlds as text, the input of ``world``.
 
 A line is a provider: its name, then in any order inventories ``CLASS=total`` or
 ``CLASS=total(used=2, reserved=1, ratio=2.0, min=1, max=4, step=1)``, traits
@@ -33,11 +33,11 @@ def aggregate_uuid(name: str) -> str:
     return str(uuid.uuid5(_SPACE, f"aggregate/{name}"))
 
 
-def world(picture: str) -> list[ProviderState]:
-    """Return the providers of a picture, parents before children."""
+def world(world_text: str) -> list[ProviderState]:
+    """Return the providers that the text describes, parents before children."""
     above: list[tuple[int, Provider]] = []
     states = []
-    for number, (indent, words) in enumerate(_lines(picture), start=1):
+    for number, (indent, words) in enumerate(_lines(world_text), start=1):
         while above and above[-1][0] >= indent:
             above.pop()
         parent = above[-1][1] if above else None
@@ -47,8 +47,8 @@ def world(picture: str) -> list[ProviderState]:
     return states
 
 
-def _lines(picture: str) -> Iterator[tuple[int, list[str]]]:
-    for line in picture.splitlines():
+def _lines(world_text: str) -> Iterator[tuple[int, list[str]]]:
+    for line in world_text.splitlines():
         text = line.split("#", 1)[0].rstrip()
         if text:
             yield len(text) - len(text.lstrip()), _WORD.findall(text)

@@ -35,7 +35,7 @@ class ClassCapacity:
     """One class: the sums over the trees of roots, and the sharing providers around each root.
 
     ``bound`` is how many claims a root can get of the class, ``claim`` what a claim takes of
-    ``counted``. ``near`` has the rows of sharing providers by the number of the neighbourhood.
+    ``counted``. ``near`` has the rows of sharing providers by the number of the set of aggregates.
     """
 
     home: OfProviders
@@ -123,7 +123,7 @@ class Reading:
         return OfProviders(free, largest, counted)
 
     def _near(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield the sharing providers of each neighbourhood that has any."""
+        """Yield the sharing providers of each set of aggregates that has any."""
         if not any(domain.shared for domain in capable):
             return
         for number, aggregates in enumerate(self.snapshot.tree_aggregates.aggregates):

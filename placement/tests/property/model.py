@@ -1,6 +1,6 @@
 """Placement in memory, as simple as can be: what the service is compared with.
 
-It knows no transaction, no clock and no kept usage: used amounts are summed up anew each
+It knows no transaction, no clock and no usage counters: used amounts are summed up anew each
 time. Each command returns the name of the refusal, or None if it is accepted.
 """
 

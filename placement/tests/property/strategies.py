@@ -66,7 +66,7 @@ def worlds(draw: st.DrawFn) -> list[ProviderState]:
     return made
 
 
-either = st.lists(
+any_of = st.lists(
     st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=2), min_size=1, max_size=2
 )
 wanted_aggregates = st.lists(
@@ -93,7 +93,7 @@ def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> 
     return RequestGroup(
         suffix=suffix,
         resources=resources,
-        required=tuple(draw(either)) if draw(rarely) else (),
+        required=tuple(draw(any_of)) if draw(rarely) else (),
         forbidden=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
         member_of=tuple(draw(wanted_aggregates)) if draw(rarely) else (),
         not_member_of=draw(some(AGGREGATES, 1)) if draw(seldom) else frozenset(),

@@ -50,12 +50,12 @@ class Part:
             yield "forbidden_aggregate", f"member_of{suffix}=!{one_of(group.not_member_of)}"
         above = self.oracle.states[anchor].aggregates if spans else frozenset()
         failed = [
-            either
-            for either in group.member_of
-            if not state.aggregates & either and not above & either
+            any_of
+            for any_of in group.member_of
+            if not state.aggregates & any_of and not above & any_of
         ]
-        for either in failed:
-            yield "aggregate", f"member_of{suffix}={one_of(either)}"
+        for any_of in failed:
+            yield "aggregate", f"member_of{suffix}={one_of(any_of)}"
         if group.member_of and not failed:
             by_itself = self.oracle.in_all(uuid, group)
             if not by_itself and not (spans and self.oracle.in_all(anchor, group)):
@@ -67,9 +67,9 @@ class Part:
             tree = self.oracle.tree(group.in_tree)
             if self.oracle.root(uuid) != tree or (not suffix and not is_local):
                 yield "in_tree", f"in_tree{suffix}={group.in_tree}"
-        for either in self.required:
-            if not state.traits & either:
-                yield "trait", f"required{suffix}={one_of(either)}"
+        for any_of in self.required:
+            if not state.traits & any_of:
+                yield "trait", f"required{suffix}={one_of(any_of)}"
         for name in group.forbidden & state.traits:
             yield "forbidden_trait", f"required{suffix}=!{name}"
 
@@ -114,9 +114,9 @@ def of_root(oracle: Oracle, request: CandidateRequest, anchor: str):
 def traits_together(oracle: Oracle, group: RequestGroup, parts: list[Part], anchor: str):
     if not group.suffix and len(parts) > 1:
         seen = {uuid for part in parts for uuid in part.considered(anchor)}
-        for either in group.required:
-            if not any(oracle.states[uuid].traits & either for uuid in seen):
-                yield "trait", f"required={one_of(either)}"
+        for any_of in group.required:
+            if not any(oracle.states[uuid].traits & any_of for uuid in seen):
+                yield "trait", f"required={one_of(any_of)}"
 
 
 def possible(oracle: Oracle, request: CandidateRequest, anchor: str) -> set[frozenset[Lack]]:

@@ -272,7 +272,7 @@ def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
     store.dispose()
 
 
-def storm(settings, seed, stop, acknowledged):
+def write_at_random(settings, seed, stop, acknowledged):
     """Write at random, and note what was acknowledged: generations of providers, by slot."""
     store = Store(settings)
     choose = random.Random(seed)
@@ -324,7 +324,8 @@ def test_reads_beside_writers_are_exact(store, settings, engine):
     fork = multiprocessing.get_context("fork")
     acknowledged, stop = fork.Array("q", 2 * 3 * 3), fork.Event()
     writers = [
-        fork.Process(target=storm, args=(settings, seed, stop, acknowledged)) for seed in range(3)
+        fork.Process(target=write_at_random, args=(settings, seed, stop, acknowledged))
+        for seed in range(3)
     ]
     for writer in writers:
         writer.start()

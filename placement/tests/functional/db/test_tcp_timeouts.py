@@ -14,7 +14,7 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
-from placement.tests.functional.db.unreachable_host import PORT, far_host
+from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
@@ -29,8 +29,8 @@ def backend(driver):
 
 @pytest.fixture
 def host(backend, server):
-    with far_host(server(backend).socket) as found:
-        yield found
+    with unreachable_host(server(backend).socket) as host:
+        yield host
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ _numbers = itertools.count(os.getpid())
 NOT_HERE = "only root can make a network namespace, and not everywhere"
 
 
-class FarHost:
+class UnreachableHost:
     """The other end of the cable."""
 
     def __init__(self) -> None:
@@ -73,9 +73,9 @@ def _ip(*words: str, check: bool = True) -> int:
 
 
 @contextmanager
-def far_host(socket: Path) -> Iterator[FarHost]:
+def unreachable_host(socket: Path) -> Iterator[UnreachableHost]:
     """A host on which ``PORT`` leads to a Unix socket of this one."""
-    host = FarHost()
+    host = UnreachableHost()
     host.connect()
     try:
         with host.passing_on(socket):

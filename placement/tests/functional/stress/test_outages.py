@@ -20,7 +20,7 @@ from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
-from placement.tests.functional.db.unreachable_host import PORT, far_host
+from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 from placement.tests.functional.stress.api import Api
 from placement.tests.functional.stress.proxy import Proxy
 from placement.tests.functional.stress.workload import (
@@ -176,7 +176,7 @@ def test_the_database_is_slow(db, tmp_path):
 @pytest.mark.skipif(SECONDS < 30, reason="takes a minute: make stress runs it")
 def test_the_database_host_stops_responding(db, tmp_path):
     """It neither responds nor resets; timeouts detect it within the documented time."""
-    with far_host(db.socket) as host:
+    with unreachable_host(db.socket) as host:
         url = sa.make_url(db.tcp_url("placement")).set(host=host.address, port=PORT)
         text = url.render_as_string(hide_password=False)
         name = f"host of {db.name} unresponsive"

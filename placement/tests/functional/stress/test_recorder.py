@@ -67,7 +67,7 @@ def running(count: int, run: Callable[[Callable[[], bool]], None]) -> Iterator[N
             thread.join(60)
 
 
-def storm(port: int, counts: list[int]) -> Callable[[Callable[[], bool]], None]:
+def send_empty_requests(port: int, counts: list[int]) -> Callable[[Callable[[], bool]], None]:
     """Return a function that asks, at its share of the rate, for what there is not."""
 
     def run(until: Callable[[], bool]) -> None:
@@ -130,7 +130,7 @@ def test_empty_responses_do_not_slow_others_down(store, services, hosts, backend
     highest = 0
     for turn in range(TURNS):
         name = ("off", "on")[turn % 2]
-        with running(CLIENTS, storm(services[name], empty[name])):
+        with running(CLIENTS, send_empty_requests(services[name], empty[name])):
             took[name] += others(services[name], hosts, TURN_SECONDS)
         highest = max(highest, row_count(store))
     p50, p99 = (

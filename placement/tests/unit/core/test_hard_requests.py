@@ -46,10 +46,10 @@ def test_as_many_devices_as_groups(policy):
 
 
 def test_isolated_groups_that_want_overlapping_devices():
-    picture = "cn\n" + "\n".join(
+    world_text = "cn\n" + "\n".join(
         f"  dev{n} VGPU=1 +CUSTOM_A{n // 2}" + (" +CUSTOM_ANY" if n else "") for n in range(20)
     )
-    snapshot = snapshot_of(picture)
+    snapshot = snapshot_of(world_text)
     pairs = "&".join(f"resources_{n}=VGPU:1&required_{n}=CUSTOM_A{n // 2}" for n in range(20))
     assert count(snapshot, f"{pairs}&group_policy=isolate&limit=9") == 9
     more = f"{pairs}&resources_X=VGPU:1&required_X=CUSTOM_ANY&group_policy=isolate&limit=9"
@@ -81,9 +81,11 @@ def test_hundreds_of_groups_do_not_exhaust_the_stack():
     asked = [f"resources_{n}=VGPU:1" for n in range(400)]
     asked += [f"required_{n}=CUSTOM_ODD" for n in range(200)]
     query = "&".join(asked) + "&group_policy=isolate&limit=1"
-    picture = "cn\n" + "\n".join(f"  d{n} VGPU=1" + " +CUSTOM_ODD" * (n % 2) for n in range(400))
-    assert count(snapshot_of(picture), query) == 1
-    assert count(snapshot_of(picture.replace("  d399 VGPU=1 +", "  d399 +")), query) == 0
+    world_text = "cn\n" + "\n".join(
+        f"  d{n} VGPU=1" + " +CUSTOM_ODD" * (n % 2) for n in range(400)
+    )
+    assert count(snapshot_of(world_text), query) == 1
+    assert count(snapshot_of(world_text.replace("  d399 VGPU=1 +", "  d399 +")), query) == 0
 
 
 def test_many_siblings_that_would_have_to_be_above_each_other():
@@ -99,10 +101,10 @@ def test_groups_under_one_of_very_many_siblings():
 
 
 def test_a_long_chain_through_a_deep_tree_begins_at_once():
-    picture = "\n".join(f"{'  ' * level}p{level} VGPU=1" for level in range(60))
+    world_text = "\n".join(f"{'  ' * level}p{level} VGPU=1" for level in range(60))
     chain = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(11))
     query = f"{groups([1] * 12, 'isolate')}&{chain}&limit=5"
-    assert count(snapshot_of(picture), query) == 5
+    assert count(snapshot_of(world_text), query) == 5
 
 
 @pytest.mark.parametrize("version", [Version(1, 26), LATEST])

@@ -6,7 +6,7 @@ from placement.core.model import Inventory
 from placement.tests.worlds import aggregate_uuid, provider_uuid, world
 
 
-def test_a_picture_has_trees_inventories_traits_and_aggregates():
+def test_a_world_has_trees_inventories_traits_and_aggregates():
     cn1, numa0, ss1 = world("""
         cn1      MEMORY_MB=16384  @rack1
           numa0  VCPU=4(used=2, reserved=1,ratio=2.0,min=1,max=4,step=1)  +HW_CPU_X86_AVX2
