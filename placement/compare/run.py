@@ -24,12 +24,12 @@ def _result(
     old: Service, new: Service, read: Read, from_old: Response, from_new: Response
 ) -> Result:
     prefixes = old.prefix, new.prefix
-    found = differences(from_old, from_new, prefixes)
-    by_limit = bool(found) and is_cut(read, from_old, from_new, prefixes)
+    unequal = differences(from_old, from_new, prefixes)
+    by_limit = bool(unequal) and is_cut(read, from_old, from_new, prefixes)
     if by_limit:
         everything = Read(without_limit(read.path), read.microversion)
-        found = differences(old.get(everything), new.get(everything), prefixes)
-    return Result(read, from_old.seconds, from_new.seconds, tuple(found), by_limit)
+        unequal = differences(old.get(everything), new.get(everything), prefixes)
+    return Result(read, from_old.seconds, from_new.seconds, tuple(unequal), by_limit)
 
 
 def is_cut(read: Read, old: Response, new: Response, prefixes: tuple[str, str]) -> bool:

@@ -72,10 +72,10 @@ def services(tmp_path):
         fill(service.url)
     shutil.copytree(folders[0] / ".serve", folders[1] / ".serve")
     with ExitStack() as stack:
-        found = [stack.enter_context(ApiProcess(folder, *arguments)) for folder in folders]
-        for service in found:
+        processes = [stack.enter_context(ApiProcess(folder, *arguments)) for folder in folders]
+        for service in processes:
             service.get()
-        yield [service.url for service in found]
+        yield [service.url for service in processes]
 
 
 def compared(urls, capsys, *arguments):

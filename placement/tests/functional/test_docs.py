@@ -65,9 +65,9 @@ def test_each_policy_rule_is_listed(reference):
 def test_each_route_has_a_section_and_its_row():
     pages = [path.read_text() for path in (docs.SOURCE / "api").glob("*.rst")]
     sections = Counter(
-        found
+        route
         for text in pages
-        for found in re.findall(r"^``([A-Z]+ /\S*)``\n=+$", text, re.MULTILINE)
+        for route in re.findall(r"^``([A-Z]+ /\S*)``\n=+$", text, re.MULTILINE)
     )
     declared = {
         f"{method} {path}" for path, methods in ROUTE_DECLARATIONS.items() for method in methods
@@ -157,11 +157,11 @@ def test_the_code_map_names_each_package_and_module_once():
 
 def packages():
     """Return the packages of the code map, without the packages of the tests."""
-    found = {
+    names = {
         ".".join(path.parent.relative_to(docs.ROOT).parts) for path in PACKAGE.rglob("__init__.py")
     }
     outside = ("placement.tests.", "placement.db.sqlalchemy.alembic.")
-    return {name for name in found if not name.startswith(outside)} - {"placement"}
+    return {name for name in names if not name.startswith(outside)} - {"placement"}
 
 
 def modules():

@@ -37,13 +37,13 @@ class Example(NamedTuple):
 def examples():
     for page in sorted(GUIDE.glob("*.rst")):
         diagram = ""
-        for found in DIRECTIVE.finditer(page.read_text()):
-            content = textwrap.dedent(found["content"]).strip("\n")
-            if found["kind"] == "world":
+        for directive in DIRECTIVE.finditer(page.read_text()):
+            content = textwrap.dedent(directive["content"]).strip("\n")
+            if directive["kind"] == "world":
                 diagram = content
                 continue
-            query = "".join(found["argument"].split())
-            version = Version(*map(int, (found["version"] or "1.39").split(".")))
+            query = "".join(directive["argument"].split())
+            version = Version(*map(int, (directive["version"] or "1.39").split(".")))
             expected = [] if content == "none" else content.splitlines()
             yield Example(f"{page.stem}:{query}", diagram, query, version, expected)
 
@@ -64,7 +64,7 @@ def pairs_of(query, names):
     def uuid(name):
         return provider_uuid(name) if name in names.values() else aggregate_uuid(name)
 
-    filled = re.sub(r"\{([^}]+)\}", lambda found: uuid(found[1]), query)
+    filled = re.sub(r"\{([^}]+)\}", lambda name: uuid(name[1]), query)
     return [tuple(pair.split("=", 1)) for pair in filled.split("&")]
 
 
@@ -78,8 +78,10 @@ def test_an_example_returns_the_candidates_that_it_shows(example):
         trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],
     )
     request = candidate_request(pairs_of(example.query, names), example.version)
-    answer = search(snapshot, request, SearchSettings(), Deadline(5, time.monotonic))
-    assert sorted(shown(found, names) for found in answer.candidates) == sorted(example.expected)
+    result = search(snapshot, request, SearchSettings(), Deadline(5, time.monotonic))
+    assert sorted(shown(candidate, names) for candidate in result.candidates) == sorted(
+        example.expected
+    )
 
 
 def test_every_example_of_the_guide_is_run():

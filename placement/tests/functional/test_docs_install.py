@@ -34,8 +34,10 @@ TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQ
 
 def blocks(text, language):
     """Return the code blocks of a language."""
-    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
-    return [textwrap.dedent(block).strip() for block in found]
+    contents = re.findall(
+        rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE
+    )
+    return [textwrap.dedent(block).strip() for block in contents]
 
 
 def section(page, title):
@@ -74,18 +76,18 @@ def name(worker):
 @pytest.fixture
 def mariadb(server, name):
     """The server of the run, with the documented database and user until the end of the test."""
-    found = server("mariadb")
+    database_server = server("mariadb")
     statements, _ = documented("mariadb", name)
     assert len(statements) == 3
     try:
         for statement in statements:
-            found.execute(statement)
-        yield found
+            database_server.execute(statement)
+        yield database_server
     finally:
-        found.drop(name)
+        database_server.drop(name)
         for suffix in ("copy", "old", "new"):
-            found.drop(f"{name}_{suffix}")
-        found.execute(f"DROP USER IF EXISTS '{name}'@'%'")
+            database_server.drop(f"{name}_{suffix}")
+        database_server.execute(f"DROP USER IF EXISTS '{name}'@'%'")
 
 
 def test_mariadb_is_set_up_as_documented(mariadb, name, tmp_path, capsys):
@@ -139,8 +141,8 @@ def rehearsal(server, name, folder):
     """
     page = (docs.SOURCE / "admin" / "migration.rst").read_text()
     text = section(page, "Rehearsal")
-    found = re.findall(r"code-block:: console\n\n((?: {6}.*\n|\n)+)", text)
-    lines = [line.strip() for block in found for line in block.splitlines() if line.strip()]
+    console = re.findall(r"code-block:: console\n\n((?: {6}.*\n|\n)+)", text)
+    lines = [line.strip() for block in console for line in block.splitlines() if line.strip()]
     assert all(line.startswith(("$ ", ">")) for line in lines)
     commands = "\n".join(line[1:].strip() for line in lines)
     port = free_port()
@@ -162,17 +164,17 @@ def rehearsal(server, name, folder):
 
 
 def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
-    found = server("postgresql")
+    database_server = server("postgresql")
     statements, configuration = documented("postgresql", name)
     assert len(statements) == 2
     try:
         for statement in statements:
-            found.execute(statement)
-        reached = configuration.replace("db.example.org", f"127.0.0.1:{found.port}")
+            database_server.execute(statement)
+        reached = configuration.replace("db.example.org", f"127.0.0.1:{database_server.port}")
         assert is_served_by(reached, tmp_path, capsys)
     finally:
-        found.drop(name)
-        found.execute(f"DROP USER IF EXISTS {name}")
+        database_server.drop(name)
+        database_server.execute(f"DROP USER IF EXISTS {name}")
 
 
 def test_sqlite_is_set_up_and_backed_up_as_documented(tmp_path, capsys):
@@ -209,17 +211,19 @@ def test_pool_sizes_are_those_documented():
     ).groups()
     threads = int(re.search(r"enough for (\d+) threads", text)[1])
     wait = int(re.search(r"pool_timeout` seconds, (\d+) if", text)[1])
-    made = engines.connect(engines.DatabaseSettings("mysql+pymysql://placement@db/placement"))
-    for pool in (made.reader.pool, made.writer.pool):
+    connections = engines.connect(
+        engines.DatabaseSettings("mysql+pymysql://placement@db/placement")
+    )
+    for pool in (connections.reader.pool, connections.writer.pool):
         assert (pool.size(), pool._max_overflow) == (int(size), int(overflow))
         assert pool._timeout == wait
-    assert made.reader.pool is not made.writer.pool
+    assert connections.reader.pool is not connections.writer.pool
     assert threads == int(size) + int(overflow)
 
 
 def test_sqlite_has_one_pool(tmp_path):
-    made = engines.connect(engines.DatabaseSettings(f"sqlite:///{tmp_path}/a"))
-    assert made.reader is made.writer
+    connections = engines.connect(engines.DatabaseSettings(f"sqlite:///{tmp_path}/a"))
+    assert connections.reader is connections.writer
 
 
 # --- samples ------------------------------------------------------------------------------

@@ -28,15 +28,15 @@ class Command(NamedTuple):
 def commands(text):
     """Return the commands, with continuation lines ``> ``, and the output shown for each."""
     lines = [line[3:] for block in BLOCK.findall(text) for line in block.splitlines()]
-    found = []
+    parsed = []
     for line in lines:
         if line.startswith("$ "):
-            found.append(Command(line[2:], ""))
+            parsed.append(Command(line[2:], ""))
         elif line.startswith("> "):
-            found[-1] = found[-1]._replace(line=f"{found[-1].line}\n{line[2:]}")
-        elif found and line:
-            found[-1] = found[-1]._replace(output=f"{found[-1].output}{line}\n")
-    return found
+            parsed[-1] = parsed[-1]._replace(line=f"{parsed[-1].line}\n{line[2:]}")
+        elif parsed and line:
+            parsed[-1] = parsed[-1]._replace(output=f"{parsed[-1].output}{line}\n")
+    return parsed
 
 
 def ran(shown, url, folder):
@@ -70,9 +70,9 @@ def rewritten(text, shown, outputs):
 
 @pytest.fixture
 def service(tmp_path):
-    with ApiProcess(tmp_path, "--development", "--port", "0") as found:
-        found.get()
-        yield found
+    with ApiProcess(tmp_path, "--development", "--port", "0") as process:
+        process.get()
+        yield process
 
 
 @pytest.mark.skipif(

@@ -15,7 +15,7 @@ def response(body, status=200):
 
 
 def kinds(old, new):
-    return [(found.kind, found.where) for found in differences(old, new, PREFIXES)]
+    return [(difference.kind, difference.where) for difference in differences(old, new, PREFIXES)]
 
 
 def error(code, detail="", request_id="req-1"):

@@ -11,8 +11,8 @@ OLD, NEW = "http://old", "http://new"
 
 
 def result(path, *places, seconds=(0.2, 0.1), by_limit=False):
-    found = tuple(Difference("body", place, "1", "2") for place in places)
-    return Result(Read(path, (1, 39)), *seconds, found, by_limit)
+    differences = tuple(Difference("body", place, "1", "2") for place in places)
+    return Result(Read(path, (1, 39)), *seconds, differences, by_limit)
 
 
 RESULTS = [

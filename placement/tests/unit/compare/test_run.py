@@ -37,7 +37,7 @@ def test_other_candidates_within_the_limit_are_equal_if_the_whole_sets_are():
 
 def test_whole_sets_that_differ_are_a_difference():
     result = compared(Fake(["a", "b", "c"]), Fake(["d", "b", "a"]), CUT)
-    assert [found.where for found in result.differences] == ["only old", "only new"]
+    assert [difference.where for difference in result.differences] == ["only old", "only new"]
 
 
 def test_without_a_cut_the_limit_is_kept():
