@@ -4,6 +4,7 @@ The first five revisions are those of every Placement database. Ours come after
 them and only add, so that another implementation still works on the database.
 """
 
+import logging
 import random
 import time
 from collections.abc import Iterator
@@ -16,9 +17,17 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.util import CommandError
 
-from placement.db.sqlalchemy import canonical_uuids, clocks, db_errors, usage_counters
+from placement.db.sqlalchemy import (
+    canonical_uuids,
+    clocks,
+    compatibility,
+    db_errors,
+    usage_counters,
+)
 from placement.db.sqlalchemy.usage_counters import Report, ignore
 from placement.db.store import Store
+
+LOG = logging.getLogger(__name__)
 
 
 class SchemaTooOld(RuntimeError):  # noqa: N818
@@ -63,12 +72,37 @@ def upgrade(store: Store, revision: str = "head") -> None:
     for attempt in range(_ATTEMPTS):
         try:
             with _exclusive(store) as connection:
-                command.upgrade(_config(connection), revision)
+                if _is_upgradable(connection):
+                    command.upgrade(_config(connection), revision)
                 return
         except (sa.exc.DBAPIError, CommandError) as error:
             if attempt == _ATTEMPTS - 1 or not _is_concurrent(error):
                 raise
             time.sleep(random.uniform(0.1, 1.0))  # noqa: S311
+
+
+def _is_upgradable(connection: sa.Connection) -> bool:
+    """Return whether revisions can be applied.  Raises: IncompatibleSchema.
+
+    At an unknown revision that only adds to the schema, the revisions of this service are applied
+    if its tables or columns are missing; otherwise the database is left as it is.
+    """
+    current = _revision(connection)
+    if current is None or current in revisions():
+        return True
+    compatibility.check_additive(connection, current)
+    if not compatibility.lacks_additions(connection):
+        LOG.warning("The database stays at revision %s, which this release does not know", current)
+        return False
+    LOG.warning(
+        "The database is at revision %s, which this release does not know and which only adds to "
+        "the schema. To return to the release that knows it, run "
+        "`placement-manage db stamp %s` with that release",
+        current,
+        current,
+    )
+    command.stamp(_config(connection), COMMON_HEAD, purge=True)
+    return True
 
 
 def _is_concurrent(error: Exception) -> bool:
@@ -98,11 +132,13 @@ def stamp(store: Store, revision: str) -> None:
 
 
 def check_is_new_enough(store: Store) -> None:
-    """Return if the database has what we need.  Raises: SchemaTooOld."""
+    """Check that the service can use the schema.  Raises: SchemaTooOld, IncompatibleSchema."""
     with store.read() as tx:
         found = _revision(tx.connection)
-        tables = sa.inspect(tx.connection).get_table_names()
-    if found in _earlier_revisions() or "clocks" not in tables:
+        if found is not None and found not in revisions():
+            compatibility.check_additive(tx.connection, found)
+        is_incomplete = compatibility.lacks_additions(tx.connection)
+    if found in _earlier_revisions() or is_incomplete:
         raise SchemaTooOld(
             f"The schema of the database is at revision {found}, and {head()} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."

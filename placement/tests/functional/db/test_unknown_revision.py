@@ -1,0 +1,109 @@
+"""Databases at a revision of a later release: an invented next revision, on each database."""
+
+import pytest
+import sqlalchemy as sa
+
+from placement import db_api
+from placement.db.sqlalchemy import migration, models
+from placement.db.sqlalchemy.compatibility import IncompatibleSchema
+from placement.db.store import Store
+from placement.objects import allocation
+from placement.tests.functional.db.factories import claim, new_provider, uuid
+from placement.tests.functional.db.sql import execute
+
+NEXT = "feedfacecafe"
+
+
+@pytest.fixture
+def bare(empty_database_url, conf):
+    """A store on a database without tables."""
+    conf.set_override("connection", empty_database_url, "placement_database")
+    store = Store(db_api.settings(conf))
+    yield store
+    store.dispose()
+
+
+def at_next_revision(store, *statements, since=migration.COMMON_HEAD):
+    """Bring the database to a revision, and from there by statements to an unknown one."""
+    migration.upgrade(store, since)
+    for statement in statements:
+        execute(store, statement)
+    execute(store, "UPDATE alembic_version SET version_num = :next", {"next": NEXT})
+
+
+def columns(store, table):
+    with store.read() as tx:
+        return {column["name"] for column in sa.inspect(tx.connection).get_columns(table)}
+
+
+ADDITIVE = (
+    "ALTER TABLE resource_providers ADD COLUMN note VARCHAR(20)",
+    "ALTER TABLE consumers ADD COLUMN weight INTEGER DEFAULT 1 NOT NULL",
+    "CREATE TABLE next_things (id INTEGER)",
+)
+
+
+def test_sync_completes_an_additive_revision_of_upstream(bare, caplog):
+    at_next_revision(bare, *ADDITIVE)
+    migration.sync(bare)
+    migration.check_is_new_enough(bare)
+    assert migration.version(bare) == migration.head()
+    assert NEXT in caplog.text
+    assert "note" in columns(bare, "resource_providers")
+
+
+def test_service_reads_and_writes_after_an_additive_revision(bare, conf):
+    at_next_revision(bare, *ADDITIVE)
+    migration.sync(bare)
+    with db_api.placement_context_manager.replaced(bare):
+        store = db_api.store(conf)
+    host, consumer = new_provider(store, VCPU=4), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+    assert list(allocation.of_consumer(store, consumer).allocations) == [host]
+
+
+def test_service_starts_at_a_later_revision_of_its_own(bare):
+    at_next_revision(bare, *ADDITIVE, since="head")
+    migration.check_is_new_enough(bare)
+    migration.sync(bare)
+    assert migration.version(bare) == NEXT
+
+
+def test_service_does_not_start_before_sync(bare):
+    at_next_revision(bare, *ADDITIVE)
+    with pytest.raises(migration.SchemaTooOld, match=f"revision {NEXT}.*placement-manage db sync"):
+        migration.check_is_new_enough(bare)
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        (
+            "DROP TABLE resource_provider_traits",
+            "the table resource_provider_traits is missing",
+        ),
+        ("ALTER TABLE traits RENAME COLUMN name TO label", "the column traits.name is missing"),
+        (
+            "CREATE TABLE copied (id INTEGER, uuid VARCHAR(36), extra INTEGER NOT NULL)",
+            "the column placement_aggregates.extra requires a value",
+        ),
+    ],
+)
+def test_other_revisions_are_refused_in_a_sentence(bare, statement, problem):
+    statements = [statement]
+    if "copied" in statement:
+        statements += ["DROP TABLE placement_aggregates"]
+        statements += ["ALTER TABLE copied RENAME TO placement_aggregates"]
+    at_next_revision(bare, *statements)
+    for refused in (migration.sync, migration.check_is_new_enough):
+        with pytest.raises(IncompatibleSchema, match=f"at revision {NEXT}.*{problem}"):
+            refused(bare)
+    assert migration.version(bare) == NEXT
+
+
+def test_the_checked_tables_are_those_of_upstream(bare):
+    migration.upgrade(bare, migration.COMMON_HEAD)
+    with bare.read() as tx:
+        upstream = set(sa.inspect(tx.connection).get_table_names())
+    migration.upgrade(bare)
+    assert upstream - {"alembic_version"} < set(models.metadata.tables)
