@@ -48,7 +48,10 @@ class AuditedInventory(NamedTuple):
 
 
 class UsageSum(NamedTuple):
-    """The sum of the allocations of a class on a provider, and when the newest was made."""
+    """The sum of the allocations of a class on a provider.
+
+    ``newest_at`` is when the newest was created, read only where the sum exceeds the capacity.
+    """
 
     amount: int
     newest_at: datetime | None
@@ -67,8 +70,8 @@ class LoneAllocation(NamedTuple):
 class AuditData:
     """One state of the database.
 
-    ``lone_allocations`` and ``empty_consumers`` are those older than the grace period, and at most
-    as many as were asked for.
+    ``lone_allocations`` are of consumers without a row; they and ``empty_consumers`` are older
+    than the grace period, and of a limited number of consumers.
     """
 
     providers: Sequence[AuditedProvider]

@@ -3,7 +3,7 @@
 Plain reads in one transaction, which lock nothing; allocations are summed up by the database.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from placement.core.insight.audit import (
     UsageSum,
 )
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
+from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
     consumers,
@@ -49,22 +50,18 @@ _INVENTORIES = sa.select(
     _inventory.used,
     sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
 )
-_USAGE = sa.select(
-    _allocation.resource_provider_id,
-    _allocation.resource_class_id,
-    sa.func.sum(_allocation.used),
-    sa.func.max(_allocation.created_at),
-).group_by(_allocation.resource_provider_id, _allocation.resource_class_id)
-_LONE = (
-    sa.select(
-        _allocation.consumer_id,
-        _allocation.resource_provider_id,
-        _allocation.resource_class_id,
-        _allocation.used,
-    )
-    .select_from(allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id))
+_KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
+# An index has all three columns; the times of the newest are read for few keys.
+_USAGE = sa.select(*_KEY, sa.func.sum(_allocation.used)).group_by(*_KEY)
+_NEWEST = sa.select(*_KEY, sa.func.max(_allocation.created_at)).group_by(*_KEY)
+# Each consumer is looked up once, however many allocations it has.
+_holders = sa.select(_allocation.consumer_id).group_by(_allocation.consumer_id).subquery()
+_LONE_HOLDERS = (
+    sa.select(_holders.c.consumer_id)
+    .select_from(_holders.outerjoin(consumers, consumers.c.uuid == _holders.c.consumer_id))
     .where(consumers.c.id.is_(None))
 )
+_LONE = sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
 _EMPTY = (
     sa.select(consumers.c.uuid)
     .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
@@ -81,19 +78,17 @@ class AuditReader:
     def data(self, written_before: datetime, at_most: int) -> AuditData:
         """Return the state that the transaction sees.
 
-        Of allocations without consumer and consumers without allocations, those written before
-        this time (naive UTC), and ``at_most`` of each.
+        Of consumers without row and consumers without allocations, those written before this
+        time (naive UTC), and ``at_most`` of each.
         Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
         """
+        inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
         return AuditData(
             providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
-            inventories=[AuditedInventory(*row) for row in self._rows(_INVENTORIES)],
-            usage=self._usage(),
+            inventories=inventories,
+            usage=self._usage(inventories),
             class_names=self._class_names(),
-            lone_allocations=[
-                LoneAllocation(*row)
-                for row in self._rows(_older(_LONE, allocations, written_before).limit(at_most))
-            ],
+            lone_allocations=self._lone(written_before, at_most),
             empty_consumers=[
                 row[0]
                 for row in self._rows(_older(_EMPTY, consumers, written_before).limit(at_most))
@@ -105,15 +100,33 @@ class AuditReader:
     def _rows(self, statement: sa.Select[Any]) -> Any:
         return self._connection.execute(statement)
 
-    def _usage(self) -> Mapping[Key, UsageSum]:
-        return {
-            (provider_id, class_id): UsageSum(int(amount), newest_at)
-            for provider_id, class_id, amount, newest_at in self._rows(_USAGE)
-        }
+    def _usage(self, inventories: Iterable[AuditedInventory]) -> Mapping[Key, UsageSum]:
+        """Return the sums; with the time of the newest allocation where they are too large."""
+        sums = {(own, class_id): int(amount) for own, class_id, amount in self._rows(_USAGE)}
+        exceeded = {each.provider_id for each in inventories if _is_exceeded(each, sums)}
+        newest: dict[Key, datetime] = {}
+        for chunk in chunks(sorted(exceeded)):
+            rows = self._rows(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
+            newest |= {(own, class_id): at for own, class_id, at in rows}
+        return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
+
+    def _lone(self, written_before: datetime, at_most: int) -> list[LoneAllocation]:
+        holders = [row[0] for row in self._rows(_LONE_HOLDERS.limit(at_most))]
+        older = _older(_LONE, allocations, written_before)
+        return [
+            LoneAllocation(*row)
+            for chunk in chunks(holders)
+            for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
+        ]
 
     def _class_names(self) -> Mapping[int, str]:
         rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))
         return {row.id: row.name for row in rows}
+
+
+def _is_exceeded(inventory: AuditedInventory, sums: Mapping[Key, int]) -> bool:
+    amount = sums.get((inventory.provider_id, inventory.class_id), 0)
+    return amount > (inventory.total - inventory.reserved) * inventory.allocation_ratio
 
 
 def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime) -> sa.Select[Any]:

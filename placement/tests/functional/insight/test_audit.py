@@ -70,6 +70,17 @@ def test_what_is_young_is_left_alone(store):
     assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
 
 
+def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, elsewhere):
+    host = Host(store)
+    before = datetime.now(UTC).replace(tzinfo=None)
+    with store.read() as tx:
+        first = tx.audit.data(before, 1)
+        claim(elsewhere, uuid(), {host.uuid: {"VCPU": 2}})
+        host_of_another = Host(elsewhere)
+        assert tx.audit.data(before, 1) == first
+    assert host_of_another.name in {each.name for each in _providers(store)}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_found_in_a_random_healthy_database(store, seed):
     numbers = random.Random(seed)
