@@ -15,7 +15,7 @@ from placement import conf as options
 from placement import db_api
 from placement.cmd import errors
 from placement.conf.files import config_files
-from placement.db.sqlalchemy import data_migrations, migration, usage_counters
+from placement.db.sqlalchemy import data_migrations, migration, odd_rows, usage_counters
 from placement.http import auth
 
 CANNOT_CHECK = 255
@@ -68,6 +68,13 @@ class Checks(upgradecheck.UpgradeCommands):
             "Run `placement-manage db sync`.",
         )
 
+    def _odd_rows(self) -> Result:
+        with db_api.opened(self._conf) as store, store.read() as tx:
+            sentences = list(odd_rows.find(tx.connection))
+        if not sentences:
+            return Result(Code.SUCCESS)
+        return Result(Code.FAILURE, " ".join(sentences))
+
     def _policy_file(self) -> Result:
         return common_checks.check_policy_json(self, self._conf)
 
@@ -88,6 +95,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Incomplete Consumers", _consumers),
         ("Policy File JSON to YAML Migration", _policy_file),
         ("Usage Counters", _usage_counters),
+        ("Odd Rows", _odd_rows),
     )
 
 

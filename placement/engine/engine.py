@@ -10,11 +10,12 @@ and after a rename. A snapshot that a request is using never changes.
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.snapshot.tree_order import ParentLoop
 from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
@@ -81,12 +82,13 @@ class _SnapshotKeeper:
         start = time.monotonic()
         # read before anything else: what is read while the lineage ends is not kept for the next
         lineage = self._store.lineage
-        view = self._view
+        view, newer = self._view, None
         if view is not None and view.lineage == lineage:
             clocks = self._store.probe()
             if clocks == view.clocks and self._store.lineage == lineage:
                 return view
-            newer = advance(view, clocks, self._store.changes, start)
+            with suppress(ParentLoop):  # of another writer, which a load leaves out
+                newer = advance(view, clocks, self._store.changes, start)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(*newer, lineage)
         lineage = self._store.lineage

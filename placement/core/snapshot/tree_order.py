@@ -22,6 +22,10 @@ class TreeOrder:
     subtree_size: Numbers
 
 
+class ParentLoop(ValueError):  # noqa: N818
+    """The parents of some rows do not lead to a root."""
+
+
 def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
     """Return the order of the trees of the ascending rows; ``parent`` is -1 for roots.
 
@@ -53,8 +57,11 @@ def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:
     """Return the root of each row, and the rows by their distance from it."""
     root = np.full(len(parent), NONE, dtype=np.int32)
     root[rows] = rows
-    levels, below, above = [], rows, parent[rows]
+    levels: list[Numbers] = []
+    below, above = rows, parent[rows]
     while len(below):
+        if len(levels) > len(rows):
+            raise ParentLoop
         is_here = above == NONE
         levels.append(below[is_here])
         below, above = below[~is_here], above[~is_here]

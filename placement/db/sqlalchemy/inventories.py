@@ -287,7 +287,7 @@ def _inventory(row: Any) -> Inventory:
 
 def _provider_usage(rows: Sequence[Any]) -> ProviderUsage:
     """Return the inventories of one provider; a row without class is a provider without any."""
-    with_inventory = [row for row in rows if row.resource_class is not None]
+    with_inventory = [row for row in rows if row.resource_class is not None and row.step_size > 0]
     return ProviderUsage(
         rows[0].id,
         {row.resource_class: _inventory(row) for row in with_inventory},

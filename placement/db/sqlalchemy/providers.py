@@ -30,7 +30,7 @@ SELECT_PROVIDER = (
     sa.select(
         _provider.id,
         _provider.uuid,
-        _provider.name,
+        sa.func.coalesce(_provider.name, _provider.uuid).label("name"),
         sa.func.coalesce(_provider.generation, 0).label("generation"),
         _parent.c.uuid.label("parent_uuid"),
         _root.c.uuid.label("root_uuid"),

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.db.sqlalchemy import changed_providers, clocks
+from placement.db.sqlalchemy import changed_providers, clocks, odd_rows
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -143,7 +143,7 @@ class SnapshotReader:
         execute = self._connection.execute
         return _states(
             names,
-            execute(SELECT_PROVIDER),
+            _without_loops(execute(SELECT_PROVIDER).all()),
             execute(_INVENTORIES),
             execute(_TRAITS),
             execute(_AGGREGATES),
@@ -174,6 +174,15 @@ class SnapshotReader:
         )
 
 
+def _without_loops(rows: Sequence[Any]) -> Iterable[Any]:
+    """Return the providers that lead to a root; the others have no place in any tree."""
+    looped = odd_rows.in_loops({row.uuid: row.parent_uuid for row in rows})
+    if not looped:
+        return rows
+    odd_rows.warn_once(f"Providers in a loop of parents are left out: {sorted(looped)[:5]}.")
+    return (row for row in rows if row.uuid not in looped)
+
+
 def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
     id_ = changed_providers.NAME_ID
     return NameTables(
@@ -199,7 +208,11 @@ def _states(
     inventories_of, used_of = _inventories(names.classes, inventory_rows)
     traits_of = defaultdict(list)
     for provider_id, trait_id in trait_rows:
-        traits_of[provider_id].append(names.traits[trait_id])
+        name = names.traits.get(trait_id)
+        if name is None:
+            odd_rows.warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
+        else:
+            traits_of[provider_id].append(name)
     aggregates_of = defaultdict(list)
     for provider_id, uuid in aggregate_rows:
         aggregates_of[provider_id].append(uuid)
@@ -227,7 +240,13 @@ def _inventories(
         inventory = shared.get(key)
         if inventory is None:
             inventory = shared[key] = Inventory(*values)
-        name = class_names[class_id]
+        name = class_names.get(class_id)
+        if name is None or inventory.step_size < 1:
+            odd_rows.warn_once(
+                f"Provider {provider_id} has an inventory of class {class_id} that is left out: "
+                "the class does not exist, or the step size is below 1."
+            )
+            continue
         inventories_of[provider_id][name] = inventory
         if used:
             used_of[provider_id][name] = used

@@ -3,10 +3,13 @@
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
+import sqlalchemy as sa
 
 from placement.cmd import manage, status
 from placement.db.sqlalchemy import migration, seed
@@ -79,15 +82,19 @@ class TestProgress:
         )
 
     def test_a_terminal_is_shown_how_far_the_work_is(self, others, empty_database_url):
+        self.sync(empty_database_url, subprocess.PIPE)
+        with closing(sqlite3.connect(sa.make_url(empty_database_url).database)) as database:
+            database.execute("UPDATE inventories SET used = 77")
+            database.commit()
         terminal, its_other_end = pty.openpty()
         done = self.sync(empty_database_url, its_other_end)
         os.close(its_other_end)
         shown = os.read(terminal, 65536)
         os.close(terminal)
         assert done.stdout == b""
-        *_, comparing, mended, end = shown.split(b"\r\x1b[K")
-        assert comparing == b"Comparing the usage kept beside inventories with the allocations"
-        assert mended == b"The usage of 1 of 1 providers is mended"
+        *_, comparing, corrected, end = shown.split(b"\r\x1b[K")
+        assert comparing == b"Comparing usage counters with allocations"
+        assert corrected == b"Corrected the usage counters of 1 of 1 providers"
         assert end == b""
 
     def test_a_file_gets_the_log_alone(self, others, empty_database_url):
@@ -191,7 +198,7 @@ def test_a_new_database_is_ready(run, bare):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 4
+    assert printed.out.count("Result: Success") == 5
 
 
 def test_what_is_not_ready_is_told(run, bare):
@@ -213,8 +220,9 @@ def test_what_is_not_ready_is_told(run, bare):
     )
 
 
-def test_kept_usage_that_is_wrong_is_told_and_mended(run, bare):
+def test_wrong_usage_counters_are_reported_and_corrected(run, bare):
     migration.sync(bare)
+    seed.sync(bare)
     execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
     execute(bare, "UPDATE inventories SET used = 3")
     code, printed = run(status.main, "upgrade", "check")

@@ -1,6 +1,8 @@
 """The service on two nodes of a cluster of three: ``make test-galera``."""
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -246,19 +248,25 @@ def test_two_nodes_may_migrate_at_once(nodes):
         nodes[0].execute("DROP DATABASE IF EXISTS placement_sync")
         nodes[0].create("placement_sync")
         urls = [node.tcp_url("placement_sync") for node in nodes[:2] for _ in range(2)]
-        stores = [Store(DatabaseSettings(connection=url, max_retries=0)) for url in urls]
-
-        def start(store):
-            migration.sync(store)
-            seed.sync(store)
-            store.dispose()
-
-        with ThreadPoolExecutor(len(stores)) as pool:
-            list(pool.map(start, stores))
-        for store in stores:
+        syncs = [start_sync(url) for url in urls]
+        outputs = [sync.communicate(timeout=120)[0] for sync in syncs]
+        assert [sync.returncode for sync in syncs] == [0] * len(syncs), outputs
+        for url in urls[1:3]:
+            store = Store(DatabaseSettings(connection=url, max_retries=0))
             assert migration.version(store) == migration.head()
+            seed.sync(store)
             assert_sound(store)
             store.dispose()
+
+
+def start_sync(url):
+    return subprocess.Popen(
+        [sys.executable, "-m", "placement.cmd.manage", "db", "sync"],
+        env=os.environ | {"OS_PLACEMENT_DATABASE__CONNECTION": url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_reads_are_not_dirty_where_the_server_allows_it(nodes, stores):

@@ -1,0 +1,101 @@
+"""Rows that this service does not write: reads of all others go on."""
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.core.model import Provider
+from placement.db.sqlalchemy import models, odd_rows
+from placement.engine.engine import Engine
+from placement.objects import provider
+from placement.tests.functional.db.factories import claim, new_provider, uuid
+from placement.tests.functional.db.snapshots import by_name
+
+
+@pytest.fixture
+def hosts(store):
+    """Two hosts; the first gets the odd row."""
+    odd_rows.warn_once.cache_clear()
+    return [new_provider(store, name, VCPU=8) for name in ("odd", "sound")]
+
+
+def execute(store, statement, **values):
+    store.write(lambda tx: tx.connection.execute(sa.text(statement), values))
+
+
+def reported(store):
+    with store.read() as tx:
+        return list(odd_rows.find(tx.connection))
+
+
+def test_a_sound_database_has_no_odd_rows(store, hosts):
+    assert reported(store) == []
+
+
+INVENTORY = (
+    "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit,"
+    " max_unit, step_size, allocation_ratio, used)"
+    " VALUES (:id, :class, 8, 0, 1, 8, :step, 1.0, 0)"
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [({"class": 4444, "step": 1}, "does not exist"), ({"class": 1, "step": 0}, "step_size")],
+    ids=["class", "step"],
+)
+def test_an_odd_inventory_is_left_out(store, hosts, caplog, values, text):
+    id_ = provider.show(store, hosts[0]).id
+    execute(store, INVENTORY, id=id_, **values)
+    engine = Engine(store)
+    for _ in range(2):
+        states = by_name(engine.current())
+        assert states["odd"].inventories.keys() == {"VCPU"}
+        assert states["sound"].inventories.keys() == {"VCPU"}
+        engine = Engine(store)
+    assert caplog.text.count("is left out") == 1
+    assert text in "".join(reported(store))
+    claim(store, uuid(), {hosts[0]: {"VCPU": 1}})
+    if values["step"] == 0:
+        with pytest.raises(exception.NotAllocatable):
+            claim(store, uuid(), {hosts[0]: {"MEMORY_MB": 1}})
+
+
+def test_a_trait_that_was_made_without_the_clocks_is_left_out_until_the_next_load(store, hosts):
+    engine = Engine(store)
+    engine.current()
+    id_ = provider.show(store, hosts[0]).id
+    execute(store, "INSERT INTO traits (name) VALUES ('CUSTOM_OTHER')")
+    execute(
+        store,
+        "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
+        " SELECT :id, id FROM traits WHERE name = 'CUSTOM_OTHER'",
+        id=id_,
+    )
+    claim(store, uuid(), {hosts[0]: {"VCPU": 1}})  # stamps the provider
+    assert by_name(engine.current()).keys() == {"odd", "sound"}
+    assert by_name(Engine(store).current())["odd"].traits == {"CUSTOM_OTHER"}
+
+
+def test_a_loop_of_parents_is_left_out(store, hosts, caplog):
+    child = new_provider(store, "child", hosts[0])
+    engine = Engine(store)
+    engine.current()
+    ids = [provider.show(store, each).id for each in (hosts[0], child)]
+    parent = "UPDATE resource_providers SET parent_provider_id = :child WHERE id = :id"
+    execute(store, parent, id=ids[0], child=ids[1])
+    assert by_name(Engine(store).current()).keys() == {"sound"}
+    assert "loop of parents" in caplog.text
+    assert "2 resource providers are in or below a loop" in "".join(reported(store))
+    store.write(lambda tx: tx.publish(ids))  # a running process reads both
+    assert by_name(engine.current()).keys() == {"sound"}
+
+
+def test_a_provider_without_name_is_shown_with_its_uuid(store, hosts):
+    execute(store, "UPDATE resource_providers SET name = NULL WHERE name = 'odd'")
+    assert by_name(Engine(store).current()).keys() == {hosts[0], "sound"}
+    found = provider.show(store, hosts[0])
+    assert isinstance(found, Provider)
+    assert found.name == hosts[0]
+    assert "have no name" in "".join(reported(store))
+    assert models.resource_providers.c.name.nullable
