@@ -278,6 +278,8 @@ def test_a_response_is_compressed_for_who_accepts_it(http, application):
     assert "accept-encoding" in squeezed.headers["vary"]
     assert gzip.decompress(squeezed.body) == plain.body == refused.body
     assert "content-encoding" not in {**plain.headers, **refused.headers}
+    for response in (plain, squeezed, refused):  # servers need it to keep the connection
+        assert int(response.headers["content-length"]) == len(response.body)
 
 
 def test_tags_are_the_same_in_every_process(http, other):
