@@ -40,7 +40,6 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
         else None
     )
     app_services = services(config, observer)
-    auth.check_is_configured(config)
     application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
     if observer is not None:
         allowed = config.metrics.allowed_source_ranges

@@ -5,6 +5,7 @@
 
 from oslo_config import cfg
 from oslo_middleware import cors
+from oslo_policy import opts as policy_opts
 
 from placement.conf import (
     api,
@@ -24,8 +25,11 @@ MODULES = (paths, base, api, placement, database, healthcheck, insight, metrics,
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register all options of the service.
 
+    The options of oslo.policy are registered, too, as other projects read them after parsing.
+
     Groups are registered by name: a group object would share its values between configurations.
     """
+    policy_opts.set_defaults(conf)  # registers the options of [oslo_policy], too
     for module in MODULES:
         conf.register_opts(module.options, group=module.group and module.group.name)
 

@@ -5,21 +5,23 @@ from oslo_config import cfg
 
 from placement import conf as placement_conf
 from placement import db_api
-from placement.db.sqlalchemy import models, seed
+from placement.db.sqlalchemy import migration, models, seed
 from placement.db.store import Store
 
 CONNECTION = "sqlite://"
 
 
 class Database(fixtures.Fixture):
-    """A database in memory that this process uses until the end of the test.
+    """A database that this process uses until the end of the test; by default in memory.
 
-    It has all tables and the standard names. With ``set_config`` it becomes the default of
+    It has all tables and the standard names; a ``connection`` to another database creates them
+    there. With ``set_config`` the database in memory becomes the default of
     [placement_database]connection; missing options of the service are registered.
     """
 
-    def __init__(self, conf_fixture, set_config=False):
+    def __init__(self, conf_fixture, set_config=False, connection=CONNECTION):
         super().__init__()
+        self.connection = connection
         self.conf_fixture = conf_fixture
         self.set_config = set_config
 
@@ -28,7 +30,10 @@ class Database(fixtures.Fixture):
             set_connection(self.conf_fixture.conf)
         store = Store(db_api.settings(self._options()))
         self.addCleanup(lambda: store.engines().dispose())
-        models.metadata.create_all(store.engines().writer)
+        if self.connection == CONNECTION:
+            models.metadata.create_all(store.engines().writer)
+        else:
+            migration.sync(store)
         seed.sync(store)
         replaced = db_api.placement_context_manager.replaced(store)
         replaced.__enter__()
@@ -38,7 +43,7 @@ class Database(fixtures.Fixture):
         """Return the options of a private database, independent of the configuration."""
         conf = cfg.ConfigOpts()
         placement_conf.register_opts(conf)
-        conf.set_override("connection", CONNECTION, "placement_database")
+        conf.set_override("connection", self.connection, "placement_database")
         conf([], default_config_files=[], default_config_dirs=[])
         return conf
 

@@ -11,6 +11,7 @@ from oslo_log import log
 from placement import conf as options
 from placement import db_api, deploy
 from placement.conf.files import config_files
+from placement.http import auth
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -38,7 +39,9 @@ def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
     db_api.configure(conf)
     if conf.log_options:
         conf.log_opt_values(LOG, python_logging.DEBUG)
-    return deploy.loadapp(conf)
+    application = deploy.loadapp(conf)
+    auth.check_is_configured(conf)
+    return application
 
 
 def read_configuration(

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from oslo_policy import opts as policy_opts
 
 from placement import conf as placement_conf
 from placement import db_api, direct, policies
+from placement.db.sqlalchemy import migration
 from placement.objects import trait
 from placement.tests import fixtures as placement_fixtures
 from placement.tests.functional.fixtures import capture
@@ -170,6 +172,32 @@ def test_what_a_subclass_configures_is_kept(use):
     found = http("GET", "/allocation_candidates?resources=VCPU:1").json()
     assert len(found["allocation_requests"]) == 1
     assert reshape(http, host(http, "host3")).status_code == 403
+
+
+def test_subclass_may_configure_the_database(use, tmp_path):
+    path = tmp_path / "placement.sqlite"
+
+    class OnFile(placement_fixture.PlacementFixture):
+        def _configure_placement(self, conf_fixture):
+            conf_fixture.config(group="placement_database", connection=f"sqlite:///{path}")
+
+    fixture = OnFile()
+    http = Http(use(fixture))
+    host(http, "host1")
+    assert fixture.conf_fixture.conf.placement_database.connection == f"sqlite:///{path}"
+    with sqlite3.connect(path) as connection:
+        names = connection.execute("SELECT name FROM resource_providers").fetchall()
+        (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    assert (names, revision) == ([("host1",)], migration.head())
+
+
+def test_register_opts_registers_the_policy_options():
+    conf = cfg.ConfigOpts()
+    placement_conf.register_opts(conf)
+    conf.set_override("connection", "sqlite://", "placement_database")
+    conf([], default_config_files=[], default_config_dirs=[])
+    assert conf.oslo_policy.policy_file == "policy.yaml"
+    assert conf.oslo_policy.policy_dirs == ["policy.d"]
 
 
 def test_the_configuration_may_be_the_callers(use):
