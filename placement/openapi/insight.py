@@ -25,7 +25,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         from_snapshot(insight.EXPLANATION), query=insight.EXPLANATION_QUERY
     ),
     ("GET", f"{PREFIX}/providers"): Operation(
-        from_snapshot(insight_cloud.PROVIDERS), query=insight_cloud.PROVIDERS_QUERY
+        from_snapshot(insight_cloud.PROVIDERS),
+        query=insight_cloud.PROVIDERS_QUERY,
+        line=insight_cloud.PROVIDERS_LINE,
     ),
     ("GET", f"{PREFIX}/requests"): Operation(
         from_database(insight.REQUESTS), query=insight.REQUESTS_QUERY

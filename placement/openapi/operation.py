@@ -15,9 +15,11 @@ class Operation:
     """An operation: ``success`` maps a status to the schema of its body, None without a body.
 
     ``errors`` are the error statuses particular to the operation, not those of any request.
+    ``line`` is the schema of each line, if the response can be newline-delimited JSON.
     """
 
     success: Responses
     errors: Codes = frozenset()
     body: Bodies = ()
     query: Windows = ()
+    line: Schema | None = None

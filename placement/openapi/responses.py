@@ -10,6 +10,7 @@ from placement.openapi.requests import JSON
 from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import TEXT, Schema, closed
 
+LINES = "application/x-ndjson"
 _ANY_REQUEST = frozenset({400, 406})  # a malformed or unsupported microversion
 _AUTHENTICATED = frozenset({401, 403, 503})
 _WITH_BODY = frozenset({415})
@@ -73,6 +74,8 @@ def _success(operation: Operation, status: int, versions: VersionRange) -> _Part
     ]
     if schemas:
         response["content"] = {JSON: {"schema": by_version(schemas, versions)}}
+        if operation.line is not None:
+            response["content"][LINES] = {"schema": operation.line}
     return response
 
 

@@ -46,25 +46,21 @@ _INVENTORY = opened(
     capacity=_COUNT,
     used=_COUNT,
 )
-PROVIDERS = always(
-    answer(
-        token=TEXT,
-        complete={"type": "boolean"},
-        providers=_list(
-            _optional(
-                uuid=UUID,
-                name=TEXT,
-                generation=_COUNT,
-                parent_provider_uuid=_NULLABLE_TEXT,
-                root_provider_uuid=UUID,
-                inventories=_by_name(_INVENTORY),
-                traits=_list(TEXT),
-                aggregates=_list(UUID),
-            )
-        ),
-        removed=_list(UUID),
-    )
+_PROVIDER = _optional(
+    uuid=UUID,
+    name=TEXT,
+    generation=_COUNT,
+    parent_provider_uuid=_NULLABLE_TEXT,
+    root_provider_uuid=UUID,
+    inventories=_by_name(_INVENTORY),
+    traits=_list(TEXT),
+    aggregates=_list(UUID),
 )
+_FEED: Schema = {"token": TEXT, "complete": {"type": "boolean"}}
+_REMOVED = _list(UUID)
+PROVIDERS = always(answer(**_FEED, providers=_list(_PROVIDER), removed=_REMOVED))
+PROVIDERS_LINE: Schema = {"anyOf": [answer(**_FEED), _PROVIDER, opened(removed=_REMOVED)]}
+"""The first line, a provider, or the last line."""
 
 # --- capacity ---------------------------------------------------------------------------
 

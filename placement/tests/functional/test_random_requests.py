@@ -48,7 +48,14 @@ QUERY = {
     "name": ["in:CUSTOM_A,VCPU", "startswith:CUSTOM", "host"],
     "associated": ["true", "false"],
     "uuid": UUIDS,
+    "fields": ["uuid", "name,inventories"],
+    "changed_since": ["yesterday"],
+    "by": ["none", "aggregate", "root", "root_trait:HW_"],
+    "provider": UUIDS,
+    "older_than": ["2026-11-21T02:14:07Z"],
+    "marker": UUIDS,
 }
+ASK_FOR_CANDIDATES = {"/allocation_candidates", "/insight/capacity", "/insight/explanation"}
 
 
 def candidates_asked(*always, **optional):
@@ -130,6 +137,7 @@ def told_by_a_service(application, version):
         "HTTP_X_AUTH_TOKEN": "nova",
         "HTTP_X_ROLES": "admin,service",
         "HTTP_OPENSTACK_API_VERSION": f"placement {version}",
+        "HTTP_ACCEPT_ENCODING": "identity",  # the client that checks answers decodes none
     }
     return lambda environ, start_response: application(environ | headers, start_response)
 
@@ -145,7 +153,7 @@ def make_meaningful(case, draw):
         if draw(some.integers(0, 9)) < 9:
             known = UUIDS if name.endswith("uuid") else NAMES
             case.path_parameters[name] = draw(some.sampled_from(known))
-    if case.path == "/allocation_candidates" and draw(some.booleans()):
+    if case.path in ASK_FOR_CANDIDATES and draw(some.booleans()):
         case.query = draw(CANDIDATES_ASKED)
     for name in case.query:
         known = next((QUERY[key] for key in QUERY if name.startswith(key)), None)
