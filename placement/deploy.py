@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from placement import db_api
+from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
-from placement.http.services import IncompleteConsumer, Services
+from placement.http.services import Services
 from placement.insight import consumers
 from placement.insight.recorder import Recorder, RecorderSettings
 from placement.observability import health, metrics

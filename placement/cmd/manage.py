@@ -15,8 +15,9 @@ from placement import conf as options
 from placement import db_api
 from placement.cmd import audit, errors, explain, progress
 from placement.conf.files import config_files
+from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import data_migrations, migration
-from placement.db.sqlalchemy.data_migrations import Batch, Incomplete, Migration
+from placement.db.sqlalchemy.data_migrations import Batch, Migration
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -136,8 +137,8 @@ def _migrate_data(conf: cfg.ConfigOpts) -> int:
         return _run_migrations(run, limit, once=max_count is not None)
 
 
-def _incomplete(conf: cfg.ConfigOpts) -> Incomplete:
-    return Incomplete(
+def _incomplete(conf: cfg.ConfigOpts) -> IncompleteConsumer:
+    return IncompleteConsumer(
         conf.placement.incomplete_consumer_project_id, conf.placement.incomplete_consumer_user_id
     )
 

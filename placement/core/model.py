@@ -154,6 +154,14 @@ class TypeUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class IncompleteConsumer:
+    """The owner recorded for allocations without one, which microversions below 1.8 allow."""
+
+    project_id: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConsumerClaim:
     """All allocations that one consumer has after a write.
 

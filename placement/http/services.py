@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
@@ -10,14 +11,6 @@ from placement.observability.events import Observer, ignore
 from placement.policy import Policy
 
 NO_RECORDER = Recorder(None, RecorderSettings(enabled=False))
-
-
-@dataclass(frozen=True, slots=True)
-class IncompleteConsumer:
-    """The owner recorded for allocations that name none, which microversions below 1.8 allow."""
-
-    project_id: str
-    user_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.store import Store, Transaction
@@ -34,13 +35,6 @@ class Batch(NamedTuple):
     done: int
 
 
-class Incomplete(NamedTuple):
-    """Whose allocations of unnamed consumers are."""
-
-    project_id: str
-    user_id: str
-
-
 def set_root_provider_ids(store: Store, limit: int) -> Batch:
     """Give providers without a root the one that their parents lead to: mostly themselves."""
     return store.write(_set_roots, limit)
@@ -63,12 +57,12 @@ def _root_of(connection: sa.Connection, id_: int) -> int:
     return id_ if parent is None else _root_of(connection, parent)
 
 
-def create_incomplete_consumers(store: Store, limit: int, incomplete: Incomplete) -> Batch:
+def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> Batch:
     """Make records for consumers that have allocations and no record."""
     return store.write(_create_consumers, limit, incomplete)
 
 
-def _create_consumers(tx: Transaction, limit: int, incomplete: Incomplete) -> Batch:
+def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsumer) -> Batch:
     project_id = _ensure(tx.connection, "projects", incomplete.project_id)
     user_id = _ensure(tx.connection, "users", incomplete.user_id)
     found = tx.connection.execute(without_record().limit(limit)).scalars().all()
@@ -123,7 +117,7 @@ def _told(tx: Transaction, count: int) -> Batch:
 Migration = Callable[[Store, int], Batch]
 
 
-def all_of(incomplete: Incomplete) -> dict[str, Migration]:
+def all_of(incomplete: IncompleteConsumer) -> dict[str, Migration]:
     """Return the migrations by name, in the order in which they are to be run."""
     return {
         "set_root_provider_ids": set_root_provider_ids,

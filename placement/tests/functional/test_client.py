@@ -78,7 +78,7 @@ def test_a_client_registers_a_host_and_claims_a_candidate(openstack):
     assert {row["resource_class"]: row["usage"] for row in usages} == {"VCPU": 2, "MEMORY_MB": 0}
 
 
-def test_a_client_is_told_what_is_wrong(openstack):
+def test_errors_reach_the_client(openstack):
     nobody = "00000000-1111-2222-3333-444444444444"
     said = openstack.refused("resource provider delete", nobody)
     assert f"No resource provider with uuid {nobody} found for delete" in said

@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from placement import conf, errors, policies
 from placement.cmd import status
+from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import data_migrations
 from placement.handler import ROUTE_DECLARATIONS
 from placement.microversion import VERSIONS
@@ -138,7 +139,7 @@ def test_each_subcommand_of_placement_manage_has_a_section():
 def test_each_upgrade_check_and_data_migration_is_described():
     for name, _ in status.Checks._upgrade_checks:
         assert name in page("cli/placement-status")
-    for name in data_migrations.all_of(data_migrations.Incomplete("", "")):
+    for name in data_migrations.all_of(IncompleteConsumer("", "")):
         assert name in page("cli/placement-manage")
 
 

@@ -165,7 +165,7 @@ class Configured(placement_fixture.PlacementFixture):
         conf_fixture.config(group="oslo_policy", enforce_new_defaults=True)
 
 
-def test_what_a_subclass_configures_is_kept(use):
+def test_configuration_of_subclass_is_kept(use):
     http = Http(use(Configured()))
     for name in ("host1", "host2"):
         host(http, name)
@@ -272,7 +272,7 @@ class NovaLike(placement_fixture.PlacementFixture):
         )
 
 
-def test_an_adapter_is_told_the_endpoint(use):
+def test_adapter_uses_the_endpoint(use):
     fixture = use(NovaLike())
     assert fixture.get("/traits", "1.6").status_code == 200
     assert fixture.get("/traits", "1.5").status_code == 404
@@ -342,7 +342,7 @@ def test_the_latest_version_may_be_the_default(conf):
         assert answer.headers["openstack-api-version"] == "placement 1.10"
 
 
-def test_who_uses_it_is_an_administrator_and_may_not_reshape(conf):
+def test_caller_is_administrator_without_reshape(conf):
     with direct.PlacementDirect(conf, latest_microversion=True) as client:
         body = {"inventories": {}, "allocations": {}}
         assert client.post("/reshaper", json=body).status_code == 403

@@ -157,7 +157,7 @@ def status(http, version, method, path, body=""):
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: " ".join(write[:3]))
-def test_a_body_is_taken_or_refused(http, write):
+def test_hostile_bodies(http, write):
     version, method, path, document = write
     faults = []
     for body in dict.fromkeys(bodies(document)):
@@ -169,7 +169,7 @@ def test_a_body_is_taken_or_refused(http, write):
     assert faults == []
 
 
-def test_a_path_is_found_or_not(http):
+def test_hostile_paths(http):
     faults = [
         (method, path)
         for route, methods in ROUTE_DECLARATIONS.items()
@@ -234,7 +234,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize("write", LARGE, ids=lambda write: " ".join(write[:2]))
-def test_a_large_body_is_answered(http, write):
+def test_large_bodies(http, write):
     method, path, document = write
     began = time.monotonic()
     assert 400 <= status(http, "1.39", method, path, json.dumps(document)) < 500

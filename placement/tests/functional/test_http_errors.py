@@ -53,7 +53,7 @@ def last_line(answer):
     return answer.json["errors"][0]["detail"].split("\n")[-1].strip()
 
 
-def test_nobody_comes_in_without_a_token(http):
+def test_requests_without_token_are_refused(http):
     for route in ROUTES:
         request(http, route, {}, 401)
 
@@ -81,7 +81,7 @@ def test_every_answer_with_a_body_is_json_only(http):
         assert "Only application/json is provided" in answer.text
 
 
-def test_every_body_must_be_said_to_be_json(http):
+def test_every_body_must_have_media_type_json(http):
     for route in WITH_BODY:
         answer = request(http, route, NOBODY | {"Content-Type": "text/plain"}, 415, b"{}")
         told = "The media type text/plain is not supported, use application/json"

@@ -290,7 +290,7 @@ def test_tags_are_the_same_in_every_process(http, other):
     assert (again.status_int, again.body) == (304, b"")
 
 
-def test_a_provider_is_told_as_the_api_tells_it(http):
+def test_provider_has_the_form_of_the_api(http):
     cloud = Cloud(5, http)
     for _ in range(40):
         cloud.step()

@@ -92,7 +92,7 @@ def test_syslog_gets_lines_of_the_facility_with_their_severity(told):
     assert re.search(r'\[None req-\S+ admin demo .*\] 192.0.2.1 "GET /resource_providers"', line)
 
 
-def test_a_line_of_json_holds_the_context_of_its_request_but_not_the_token(told):
+def test_json_log_has_context_without_token(told):
     line = told("/dev/log", "use_syslog = true\nuse_json = true")
     document = json.loads(line.partition(": ")[2])
     assert document["name"] == "placement.requestlog"

@@ -48,19 +48,19 @@ def healthy(conf):
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 class TestHealth:
-    def test_there_is_none_unless_it_is_configured(self, application):
+    def test_disabled_by_default(self, application):
         http = webtest.TestApp(application)
         assert http.get("/healthcheck", status="*").status_int == 401
         assert http.get("/healthcheck", headers=LATEST, status="*").status_int == 404
 
-    def test_it_says_that_the_process_answers(self, healthy):
+    def test_reports_that_the_process_responds(self, healthy):
         answer = healthy().get("/healthcheck", headers={"Accept": "application/json"})
         assert answer.json == {"detailed": False, "reasons": []}
 
-    def test_the_root_is_what_it_was(self, healthy):
+    def test_root_is_unchanged(self, healthy):
         assert healthy().get("/").json["versions"][0]["max_version"] == "1.39"
 
-    def test_it_tells_of_database_and_snapshot(self, healthy):
+    def test_backend_reports_database_and_snapshot(self, healthy):
         http = healthy(backends=["placement"], detailed=True)
         answer = http.get("/healthcheck", headers={"Accept": "application/json"})
         (reason,) = answer.json["reasons"]
@@ -71,7 +71,7 @@ class TestHealth:
             "reason": "OK",
         }
 
-    def test_it_tells_of_a_schema_that_is_too_old(self, healthy, conf):
+    def test_outdated_schema_is_reported(self, healthy, conf):
         http = healthy(backends=["placement"])
         store = Store(db_api.settings(conf))
         migration.stamp(store, migration.COMMON_HEAD)
@@ -82,7 +82,7 @@ class TestHealth:
         )
         assert "snapshot" not in answer.text
 
-    def test_it_tells_of_a_keystone_that_is_away(self, conf, application):
+    def test_unreachable_keystone_is_reported(self, conf, application):
         """The address is one where nothing listens."""
         url = f"http://127.0.0.1:{free_port()}/v3"
         services = deploy.services(conf)
@@ -122,7 +122,7 @@ class TestHealth:
         conf.set_override("username", "placement", "keystone_authtoken")
         assert keystone_url(conf) == "http://keystone/v3"
 
-    def test_a_database_that_is_away_is_told(self, healthy, tmp_path):
+    def test_unreachable_database_is_reported(self, healthy, tmp_path):
         http = healthy(backends=["placement"])
         for path in tmp_path.glob("placement.sqlite*"):
             path.rename(tmp_path / f"gone-{path.name}")
@@ -156,7 +156,7 @@ def counted(found, name, **labels):
 
 
 @pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["forked", "lazy-apps"])
-def test_any_process_tells_the_figures_of_all(deployment, options):
+def test_any_process_serves_the_metrics_of_all(deployment, options):
     configure(deployment, f"[metrics]\nenabled = true\nfolder = {deployment.folder}/figures\n")
     start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, *options)
     check_claims(deployment)
@@ -181,7 +181,7 @@ def test_any_process_tells_the_figures_of_all(deployment, options):
     assert counted(figures(deployment), "placement_requests_total", route="", status="404") == 1
 
 
-def test_what_ended_processes_counted_stays_and_their_files_do_not(deployment):
+def test_metrics_of_exited_processes_are_merged(deployment):
     folder = deployment.folder / "figures"
     configure(deployment, f"[metrics]\nenabled = true\nfolder = {folder}\n")
     start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
@@ -202,7 +202,7 @@ def test_what_ended_processes_counted_stays_and_their_files_do_not(deployment):
     assert owners <= {"ended", *map(str, alive)}
 
 
-def test_figures_are_not_for_everybody(deployment):
+def test_metrics_are_restricted_to_networks(deployment):
     configure(
         deployment,
         f"[metrics]\nenabled = true\nfolder = {deployment.folder}/figures\n"
@@ -213,7 +213,7 @@ def test_figures_are_not_for_everybody(deployment):
     assert requests.get(f"{deployment.url}/metrics", timeout=30).status_code == 401
 
 
-def test_figures_need_a_folder(deployment):
+def test_metrics_need_a_directory(deployment):
     configure(deployment, "[metrics]\nenabled = true\n")
     deployment.start(sys.executable, "-c", "import placement.wsgi.api")
     assert deployment.processes[0].wait(60) == 1
@@ -221,7 +221,7 @@ def test_figures_need_a_folder(deployment):
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_without_figures_no_library_is_loaded(deployment, backend):
+def test_disabled_metrics_load_no_library(deployment, backend):
     code = "import sys, placement.wsgi.api; sys.exit('prometheus_client' in sys.modules)"
     deployment.start(sys.executable, "-W", "ignore", "-c", code)
     assert deployment.processes[0].wait(60) == 0

@@ -12,13 +12,13 @@ def http(application):
     return webtest.TestApp(application)
 
 
-def test_an_empty_cloud_has_no_providers_and_no_candidates(http):
+def test_empty_database_has_no_providers_and_candidates(http):
     assert http.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
     answer = http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
     assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
 
 
-def test_the_service_can_be_mounted_anywhere(http):
+def test_mount_prefix(http):
     mounted = {"SCRIPT_NAME": "/placement"}
     for path in ("", "/"):
         answer = http.get(path, headers=LATEST, extra_environ=mounted)

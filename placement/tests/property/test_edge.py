@@ -44,7 +44,7 @@ def service():
 
 
 @given(environ=ENVIRON, token=some.one_of(some.just("admin"), TEXT), body=some.binary())
-def test_bad_input_is_never_the_fault_of_the_service(service, environ, token, body):
+def test_bad_input_is_never_500(service, environ, token, body):
     told = []
     required = {
         "SCRIPT_NAME": "",

@@ -8,8 +8,8 @@ from oslo_config import cfg
 from placement import conf as options
 from placement import deploy, wsgi
 from placement.conf import opts
+from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
-from placement.http.services import IncompleteConsumer
 
 CONNECTION = ("placement_database", "connection")
 NOBODY = "00000000-0000-0000-0000-000000000000"

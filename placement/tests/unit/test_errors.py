@@ -27,7 +27,7 @@ def test_codes_are_unique_and_of_this_service():
     assert {wire.code for wire in errors.TABLE.values()} == set(codes)
 
 
-def test_what_nobody_foresaw_is_500():
+def test_unexpected_exception_is_500():
     assert errors.http_error(ValueError()).status == 500
     assert errors.http_error(exception.PlacementException()).status == 500
 

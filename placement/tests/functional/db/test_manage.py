@@ -43,7 +43,7 @@ def run(empty_database_url, monkeypatch, capsys):
     return run
 
 
-def test_sync_says_nothing_and_version_says_the_revision(run):
+def test_sync_is_silent_and_version_prints_the_revision(run):
     code, printed = run(manage.main, "db", "version")
     assert (code, printed.out) == (0, "None\n")
     code, printed = run(manage.main, "db", "sync")
@@ -53,7 +53,7 @@ def test_sync_says_nothing_and_version_says_the_revision(run):
     assert run(manage.main, "db", "sync")[0] == 0
 
 
-def test_stamp_takes_revisions_that_there_are(run):
+def test_stamp_accepts_known_revisions(run):
     assert run(manage.main, "db", "stamp", "a082b8bb98d0")[0] == 0
     assert run(manage.main, "db", "version")[1].out == "a082b8bb98d0\n"
     with pytest.raises(Exception, match="unheard_of"):

@@ -175,7 +175,7 @@ class TestOptionsInTheLog:
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_who_was_not_named_is_whom_the_configuration_names(conf, manager):
+def test_default_owner_is_configured(conf, manager):
     conf.set_override("incomplete_consumer_project_id", "a project", "placement")
     conf.set_override("incomplete_consumer_user_id", "a user", "placement")
     http = webtest.TestApp(deploy.loadapp(conf))

@@ -115,7 +115,7 @@ def test_reserving_all_and_more_is_stored(store, world):
     assert inventory.show(store, child, "VCPU").inventories == {"VCPU": too_much}
 
 
-def test_mistakes_are_told_in_order(store, world):
+def test_errors_are_reported_in_order(store, world):
     parent, child, one, _ = world
     stale = a_claim(one, {uuid(): {"COWS": 1}}, generation=7)
     lost = a_claim(one, {uuid(): {"COWS": 1}}, generation=1)

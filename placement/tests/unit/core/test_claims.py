@@ -147,7 +147,7 @@ def test_a_generation_that_is_not_named_is_not_checked():
 # --- what does not fit -------------------------------------------------------------------
 
 
-def test_mistakes_are_told_in_order():
+def test_errors_are_reported_in_order():
     state = state_of({"a": provider(VCPU=1), "b": provider(2, PCPU=1)}, allocations={"one": {}})
     stale = claim_of("one", resources={}, check_generation=True, generation=9)
     lost = claim_of(resources={"nowhere": {"COWS": 1}})

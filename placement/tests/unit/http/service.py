@@ -9,11 +9,12 @@ from osprofiler import opts as profiler_opts
 
 from placement import conf as options
 from placement import exception, microversion
+from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.handler import PlacementHandler
 from placement.handlers import root
 from placement.http import middleware
-from placement.http.services import IncompleteConsumer, Services
+from placement.http.services import Services
 from placement.policies import resource_provider, usage
 from placement.policy import Policy
 from placement.wsgi_wrapper import accepts_json, created, json_response, no_content, requires_json

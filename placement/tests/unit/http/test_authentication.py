@@ -15,7 +15,7 @@ def test_without_a_token_the_answer_is_401(http):
     assert set(answer.headers) == {"Content-Type", "Content-Length", "x-openstack-request-id"}
 
 
-def test_the_refusal_is_html_for_who_asks_for_it(http):
+def test_unauthorized_is_html_if_accepted(http):
     assert http.get("/x", headers={"Accept": "text/html"}, status=401).content_type == "text/html"
 
 
@@ -44,7 +44,7 @@ def test_the_empty_path_is_not(http):
         ({"X-Auth-Token": "admin", "X-Domain-Id": "d"}, 403),
     ],
 )
-def test_the_token_is_believed_and_the_roles_decide(http, headers, status):
+def test_noauth2_roles_decide(http, headers, status):
     http.get("/things/1", headers=headers, status=status)
 
 
@@ -78,13 +78,13 @@ def test_with_keystone_the_root_is_open_and_the_rest_is_not():
     assert answer.headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_nobody_gets_in_where_the_middleware_delays_its_decision():
+def test_delayed_decision_refuses_requests_without_user():
     http = service(**KEYSTONE, keystone_authtoken__delay_auth_decision=True)
     answer = http.get("/things/1", headers={"X-User-Id": "admin", "X-Roles": "admin"}, status=401)
     assert answer.json["code"] == "401 Unauthorized"
 
 
-def test_an_error_in_the_authentication_is_told_as_any_other():
+def test_authentication_error_has_the_usual_form():
     answer = service(api__auth_strategy="keystone").get("/things/1", status=500)
     assert answer.json["errors"][0]["title"] == "Internal Server Error"
     assert "openstack-api-version" not in answer.headers

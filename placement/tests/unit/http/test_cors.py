@@ -49,7 +49,7 @@ def test_without_configuration_there_is_none():
     assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
-def test_a_proxy_is_believed_only_if_configured():
+def test_proxy_headers_are_used_only_if_configured():
     headers = ADMIN | {"X-Forwarded-Proto": "https", "OpenStack-API-Version": "placement 1.2"}
 
     def location(**options):

@@ -11,7 +11,7 @@ def http():
     return service()
 
 
-def test_what_nobody_foresaw_is_500_and_logged(http, caplog):
+def test_unexpected_exception_is_500_and_logged(http, caplog):
     answer = http.delete("/things/1", headers=LATEST, status=500)
     (error,) = answer.json["errors"]
     assert error["title"] == "Internal Server Error"
@@ -27,7 +27,7 @@ def test_the_message_is_the_last_line_of_the_detail(http):
     assert answer.json["errors"][0]["detail"].split("\n")[-1].strip() == "divided by zero"
 
 
-def test_codes_are_told_since_1_23(http):
+def test_error_codes_since_1_23(http):
     def keys(minor):
         version = {"OpenStack-API-Version": f"placement 1.{minor}"}
         return http.get("/nowhere", headers=ADMIN | version).json["errors"][0].keys()
@@ -63,7 +63,7 @@ def test_without_a_database_the_client_may_come_back(http):
     assert "gone fishing" not in detail
 
 
-def test_unprintable_text_is_told_escaped(http):
+def test_unprintable_text_is_escaped(http):
     environ = {"HTTP_OPENSTACK_API_VERSION": "placement \udcff"}
     answer = http.get("/", headers={"Accept": "text/html"}, extra_environ=environ, status=400)
     assert r"invalid version string: \udcff" in answer.text
@@ -80,7 +80,7 @@ def test_the_id_that_a_caller_sends_is_not_the_one_that_it_gets(http):
     assert answer.headers.getall("x-openstack-request-id") != [sent]
 
 
-def test_the_log_tells_what_came_and_what_went(http, caplog):
+def test_log_has_request_and_response(http, caplog):
     caplog.set_level(logging.DEBUG, "placement.requestlog")
     answer = http.get("/things?project_id=%E2%98%83", headers=LATEST)
     uri = '- "GET /things?project_id=%E2%98%83"'

@@ -20,18 +20,18 @@ def exit_status(main, *arguments):
         return end.code
 
 
-def test_no_arguments_get_help_and_1(capsys):
+def test_no_arguments(capsys):
     assert exit_status(manage.main) == 1
     assert "usage:" in capsys.readouterr().out
 
 
-def test_a_category_alone_gets_its_help_and_0(capsys):
+def test_category_without_command(capsys):
     assert exit_status(manage.main, "db") == 0
     assert "{sync,version,stamp,online_data_migrations}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["unheard"], ["db", "unheard"]])
-def test_what_is_not_known_gets_2(arguments, capsys):
+def test_unknown_command(arguments, capsys):
     assert exit_status(manage.main, *arguments) == 2
     assert "invalid choice" in capsys.readouterr().err
 
@@ -49,5 +49,5 @@ def test_missing_connection_is_reported(main, capsys):
 
 
 @pytest.mark.parametrize("arguments", [[], ["upgrade"], ["downgrade", "check"]])
-def test_status_wants_upgrade_check(arguments):
+def test_status_requires_upgrade_check(arguments):
     assert exit_status(status.main, *arguments) == 2

@@ -12,7 +12,7 @@ def asking(version):
     return ADMIN | {"OpenStack-API-Version": version}
 
 
-def test_the_answer_tells_its_version(http):
+def test_response_has_its_version(http):
     answer = http.get("/things/1", headers=asking("placement 1.7"))
     assert answer.headers["openstack-api-version"] == "placement 1.7"
     assert answer.headers["vary"] == "openstack-api-version"
@@ -40,7 +40,7 @@ def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(htt
     http.get("/nowhere", headers={"OpenStack-API-Version": "placement 9.9"}, status=401)
 
 
-def test_the_root_tells_the_versions(http):
+def test_root_lists_versions(http):
     answer = http.get("/")
     assert answer.json == {
         "versions": [
@@ -64,7 +64,7 @@ def test_the_root_tells_the_versions(http):
     "path",
     ["/nowhere", "/things/", "//things", "/Things", "/things/a%2Fb", "/%00", "/%ff"],
 )
-def test_anything_that_is_not_there_is_404(http, path):
+def test_unknown_paths_are_404(http, path):
     answer = http.get(path, headers=LATEST, status=404)
     (error,) = answer.json["errors"]
     assert error["detail"].startswith("The resource could not be found.\n\n ")
@@ -73,7 +73,7 @@ def test_anything_that_is_not_there_is_404(http, path):
     assert error["request_id"] == answer.headers["x-openstack-request-id"]
 
 
-def test_a_method_that_is_not_there_is_405(http):
+def test_unknown_methods_are_405(http):
     answer = http.request("/things/1", method="PATCH", headers=ADMIN, status=405)
     assert answer.headers["allow"] == "GET, DELETE, PUT"
     assert (
@@ -111,7 +111,7 @@ def test_or_405_without_allow(http):
         ("application/json;q=0", 406),
     ],
 )
-def test_who_does_not_accept_json_gets_none(http, accept, status):
+def test_json_must_be_accepted(http, accept, status):
     answer = http.get("/things/1", headers=ADMIN | {"Accept": accept}, status=status)
     if status == 406:
         assert "Only application/json is provided" in answer.text
@@ -130,7 +130,7 @@ def test_who_does_not_accept_json_gets_none(http, accept, status):
         ("image/png", "text/plain"),
     ],
 )
-def test_errors_are_told_in_the_form_that_is_accepted(http, accept, content_type):
+def test_errors_have_the_accepted_media_type(http, accept, content_type):
     answer = http.get("/nowhere", headers=ADMIN | {"Accept": accept}, status=404)
     assert answer.content_type == content_type
     assert "The resource could not be found" in answer.text
@@ -145,7 +145,7 @@ def test_errors_are_told_in_the_form_that_is_accepted(http, accept, content_type
         ("text/plain", 415),
     ],
 )
-def test_a_body_must_be_said_to_be_json(http, content_type, status):
+def test_body_must_have_media_type_json(http, content_type, status):
     headers = ADMIN | {"Content-Type": content_type}
     answer = http.put("/things/1", "{}", headers=headers, status=status)
     if status == 415:

@@ -51,7 +51,7 @@ def test_every_operation_is_named_documented_and_of_projects_only():
 
 
 @pytest.mark.parametrize("rule", operations(), ids=lambda rule: rule.name)
-def test_who_may_do_what_by_default(rules, rule):
+def test_default_permissions(rules, rule):
     may = {role: allowed(rules, rule.name, [role]) for role in ("admin", "service", "reader")}
     assert may == {
         "admin": rule.name != reshaper.RESHAPE,
@@ -79,13 +79,13 @@ def test_roles_are_compared_without_case(rules):
     assert allowed(rules, resource_provider.LIST, ["Admin"])
 
 
-def test_nobody_may_for_a_system_or_a_domain(rules):
+def test_system_and_domain_tokens_are_refused(rules):
     for scope in ({"system_scope": "all"}, {"domain_id": "d"}):
         with pytest.raises(exception.ScopeNotAuthorized):
             rules.authorize(resource_provider.LIST, OWN, {"roles": ["admin"]} | scope)
 
 
-def test_an_unknown_rule_lets_nobody_through(rules):
+def test_unknown_rule_refuses_everyone(rules):
     assert not allowed(rules, "placement:fly", ["admin"])
 
 

@@ -14,7 +14,7 @@ def environ(content, **more):
 @pytest.mark.parametrize(
     "value", [{}, [], 1, 1.5, "☃", None, True, {"a": ["😀", {"b": "\\u0000"}]}, [[]] * 200]
 )
-def test_json_is_read(value):
+def test_json_is_decoded(value):
     assert request_body.decode(environ(json.dumps(value).encode())) == value
     assert request_body.decode(environ(json.dumps(value, ensure_ascii=False).encode())) == value
 
@@ -41,17 +41,17 @@ def test_json_is_read(value):
     ],
     ids=lambda content: repr(content[:20]),
 )
-def test_anything_else_is_malformed(content):
+def test_invalid_json_is_malformed(content):
     with pytest.raises(exception.MalformedJson, match="Malformed JSON:"):
         request_body.decode(environ(content))
 
 
-def test_a_body_shorter_than_it_was_said_to_be_is_malformed():
+def test_truncated_body_is_malformed():
     with pytest.raises(exception.MalformedJson):
         request_body.decode(environ(b"{}", CONTENT_LENGTH="3"))
 
 
-def test_a_body_of_no_stated_length_is_read_to_its_end_if_the_server_knows_it():
+def test_body_without_length_is_read_if_input_is_terminated():
     chunked = {"wsgi.input": io.BytesIO(b"{}"), "wsgi.input_terminated": True}
     assert request_body.decode(chunked) == {}
 

@@ -57,7 +57,7 @@ def test_a_body_of_another_time_is_refused(edge):
 
 
 @pytest.mark.parametrize(("minor", "ok"), [(12, False), (27, False), (28, True), (39, True)])
-def test_everything_can_be_given_back_since_1_28(minor, ok):
+def test_empty_allocations_since_1_28(minor, ok):
     document = written(minor, {})
     if ok:
         assert claim(minor, document).resources == {}
@@ -83,7 +83,7 @@ def test_mappings_have_a_form_all_the_same(mappings):
         claim(39, written(39) | {"mappings": mappings})
 
 
-def test_of_two_items_for_one_provider_the_last_counts():
+def test_last_item_of_a_provider_applies():
     items = [{"resource_provider": {"uuid": A}, "resources": {name: 1}} for name in ("X", "Y")]
     assert claim(0, {"allocations": items}).resources == {A: {"Y": 1}}
 
@@ -99,7 +99,7 @@ def test_amounts_are_whole_and_positive(amount):
         claim(39, written(39, {A: {"resources": {"VCPU": amount}}}))
 
 
-def test_a_consumer_in_a_path_is_made_canonical():
+def test_consumer_in_path_is_canonical():
     assert allocation.consumer_uuid(C.upper().replace("-", "")) == C
     with pytest.raises(exception.BadRequest, match="Malformed consumer_uuid: x"):
         allocation.consumer_uuid("x")
@@ -119,20 +119,20 @@ def test_two_spellings_of_a_uuid_are_refused():
         allocation.replacements(document, Version(1, 39))
 
 
-def test_several_may_give_everything_back_from_the_first():
+def test_empty_allocations_of_several_since_1_13():
     command = allocation.replacements({C: written(13, {})}, Version(1, 13))
     assert command.claims[0].resources == {}
     assert not command.claims[0].check_generation
 
 
 @pytest.mark.parametrize("document", [{}, [], {"x": {}}, {C: {}}, {C + "\n": {}}])
-def test_other_documents_of_several_are_refused(document):
+def test_invalid_documents_of_several_are_refused(document):
     with pytest.raises(exception.BadRequest):
         allocation.replacements(document, Version(1, 39))
 
 
 @pytest.mark.parametrize("minor", [30, 34, 38, 39])
-def test_a_reshape_holds_inventories_and_claims(minor):
+def test_reshape_has_inventories_and_claims(minor):
     inventories = {A: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 1}}}}
     document = {"inventories": inventories, "allocations": {C: written(minor)}}
     command = reshaper.reshape(document, Version(1, minor))

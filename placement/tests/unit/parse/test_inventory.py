@@ -23,7 +23,7 @@ def replaced(generation=7, version=LATEST, **inventories):
     return inventory.replacement(A, document, version)
 
 
-def test_what_is_not_written_is_default():
+def test_missing_fields_have_defaults():
     new = created(total=4)
     assert (new.resource_class, new.inventory) == ("VCPU", Inventory(4))
     assert new.as_written == {
@@ -36,7 +36,7 @@ def test_what_is_not_written_is_default():
     }
 
 
-def test_whole_floats_are_stored_as_integers_and_kept_as_written():
+def test_integral_floats_are_stored_as_integers():
     new = created(total=4.0, allocation_ratio=2)
     assert repr(new.inventory.total) == "4"
     assert repr(new.inventory.allocation_ratio) == "2.0"

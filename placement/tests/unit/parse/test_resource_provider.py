@@ -19,7 +19,7 @@ def test_the_uuid_may_be_left_to_us():
     assert creation({"name": "n"}, LATEST) == NewProvider(None, "n", None)
 
 
-def test_an_update_tells_no_parent_from_a_parent_not_named():
+def test_update_distinguishes_null_parent_from_missing_parent():
     assert update({"name": "n"}, LATEST) == ProviderUpdate("n", False, None)
     named = {"name": "n", "parent_provider_uuid": None}
     assert update(named, LATEST) == ProviderUpdate("n", True, None)

@@ -17,11 +17,11 @@ def error_message(schema, instance):
     )
 
 
-def test_nothing_is_wrong_with_what_is_right():
+def test_valid_instance_has_no_error():
     assert error_message({"type": "string"}, "x") is None
 
 
-def test_a_mistake_is_told_as_jsonschema_tells_it():
+def test_message_is_that_of_jsonschema():
     schema = closed({"total": {"type": "integer", "minimum": 1}}, "total")
     assert error_message(schema, {"total": 0}) == (
         "0 is less than the minimum of 1\n\n"
@@ -47,7 +47,7 @@ def test_the_end_of_a_pattern_is_the_end_of_the_text():
     assert error_message(schema, "A\n").startswith(r"'A\n' does not match '^[A-Z]+$'")
 
 
-def test_the_end_of_an_alternative_is_open_if_it_is_not_said():
+def test_alternative_without_anchor_is_open():
     schema = {"type": "string", "pattern": "^[A-Z]+$|^all"}
     assert error_message(schema, "allfoo") is None
 
@@ -67,7 +67,7 @@ def test_values_of_matching_keys_are_looked_at():
     assert "schema['patternProperties']['^[A-Z]+$']" in text
 
 
-def test_other_keys_are_told():
+def test_unexpected_keys_are_reported():
     schema = closed({"a": {}})
     assert error_message(schema, {"b": 1}).startswith(
         "Additional properties are not allowed ('b' was unexpected)"
@@ -93,11 +93,11 @@ def test_a_wrong_format_is_named():
 
 
 @pytest.mark.parametrize(("number", "ok"), [(1, True), (1.0, True), (1.5, False), (True, False)])
-def test_a_whole_float_is_an_integer(number, ok):
+def test_integral_float_is_an_integer(number, ok):
     assert (error_message({"type": "integer"}, number) is None) is ok
 
 
-def test_what_is_nearest_to_the_top_is_told():
+def test_most_relevant_error_is_reported():
     schema = closed({"a": {"type": "integer"}}, "a")
     assert "'b' was unexpected" in error_message(schema, {"a": "x", "b": 1})
 
@@ -120,7 +120,7 @@ def test_many_mistakes_take_no_longer_than_many_items(items):
     assert time.process_time() - began < 10  # quadratic work would be hours
 
 
-def test_of_a_large_instance_the_mistake_is_told_not_the_whole():
+def test_large_instances_are_shortened():
     text = error_message({"type": "array", "uniqueItems": True}, ["uuid"] * 100_000)
     assert "has non-unique elements" in text
     assert "Failed validating 'uniqueItems' in schema" in text

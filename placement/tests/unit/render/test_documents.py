@@ -108,7 +108,7 @@ def test_a_consumer_without_type_is_of_type_unknown():
     assert json.loads(allocation.of_consumer(OF_CONSUMER, LATEST))["consumer_type"] == "unknown"
 
 
-def test_nobody_is_not_described():
+def test_missing_consumer_is_not_described():
     body = allocation.of_consumer(ConsumerAllocations(None, {}, None), LATEST)
     assert json.loads(body) == {"allocations": {}}
 
