@@ -7,12 +7,11 @@ equal roots share.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from placement.core.model import ProviderState
 from placement.core.search.anchors import find_anchors
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
@@ -20,7 +19,8 @@ from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Assignment, Problem
 from placement.core.search.problem_builder import Block, ProblemBuilder
 from placement.core.search.solver import solve
-from placement.core.snapshot.rows import Amounts
+from placement.core.snapshot.columns import Column
+from placement.core.snapshot.rows import Amounts, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 
@@ -54,7 +54,7 @@ def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simula
                     outcome.fitting.add(anchor)
             if not made.taken:
                 break
-            snapshot = snapshot.apply(_after(snapshot, made.taken))
+            snapshot = _after(snapshot, made.taken)
     except SearchDeadlineExceeded:
         return outcome
     outcome.is_finished = True
@@ -125,14 +125,21 @@ def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
     return dense
 
 
-def _after(snapshot: Snapshot, taken: Taken) -> Sequence[ProviderState]:
-    """Return the states of the providers that gave something."""
-    by_row: defaultdict[int, dict[str, int]] = defaultdict(dict)
+def _after(snapshot: Snapshot, taken: Taken) -> Snapshot:
+    """Return the snapshot as the search sees it after the claims: only columns differ."""
+    by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for (name, row), amount in taken.items():
-        by_row[row][name] = amount
-    return [_using(snapshot.entries.state(row), amounts) for row, amounts in by_row.items()]
+        by_class[name][row] = amount
+    changed = {
+        name: _reduced(snapshot.columns[name], amounts) for name, amounts in by_class.items()
+    }
+    return replace(snapshot, columns={**snapshot.columns, **changed})
 
 
-def _using(state: ProviderState, amounts: Mapping[str, int]) -> ProviderState:
-    used = {name: state.used.get(name, 0) + amount for name, amount in amounts.items()}
-    return replace(state, used={**state.used, **used})
+def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
+    """Return the column after amounts, by row, were allocated; each was free."""
+    at = np.searchsorted(column.rows, numbers(amounts))
+    free, allocatable = column.free.copy(), column.allocatable.copy()
+    free[at] -= np.fromiter(amounts.values(), dtype=np.int64)
+    allocatable[at] = np.minimum(free[at], column.max_unit[at])
+    return replace(column, free=free, allocatable=allocatable)
