@@ -96,7 +96,11 @@ _BEGIN_READ = {
 def connect(settings: DatabaseSettings) -> Engines:
     """Return the pools for a database; no connection is opened yet."""
     _set_log_level(settings.connection_debug)
-    begin_read = _BEGIN_READ[settings.backend]
+    begin_read = _BEGIN_READ.get(settings.backend)
+    if begin_read is None:
+        raise sa.exc.ArgumentError(
+            f"{settings.backend} is none of mysql, mariadb, postgresql and sqlite"
+        )
     if settings.backend == "sqlite":
         engine = _sqlite(settings)
         return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, Lineage())
