@@ -6,12 +6,14 @@ import random
 import uuid
 
 import pytest
+import requests
 import webob
 import webtest
 
 from placement import db_api, deploy
 from placement.core.insight import change_token
 from placement.db.store import Store
+from placement.tests.processes import ApiProcess
 
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 OLD = {**ADMIN, "OpenStack-API-Version": "placement 1.6"}
@@ -206,6 +208,54 @@ def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, seed):
         cloud.step()
         in_tree.read(cloud.service())
         assert in_tree.known == everything(cloud.service(), in_tree.query)
+
+
+class Workers:
+    """The workers of ``placement-api``, by the calls of WebTest: each takes any request."""
+
+    class Response:
+        def __init__(self, response):
+            self.status_int = response.status_code
+            self.json = response.json() if response.content else None
+
+    def __init__(self, url):
+        self.url = url
+
+    def send(self, method, path, headers, **body):
+        response = requests.request(
+            method, f"{self.url}{path}", headers=headers | {"Connection": "close"}, **body
+        )
+        return self.Response(response)
+
+    def get(self, path, headers, **_):
+        return self.send("GET", path, headers)
+
+    def put(self, path, headers, **_):
+        return self.send("PUT", path, headers)
+
+    def delete(self, path, headers, **_):
+        return self.send("DELETE", path, headers)
+
+    def put_json(self, path, body, headers, **_):
+        return self.send("PUT", path, headers, json=body)
+
+    def post_json(self, path, body, headers, **_):
+        return self.send("POST", path, headers, json=body)
+
+
+def test_the_feed_holds_among_real_processes(tmp_path):
+    """Three workers share a socket: who writes, who sends a token and who reads it differ."""
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as service:
+        assert service.get()[0] == 200
+        workers = Workers(service.url)
+        cloud = Cloud(7, workers)
+        clients = [Client(), Client(QUERIES[1])]
+        for _ in range(60):
+            cloud.step()
+            for client in clients:
+                client.read(workers)
+                assert client.known == everything(workers, client.query)
+        assert clients[0].sent < 60 * len(cloud.providers)
 
 
 def test_only_what_changed_is_sent(http, other):
