@@ -10,6 +10,7 @@ import webtest
 import placement
 from placement import deploy
 from placement.handler import ROUTE_DECLARATIONS
+from placement.observability.health_checks import keystone_url
 from placement.tests.functional.keystone.conftest import DOMAIN
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
@@ -198,3 +199,17 @@ def test_a_token_for_no_project_is_refused_whatever_its_role(http, cloud):
         assert rule(http(token, PROVIDERS)) == "placement:resource_providers:list"
     unscoped = cloud.token("admin", unscoped=True)
     assert "Policy does not allow" in rule(http(unscoped, PROVIDERS))
+
+
+def test_the_health_check_asks_the_keystone_that_is_configured(conf, application, keystone):
+    """The URL is that of [keystone_authtoken], whose options the middleware registers."""
+    assert keystone_url(conf) == keystone
+    conf.set_override("enabled", True, "healthcheck")
+    deploy.loadapp(conf)  # registers the options of the middleware
+    conf.set_override("backends", ["placement"], "healthcheck")
+    conf.set_override("detailed", True, "healthcheck")
+    environ = {"REMOTE_ADDR": "127.0.0.1"}
+    http = webtest.TestApp(deploy.loadapp(conf), extra_environ=environ)
+    answer = http.get("/healthcheck", headers={"Accept": "application/json"})
+    (reason,) = answer.json["reasons"]
+    assert reason["details"].endswith("keystone: responds")
