@@ -6,8 +6,10 @@ assigned to one provider, and constraints between slots. The search has five sta
 1. ``filters``          per need, the providers that satisfy it (its domain), by array
                         operations over all providers
 2. ``anchors``          the roots that have an option for every slot, by array operations
-3. ``problem_builder``  per root a constraint-satisfaction *problem* of small numbers that
-                        names no providers; hosts that are alike pose the same problem
+3. ``problem_builder``  per root one or more constraint-satisfaction *problems* of small
+                        numbers that name no providers, for many roots at a time; roots
+                        that violate a bound are discarded (``feasibility``), and roots
+                        that the request cannot tell apart pose the same problem
 4. ``solver``           the solutions of a problem, computed lazily; branches that
                         cannot succeed are left as early as possible
 5. ``generation``       candidates: solutions with the providers of a root, a stream per root
@@ -17,11 +19,12 @@ This module combines the stages, defines the order in which the streams are read
 returned, not what is possible.
 
 Completeness.  A candidate is built around exactly one root, its anchor: it uses
-providers of the anchor's tree, and sharing providers of other trees. Stage 1 and
-2 remove only providers and roots that violate a condition of the request; stage 3
-keeps everything that a solution depends on; stage 4 yields each assignment once.
-The same candidate can arise around two anchors only if all its providers are
-sharing ones or in other trees; stage 5 compares exactly these (``generation``).
+providers of the anchor's tree, and sharing providers of other trees. Stages
+1 to 3 remove only providers and roots that violate a necessary condition; the problems
+keep everything that a solution depends on, and divide the solutions of a root; stage 4
+yields each assignment once. The same candidate can arise around two anchors only
+if all its providers are sharing ones or in other trees; stage 5 compares exactly
+these (``generation``).
 
 Order.  With a limit the search takes one candidate of each root in turn, so
 that a short list does not concentrate on one host; the API leaves the order open
