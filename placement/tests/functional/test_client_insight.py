@@ -1,10 +1,13 @@
 """The commands of ``openstack`` that explain, against the service that ``make serve`` starts."""
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
 
-from placement.tests.functional.test_client import Client
+from placement.tests.functional.test_client import OPENSTACK, Client
 from placement.tests.processes import ApiProcess
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
@@ -44,6 +47,21 @@ def test_people_read_a_table_without_color_unless_on_a_terminal(openstack):
     assert "fewer than 99 VCPU free" in shown.stdout
     assert "best: host2 has 16 free" in shown.stdout
     assert "\x1b" not in shown.stdout
+
+
+@pytest.mark.parametrize(("environ", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_shows_colors(openstack, environ, is_colored):
+    terminal, its_other_end = pty.openpty()
+    command = [OPENSTACK, *openstack.options, *EXPLAIN.split(), "--resource=VCPU=99"]
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    subprocess.run(
+        command, stdout=its_other_end, env={**inherited, **environ}, check=True, timeout=60
+    )
+    os.close(its_other_end)
+    shown = os.read(terminal, 65536)
+    os.close(terminal)
+    assert (b"\x1b[31m0\x1b[0m" in shown) == is_colored
+    assert b"fewer than 99 VCPU free" in shown
 
 
 def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):
