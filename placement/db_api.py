@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from placement import exception
+from placement.db import server_settings
 from placement.db.sqlalchemy import db_errors, migration, seed, usage_counters
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
@@ -110,6 +111,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
     found = placement_context_manager.store(settings(conf))
     if not found.is_ready:
         _wait_for(found)
+        server_settings.check(found)
         if conf.placement_database.sync_on_startup:
             migration.prepare(found)
         migration.check_is_new_enough(found)

@@ -1,0 +1,101 @@
+"""Limits and modes of a server, and poolers before it."""
+
+import getpass
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db import server_settings
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.models import projects
+from placement.db.store import Store
+from placement.tests import servers
+
+LIMITS = {
+    "mariadb": ("SET SESSION max_statement_time = 0.2", "SELECT SLEEP(3)"),
+    "postgresql": ("SET statement_timeout = '200ms'", "SELECT pg_sleep(3)"),
+}
+
+
+@pytest.mark.parametrize("backend", sorted(LIMITS))
+def test_a_statement_at_its_limit_of_time_is_unavailable_and_nothing_is_written(store, backend):
+    def work(tx):
+        tx.connection.execute(projects.insert(), {"external_id": "half"})
+        for statement in LIMITS[backend]:
+            tx.connection.exec_driver_sql(statement)
+
+    with pytest.raises(exception.DatabaseUnavailable):
+        store.write(work)
+    store.dispose()
+    with store.read() as tx:
+        assert tx.connection.execute(sa.select(projects)).all() == []
+
+
+def test_a_usual_server_is_suitable(store):
+    server_settings.check(store)
+
+
+def test_a_binary_log_of_statements_is_refused():
+    with servers.private("mariadb", durable=False) as server:
+        server.stop()
+        server.settings = ("--log-bin=binary-log", "--binlog-format=STATEMENT")
+        server.start()
+        server.create("placement")
+        store = Store(DatabaseSettings(connection=server.tcp_url("placement"), max_retries=0))
+        with pytest.raises(server_settings.UnsuitableServer, match="binlog_format = STATEMENT"):
+            server_settings.check(store)
+        store.dispose()
+
+
+@contextmanager
+def pgbouncer(server, database, mode, folder):
+    port = servers.free_port()
+    (folder / "users").write_text(f'"{servers.USER}" ""\n')
+    configuration = folder / "pgbouncer.ini"
+    configuration.write_text(
+        f"[databases]\n{database} = host=127.0.0.1 port={server.port} user={servers.USER}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = any\npool_mode = {mode}\n"
+    )
+    folder.chmod(0o755)
+    as_user = ["--user", "nobody"] if getpass.getuser() == "root" else []
+    process = subprocess.Popen(["pgbouncer", "-q", *as_user, str(configuration)])
+    try:
+        for _ in range(100):
+            with socket.socket() as link:
+                if link.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize(("mode", "is_refused"), [("transaction", True), ("session", False)])
+def test_a_pooler_in_transaction_mode_is_refused(request, backend, database_url, mode, is_refused):
+    server = request.getfixturevalue("server")
+    tmp_path_factory = request.getfixturevalue("tmp_path_factory")
+    database = sa.make_url(database_url).database
+    folder = tmp_path_factory.mktemp("pgbouncer")
+    for each in (folder, folder.parent):
+        each.chmod(0o755)
+    with pgbouncer(server(backend), database, mode, folder) as port:
+        url = server(backend).tcp_url(database, port=port)
+        store = Store(DatabaseSettings(connection=url, max_retries=0))
+        try:
+            if is_refused:
+                with pytest.raises(server_settings.UnsuitableServer, match="pool_mode = session"):
+                    server_settings.check(store)
+            else:
+                server_settings.check(store)
+        finally:
+            store.dispose()
