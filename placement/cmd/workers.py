@@ -8,6 +8,7 @@ The workers listen on one address with a socket each (SO_REUSEPORT).
 """
 
 import multiprocessing
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ from placement.cmd.server import STOP_DEADLINE_SECONDS, Address, Server
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
     from cotyledon.types import WorkerId
+
+
+_KILL_MARGIN_SECONDS = 2
 
 
 class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped if not installed
@@ -67,5 +71,22 @@ def run(
     def server() -> Server:
         return Server(application, address, threads=threads)
 
+    manager.register_hooks(on_terminate=_kill_after_deadline)
     manager.add(Worker, workers=count, args=(server, reload))
     manager.run()
+
+
+def _kill_after_deadline() -> None:
+    """Kill the workers that remain after the deadline.
+
+    cotyledon waits for them without a limit: a worker that is stopped, or that lost SIGTERM while
+    it started, ignores its own deadline.
+    """
+    timer = threading.Timer(STOP_DEADLINE_SECONDS + _KILL_MARGIN_SECONDS, _kill_workers)
+    timer.daemon = True
+    timer.start()
+
+
+def _kill_workers() -> None:
+    for process in multiprocessing.active_children():
+        process.kill()

@@ -119,7 +119,16 @@ def test_stop_deadline_ends_hanging_requests(tmp_path, workers):
             connection.sendall(b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
             time.sleep(0.5)
             api.process.terminate()
-            api.process.wait(15)
+            api.process.wait(30)
+    assert processes_with_output(api.output) == []
+
+
+def test_stop_deadline_ends_workers_that_do_not_respond(tmp_path):
+    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as api:
+        assert api.get()[0] == 200
+        os.kill(min(api.children()), signal.SIGSTOP)
+        api.process.terminate()
+        api.process.wait(30)
     assert processes_with_output(api.output) == []
 
 

@@ -54,6 +54,8 @@ def test_each_option_is_listed(reference):
         line for group in shown for line in reference.option_lines(reference.OURS, group)
     )
     for group, names in options_by_group():
+        if group == "oslo_policy":  # described by oslo.policy
+            continue
         missing = {name for name in names if f".. confval:: [{group}]{name}\n" not in listed}
         assert missing == set(), group
 
