@@ -22,8 +22,8 @@ GZIP = "gzip"
 
 def list_providers(request: Request) -> webob.Response:
     """Return every provider that matches, with all that it has, or what changed since a token."""
-    request.context.can(policies.PROVIDERS)
     media_type = _media_type(request)
+    request.context.can(policies.PROVIDERS)
     asked = providers_query(request.query_pairs, request.version, render.FIELDS)
     view = request.services.engine.view()
     tag = conditional.etag(view.clocks, str(request.version), media_type)
