@@ -1,4 +1,4 @@
-"""Requests that are turned away at the door."""
+"""Errors of the HTTP layer, raised before a handler runs."""
 
 from placement.exception.base import PlacementException, mistake
 
@@ -22,7 +22,7 @@ class MethodNotAllowed(PlacementException):
 
 @mistake
 class InvalidVersion(PlacementException):
-    """The version asked for is not written as one."""
+    """The requested version is malformed."""
 
     version: str
 
@@ -32,7 +32,7 @@ class InvalidVersion(PlacementException):
 
 @mistake
 class UnacceptableVersion(PlacementException):
-    """The version asked for is not served."""
+    """The requested version is not supported."""
 
     version: str
     min_version: str

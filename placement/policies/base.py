@@ -1,4 +1,4 @@
-"""Who the callers are that the other rules speak of."""
+"""The rules for kinds of callers, which the other rules refer to."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
 SERVICE = "rule:service_api"
 
-# What held before the rules knew the roles of services and readers. It is or-ed in only where
+# The rule before service and reader roles existed. It applies in addition to the new rules only if
 # [oslo_policy]enforce_new_defaults is false.
-_FORMERLY_ADMIN = policy.DeprecatedRule(
+_DEPRECATED_ADMIN = policy.DeprecatedRule(
     name="rule:admin_api",
     check_str="role:admin",
     deprecated_reason=(
@@ -36,27 +36,27 @@ RULES = (
         "role:service",
         "Another service, such as the compute service.",
         scope_types=["project"],
-        deprecated_rule=_FORMERLY_ADMIN,
+        deprecated_rule=_DEPRECATED_ADMIN,
     ),
     _caller(
         "admin_or_service_api",
         "role:admin or role:service",
         "The administrator of the cloud, or another service.",
         scope_types=["project"],
-        deprecated_rule=_FORMERLY_ADMIN,
+        deprecated_rule=_DEPRECATED_ADMIN,
     ),
     _caller(
         "project_reader_api",
         "role:reader and project_id:%(project_id)s",
-        "Somebody who may read in the project that is asked about.",
-        deprecated_rule=_FORMERLY_ADMIN,
+        "A reader of the requested project.",
+        deprecated_rule=_DEPRECATED_ADMIN,
     ),
     _caller(
         "admin_or_project_reader_or_service_api",
         "role:admin or rule:project_reader_api or role:service",
-        "The administrator, a reader of the project that is asked about, or another service.",
+        "The administrator, a reader of the requested project, or another service.",
         scope_types=["project"],
-        deprecated_rule=_FORMERLY_ADMIN,
+        deprecated_rule=_DEPRECATED_ADMIN,
     ),
 )
 
