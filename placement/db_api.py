@@ -1,8 +1,7 @@
 """The database of the process.
 
-``configure`` is for programs; other projects' tests call it, too. What is
-configured is kept in ``placement_context_manager``, the only state of its kind:
-an interface of processes, not of callers, is what those projects use.
+Programs, and tests of other projects, call ``configure``. The configured store is kept in
+``placement_context_manager``, the only global state: those projects expect one in each process.
 """
 
 import logging
@@ -22,7 +21,7 @@ LOG = logging.getLogger(__name__)
 
 
 class StoreManager:
-    """Holds the store of the process, and who else's is used instead."""
+    """The store of the process, and a store that replaces it for a while."""
 
     def __init__(self) -> None:
         self._store: Store | None = None
@@ -30,20 +29,20 @@ class StoreManager:
 
     @property
     def has_replacement(self) -> bool:
-        """Whether another store is used than the one that was configured."""
+        """Whether another store replaces the configured one."""
         return self._replacement is not None
 
     def configure(self, settings: DatabaseSettings) -> None:
-        """Use this database; the first one stays."""
+        """Use this database, unless one is configured already."""
         if self._store is not None:
             LOG.warning("The database is already configured")
             return
         self._store = Store(settings)
 
     def store(self, settings: DatabaseSettings) -> Store:
-        """Return the store for the settings: the process's own, unless it is for another database.
+        """Return the store for the settings: the configured one, if it has these settings.
 
-        One that is set with ``replaced`` is used whatever the settings.
+        A store set by ``replaced`` is returned for any settings.
         """
         if self._replacement is not None:
             return self._replacement
@@ -53,7 +52,7 @@ class StoreManager:
 
     @contextmanager
     def replaced(self, store: Store) -> Iterator[Store]:
-        """Have everything in this process use another store, as tests do."""
+        """Replace the store of this process for the duration of the context, for tests."""
         before, self._replacement = self._replacement, store
         try:
             yield store
@@ -70,7 +69,7 @@ def configure(conf: cfg.ConfigOpts) -> None:
 
 
 def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
-    """Return what [placement_database] says.  Raises: RequiredOptError without a connection."""
+    """Return the options of [placement_database].  Raises: RequiredOptError without connection."""
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
@@ -130,7 +129,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
 
 
 def _wait_for(found: Store) -> None:
-    """Wait for the database as long as the options say."""
+    """Wait for the database, as many attempts as the options allow."""
     attempts = found.settings.max_retries
     while True:
         try:

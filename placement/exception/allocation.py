@@ -1,4 +1,4 @@
-"""What can go wrong with allocations, alone or while reshaping."""
+"""Errors of allocations, also in reshaper requests."""
 
 from placement.exception.base import PlacementException, mistake
 

@@ -1,4 +1,4 @@
-"""What every mistake is made of."""
+"""The base of all exceptions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,5 +18,5 @@ class PlacementException(Exception):
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join names for a message, in a fixed order."""
+    """Return the names, sorted and joined, for a message."""
     return ", ".join(sorted(names))

@@ -1,4 +1,4 @@
-"""What can go wrong with inventories."""
+"""Errors of inventories."""
 
 from placement.exception.base import PlacementException, mistake
 

@@ -1,4 +1,4 @@
-"""What can go wrong with resource classes and traits."""
+"""Errors of resource classes and traits."""
 
 from placement.exception.base import PlacementException, listed, mistake
 

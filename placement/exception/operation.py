@@ -1,11 +1,11 @@
-"""What can go wrong with the service itself."""
+"""Failures of the service itself."""
 
 from placement.exception.base import PlacementException, mistake
 
 
 @mistake
 class Conflict(PlacementException):
-    """The database refused a write for a conflict more often than it is retried."""
+    """A write was refused for conflicts with concurrent updates, also after retries."""
 
     def __str__(self) -> str:
         return (
@@ -16,7 +16,7 @@ class Conflict(PlacementException):
 
 @mistake
 class DatabaseUnavailable(PlacementException):
-    """The database cannot be used now; ``reason``, for the operator, may name hosts and users."""
+    """The database is unavailable; ``reason``, for the log, may contain hosts and users."""
 
     reason: str = ""
 
@@ -25,7 +25,7 @@ class DatabaseUnavailable(PlacementException):
 
 
 class CommitLost(DatabaseUnavailable):
-    """The connection broke at the commit, so that nobody knows what became of the write."""
+    """The connection broke at the commit: whether the write was committed is unknown."""
 
     def __str__(self) -> str:
         return (

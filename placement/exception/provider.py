@@ -1,4 +1,4 @@
-"""What can go wrong with resource providers and their generations."""
+"""Errors of resource providers and their generations."""
 
 from placement.exception.base import PlacementException, mistake
 

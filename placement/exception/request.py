@@ -1,4 +1,4 @@
-"""Requests that cannot be understood."""
+"""Errors of queries and bodies."""
 
 from placement.exception.base import PlacementException, mistake
 

@@ -1,7 +1,7 @@
-"""Changes of data that a revision of the schema asks for, in batches, while the service runs.
+"""Online data migrations: changes of data that a revision requires, in batches.
 
-They run on old schemas, before the revisions that want them, so they name only
-tables and columns that every Placement database has had from the start.
+They run while the service runs, on schemas before the revisions that require them, so they use
+only tables and columns of the first revision.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ _consumers = sa.table(
 
 
 class Batch(NamedTuple):
-    """How many rows a migration found to do, at most as many as asked for, and how many it did."""
+    """The number of rows that a migration found, up to its limit, and that it migrated."""
 
     found: int
     done: int
 
 
 def set_root_provider_ids(store: Store, limit: int) -> Batch:
-    """Give providers without a root the one that their parents lead to: mostly themselves."""
+    """Set the root of providers without one to the end of their chain of parents."""
     return store.write(_set_roots, limit)
 
 
@@ -47,7 +47,7 @@ def _set_roots(tx: Transaction, limit: int) -> Batch:
         update = sa.update(_providers).where(_providers.c.id == id_)
         root = _root_of(tx.connection, id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-    return _told(tx, len(ids))
+    return _published(tx, len(ids))
 
 
 def _root_of(connection: sa.Connection, id_: int) -> int:
@@ -58,7 +58,7 @@ def _root_of(connection: sa.Connection, id_: int) -> int:
 
 
 def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> Batch:
-    """Make records for consumers that have allocations and no record."""
+    """Insert consumers that have allocations and no row."""
     return store.write(_create_consumers, limit, incomplete)
 
 
@@ -82,7 +82,7 @@ def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsume
 
 
 def without_record() -> sa.Select[tuple[str]]:
-    """Select the UUIDs of consumers that have allocations and no record."""
+    """Select the UUIDs of consumers that have allocations and no row."""
     joined = _allocations.outerjoin(_consumers, _consumers.c.uuid == _allocations.c.consumer_id)
     return (
         sa.select(_allocations.c.consumer_id)
@@ -94,7 +94,7 @@ def without_record() -> sa.Select[tuple[str]]:
 
 
 def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int:
-    """Return the id of a project or user, made if it is not there."""
+    """Return the id of a project or user, which is inserted if it does not exist."""
     table = sa.table(
         table_name, *(sa.column(name) for name in ("id", "external_id", "created_at"))
     )
@@ -107,8 +107,8 @@ def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int
     return connection.execute(find).scalar_one()
 
 
-def _told(tx: Transaction, count: int) -> Batch:
-    """Have running processes load everything again, if the schema knows of that yet."""
+def _published(tx: Transaction, count: int) -> Batch:
+    """Make running processes load everything again, if the schema has clocks already."""
     if count and sa.inspect(tx.connection).has_table("clocks"):
         clocks.start_epoch(tx.connection)
     return Batch(count, count)
@@ -118,7 +118,7 @@ Migration = Callable[[Store, int], Batch]
 
 
 def all_of(incomplete: IncompleteConsumer) -> dict[str, Migration]:
-    """Return the migrations by name, in the order in which they are to be run."""
+    """Return the migrations by name, in the order in which they run."""
     return {
         "set_root_provider_ids": set_root_provider_ids,
         "create_incomplete_consumers": lambda store, limit: create_incomplete_consumers(

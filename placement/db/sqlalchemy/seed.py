@@ -1,4 +1,4 @@
-"""What every database has: the standard names, and the clocks."""
+"""The standard traits and resource classes, and the clocks, which every database has."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,18 +14,18 @@ from placement.db.store import Store, Transaction
 
 
 def sync(store: Store) -> None:
-    """Make the standard traits and resource classes that are missing; remove and rename none.
+    """Insert the standard traits and resource classes that are missing; change no others.
 
-    Several processes may do so at once: who comes second finds nothing missing, or runs again.
+    Several processes may do so at once: the second one finds nothing missing, or runs again.
     """
-    store.write(_make_clocks)
-    store.write(_make_names)
+    store.write(_insert_clocks)
+    store.write(_insert_names)
 
 
-def _make_clocks(tx: Transaction) -> None:
-    """Migrations make them; a database made from the tables alone has none yet."""
-    there = set(clocks.values(tx.connection))
-    missing = [clock for clock in range(clocks.CLOCKS) if clock not in there]
+def _insert_clocks(tx: Transaction) -> None:
+    """Insert missing clocks: a database that was created without revisions has none."""
+    existing = set(clocks.values(tx.connection))
+    missing = [clock for clock in range(clocks.CLOCKS) if clock not in existing]
     if missing:
         rows = [{"id": clock, "value": _first_value(clock)} for clock in missing]
         tx.connection.execute(clocks_table.insert(), rows)
@@ -35,7 +35,7 @@ def _first_value(clock: int) -> int:
     return clocks.new_epoch() if clock == clocks.EPOCH_CLOCK else clocks.first_value(clock)
 
 
-def _make_names(tx: Transaction) -> None:
+def _insert_names(tx: Transaction) -> None:
     new_traits = set(os_traits.get_traits()) - _names(tx.connection, traits)
     known_classes = _names(tx.connection, resource_classes)
     new_classes = {
@@ -65,7 +65,7 @@ def _insert_classes(connection: sa.Connection, ids: Mapping[str, int]) -> None:
 
 @contextmanager
 def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
-    """Have MySQL take the id 0 for what it is, and not for a request to make one up."""
+    """Make MySQL insert the id 0, which it otherwise takes for a request to generate one."""
     if connection.dialect.name not in {"mysql", "mariadb"}:
         yield
         return
