@@ -97,7 +97,8 @@ def _step(store, numbers):
     if len(hosts) < 3 or numbers.random() < 0.1:
         parent = numbers.choice([None, *hosts])
         hosts.append(new_provider(store, parent=parent, VCPU=_vcpu(numbers), DISK_GB=100))
-    consumer = numbers.choice([uuid(), *_consumers(store)])
+    # Half of the steps concern a new consumer, so that some remain in the end.
+    consumer = numbers.choice([uuid(), numbers.choice([uuid(), *_consumers(store)])])
     host = numbers.choice(hosts)
     try:
         match numbers.randrange(4):
