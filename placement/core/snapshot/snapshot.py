@@ -63,12 +63,12 @@ class Snapshot:
         Names default to those that the providers have. Equal parts of different
         states are stored once. About 25 microseconds per provider.
         """
-        interner = _Interner()
-        interned = [interner.state(state) for state in states]
+        interner, listed = _Interner(), list(states)
+        interned = [interner.state(state) for state in listed]
         forest = Forest.of(state.provider for state in interned)
         by_row = {forest.row_of[state.provider.uuid]: state for state in interned}
         entries = Entries().changed({row: ProviderEntry(by_row[row]) for row in sorted(by_row)})
-        diff = _StateDiff.between(Entries(), by_row)
+        diff = _StateDiff.of_all({row: by_row[row] for row in sorted(by_row)})
         if class_names is None:
             class_names = diff.cells
         if trait_names is None:
@@ -240,6 +240,32 @@ class _StateDiff:
             diff._add(row, entry.state if entry else None, after[row])
         return diff
 
+    @classmethod
+    def of_all(cls, states: Mapping[int, ProviderState]) -> "_StateDiff":
+        """Return the difference between no provider and these, in the order of their rows.
+
+        The parts of the states must be interned: each part is evaluated once, not
+        once for each provider that has it.
+        """
+        diff, cells_of = cls(), dict[tuple[int, int], list[tuple[dict[int, Cell], Cell]]]()
+        rows_by_traits: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+        rows_by_aggregates: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+        for row, state in states.items():
+            key = id(state.inventories), id(state.used)
+            cells = cells_of.get(key)
+            if cells is None:
+                cells = cells_of[key] = [
+                    (diff.cells[name], Cell.of(inventory, state.used.get(name, 0)))
+                    for name, inventory in state.inventories.items()
+                ]
+            for column, cell in cells:
+                column[row] = cell
+            rows_by_traits[state.traits].append(row)
+            rows_by_aggregates[state.aggregates].append(row)
+        _add_rows(diff.traits, rows_by_traits)
+        _add_rows(diff.aggregates, rows_by_aggregates)
+        return diff
+
     def _add(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
         old, new = before or _EMPTY_STATE, after or _EMPTY_STATE
         if old.inventories is not new.inventories or old.used is not new.used:
@@ -274,6 +300,14 @@ class _StateDiff:
         return after
 
 
+def _add_rows(
+    diffs: defaultdict[str, _RowDiff], rows_by_names: Mapping[frozenset[str], list[int]]
+) -> None:
+    for names, rows in rows_by_names.items():
+        for name in names:
+            diffs[name][0].extend(rows)
+
+
 def _add_names(
     diffs: defaultdict[str, _RowDiff], row: int, old: frozenset[str], new: frozenset[str]
 ) -> None:
@@ -295,21 +329,37 @@ _EMPTY_STATE = ProviderState(
 
 
 class _Interner:
-    """Stores equal parts of states once: a cloud has few different hosts."""
+    """Stores equal parts of states once: a cloud has few different hosts.
+
+    Parts that are the same object are recognized without a comparison of their contents;
+    the states must exist as long as the interner.
+    """
 
     def __init__(self) -> None:
         self._inventories: dict[tuple[tuple[str, Inventory], ...], Mapping[str, Inventory]] = {}
         self._used: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
         self._names: dict[frozenset[str], frozenset[str]] = {}
+        self._inventories_by_id: dict[int, Mapping[str, Inventory]] = {}
+        self._used_by_id: dict[int, Mapping[str, int]] = {}
 
     def state(self, state: ProviderState) -> ProviderState:
         """Return an equal state whose parts may be shared with other states."""
-        return ProviderState(
-            provider=state.provider,
-            inventories=self._inventories.setdefault(
-                tuple(state.inventories.items()), state.inventories
-            ),
-            used=self._used.setdefault(tuple(state.used.items()), state.used),
-            traits=self._names.setdefault(state.traits, state.traits),
-            aggregates=self._names.setdefault(state.aggregates, state.aggregates),
-        )
+        inventories = self._inventories_by_id.get(id(state.inventories))
+        if inventories is None:
+            items = tuple(state.inventories.items())
+            inventories = self._inventories.setdefault(items, state.inventories)
+            self._inventories_by_id[id(state.inventories)] = inventories
+        used = self._used_by_id.get(id(state.used))
+        if used is None:
+            used = self._used.setdefault(tuple(state.used.items()), state.used)
+            self._used_by_id[id(state.used)] = used
+        traits = self._names.setdefault(state.traits, state.traits)
+        aggregates = self._names.setdefault(state.aggregates, state.aggregates)
+        if (
+            inventories is state.inventories
+            and used is state.used
+            and traits is state.traits
+            and aggregates is state.aggregates
+        ):
+            return state
+        return ProviderState(state.provider, inventories, used, traits, aggregates)

@@ -28,7 +28,11 @@ class TreeAggregates:
     def of(cls, forest: Forest, entries: Entries) -> "TreeAggregates":
         """Return the aggregates of all trees."""
         empty = cls(np.zeros(0, dtype=np.int32), [frozenset()])
-        return empty.changed(forest, entries, np.flatnonzero(forest.is_root).tolist())
+        rows = forest.root.tolist()
+        with_aggregates = {
+            root for row, root in enumerate(rows) if root >= 0 and entries.state(row).aggregates
+        }
+        return empty.changed(forest, entries, sorted(with_aggregates))
 
     def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
         """Return the aggregates after some trees changed; unused sets may remain."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -20,6 +20,7 @@ from placement.db.sqlalchemy.models import (
 from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 
 _Rows = Iterable[Any]
+V = TypeVar("V")
 
 _INVENTORIES = sa.select(inventories.c.resource_provider_id, *changed_providers.INVENTORY)
 _TRAITS = sa.select(
@@ -204,37 +205,46 @@ def _states(
     trait_rows: _Rows,
     aggregate_rows: _Rows,
 ) -> list[ProviderState]:
-    """Return the state of each provider; equal inventories are shared."""
+    """Return the state of each provider; equal parts of the states are shared."""
     inventories_of, used_of = _inventories(names.classes, inventory_rows)
-    traits_of = defaultdict(list)
+    traits_of = _SharedSets()
     for provider_id, trait_id in trait_rows:
         name = names.traits.get(trait_id)
         if name is None:
             odd_rows.warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
         else:
-            traits_of[provider_id].append(name)
-    aggregates_of = defaultdict(list)
+            traits_of.add(provider_id, name)
+    aggregates_of = _SharedSets()
     for provider_id, uuid in aggregate_rows:
-        aggregates_of[provider_id].append(uuid)
+        aggregates_of.add(provider_id, uuid)
+    texts: dict[str, str] = {}
     return [
         ProviderState(
-            provider=Provider(*row),
-            inventories=inventories_of.get(row[0], {}),
-            used=used_of.get(row[0], {}),
-            traits=frozenset(traits_of.get(row[0], ())),
-            aggregates=frozenset(aggregates_of.get(row[0], ())),
+            provider=_provider(row, texts),
+            inventories=inventories_of.of(row[0]),
+            used=used_of.of(row[0]),
+            traits=traits_of.of(row[0]),
+            aggregates=aggregates_of.of(row[0]),
         )
         for row in providers
     ]
 
 
+def _provider(row: Sequence[Any], texts: dict[str, str]) -> Provider:
+    """Return a provider whose UUIDs are the same objects as those of its parent and root."""
+    id_, uuid, name, generation, parent_uuid, root_uuid, *times = row
+    uuid = texts.setdefault(uuid, uuid)
+    parent_uuid = parent_uuid and texts.setdefault(parent_uuid, parent_uuid)
+    root_uuid = texts.setdefault(root_uuid, root_uuid)
+    return Provider(id_, uuid, name, generation, parent_uuid, root_uuid, *times)
+
+
 def _inventories(
     class_names: Mapping[int, str], rows: _Rows
-) -> tuple[dict[int, dict[str, Inventory]], dict[int, dict[str, int]]]:
+) -> tuple["_SharedDicts[Inventory]", "_SharedDicts[int]"]:
     """Return inventories and used amounts, by provider id and class."""
     shared: dict[tuple[Any, ...], Inventory] = {}
-    inventories_of: dict[int, dict[str, Inventory]] = defaultdict(dict)
-    used_of: dict[int, dict[str, int]] = defaultdict(dict)
+    inventories_of, used_of = _SharedDicts[Inventory](), _SharedDicts[int]()
     for provider_id, class_id, used, *values in rows:
         key = tuple(values)
         inventory = shared.get(key)
@@ -247,7 +257,53 @@ def _inventories(
                 "the class does not exist, or the step size is below 1."
             )
             continue
-        inventories_of[provider_id][name] = inventory
+        inventories_of.add(provider_id, name, inventory, id(inventory))
         if used:
-            used_of[provider_id][name] = used
+            used_of.add(provider_id, name, used, used)
     return inventories_of, used_of
+
+
+class _SharedDicts(Generic[V]):
+    """A dictionary for each provider, where providers with equal items share one.
+
+    A tree of dictionaries: each is found by the one with an item less, and the item. So there
+    is no dictionary for each provider at any time: a cloud has few different ones.
+    """
+
+    def __init__(self) -> None:
+        self._empty: dict[str, V] = {}
+        self._of: dict[int, dict[str, V]] = {}
+        self._next: dict[tuple[int, str, int], dict[str, V]] = {}
+
+    def of(self, provider_id: int) -> dict[str, V]:
+        """Return the dictionary of a provider."""
+        return self._of.get(provider_id, self._empty)
+
+    def add(self, provider_id: int, name: str, value: V, identity: int) -> None:
+        """Add an item to a provider; ``identity`` differs for different values."""
+        before = self._of.get(provider_id, self._empty)
+        key = id(before), name, identity
+        after = self._next.get(key)
+        if after is None:
+            after = self._next[key] = {**before, name: value}
+        self._of[provider_id] = after
+
+
+class _SharedSets:
+    """A set of names for each provider, where providers with equal sets share one."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, frozenset[str]] = {}
+        self._next: dict[tuple[frozenset[str], str], frozenset[str]] = {}
+
+    def of(self, provider_id: int) -> frozenset[str]:
+        """Return the set of a provider."""
+        return self._of.get(provider_id, frozenset())
+
+    def add(self, provider_id: int, name: str) -> None:
+        """Add a name to a provider."""
+        before = self.of(provider_id)
+        after = self._next.get((before, name))
+        if after is None:
+            after = self._next[before, name] = before | {name}
+        self._of[provider_id] = after

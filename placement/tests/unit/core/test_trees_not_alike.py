@@ -1,0 +1,115 @@
+"""Trees that are not alike: parts, bounds and shared problems."""
+
+from placement.tests.queries import ask, name_of, offered, served, snapshot_of
+
+TWO_NODES = """
+    cn1       DISK_GB=9
+      cn1n0   VCPU=4
+        cn1d0 VGPU=1(used=1) +CUSTOM_A
+        cn1d1 VGPU=1         +CUSTOM_A
+        cn1d2 VGPU=1         +CUSTOM_B
+      cn1n1   VCPU=4
+        cn1d3 VGPU=1         +CUSTOM_A
+    cn2       DISK_GB=9
+      cn2n0   VCPU=4
+        cn2d0 VGPU=1         +CUSTOM_A
+        cn2d1 VGPU=1(used=1) +CUSTOM_A
+        cn2d2 VGPU=1(used=1) +CUSTOM_B
+      cn2n1   VCPU=4
+        cn2d3 VGPU=1         +CUSTOM_A
+        cn2d4 VGPU=1         +CUSTOM_B
+"""
+AFFINE = (
+    "resources_N=VCPU:1&resources_A=VGPU:1&required_A=CUSTOM_A"
+    "&resources_B=VGPU:1&required_B=CUSTOM_B&same_subtree=_N,_A,_B&group_policy=isolate"
+)
+
+
+def test_each_numa_node_is_a_part():
+    assert served(snapshot_of(TWO_NODES), AFFINE) == [
+        {"_N": "cn1n0", "_A": "cn1d1", "_B": "cn1d2"},
+        {"_N": "cn2n1", "_A": "cn2d3", "_B": "cn2d4"},
+    ]
+
+
+def test_slots_outside_of_the_subtree_use_the_whole_tree():
+    query = AFFINE + "&resources=DISK_GB:1&resources_C=VGPU:1"
+    found = served(snapshot_of(TWO_NODES), query)
+    assert [(each["_N"], each["_C"]) for each in found] == [("cn1n0", "cn1d3"), ("cn2n1", "cn2d0")]
+    assert {each[""] for each in found} == {"cn1", "cn2"}
+
+
+def test_the_first_candidates_of_trees_with_other_free_devices():
+    snapshot = snapshot_of(TWO_NODES)
+    query = "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate"
+    everything = ask(snapshot, query).candidates
+    for limit in range(1, len(everything) + 1):
+        found = ask(snapshot, f"{query}&limit={limit}").candidates
+        assert len({(each.providers, tuple(each.mappings.items())) for each in found}) == limit
+    first = [name_of(snapshot, each.providers[0])[:3] for each in found[:4]]
+    assert first == ["cn1", "cn2", "cn1", "cn2"]
+
+
+def test_sharing_providers_count_for_isolated_groups():
+    snapshot = snapshot_of("""
+        cn  VGPU=1 @x
+        ss  VGPU=1 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate"
+    assert served(snapshot, query) == [{"_A": "cn", "_B": "ss"}, {"_A": "ss", "_B": "cn"}]
+
+
+def test_sharing_providers_may_be_a_subtree():
+    snapshot = snapshot_of("""
+        cn      VCPU=1 @x
+        hub     @x
+          ss    VGPU=2 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = (
+        "resources=VCPU:1&resources_A=VGPU:1&resources_B=VGPU:1"
+        "&same_subtree=_A,_B&group_policy=none"
+    )
+    assert offered(snapshot, query) == [{"cn": {"VCPU": 1}, "ss": {"VGPU": 2}}]
+
+
+def test_trees_with_the_same_options_but_other_sharing_providers():
+    snapshot = snapshot_of("""
+        cn1  VCPU=1 @x
+        cn2  VCPU=1 @y
+        ss1  DISK_GB=1 @x +MISC_SHARES_VIA_AGGREGATE
+        ss2  DISK_GB=1 @y +MISC_SHARES_VIA_AGGREGATE
+    """)
+    found = offered(snapshot, "resources=VCPU:1,DISK_GB:1")
+    assert sorted(sorted(each) for each in found) == [["cn1", "ss1"], ["cn2", "ss2"]]
+
+
+def test_amounts_of_several_groups_on_providers_with_other_free_amounts():
+    snapshot = snapshot_of("""
+        cn1    DISK_GB=1
+          n1   VCPU=8(used=6)
+          n2   VCPU=8(used=4)
+        cn2    DISK_GB=1
+          n3   VCPU=8(used=5)
+          n4   VCPU=8(used=7)
+    """)
+    found = served(snapshot, "resources_A=VCPU:2&resources_B=VCPU:2&group_policy=none")
+    assert found == [
+        {"_A": "n1", "_B": "n2"},
+        {"_A": "n2", "_B": "n1"},
+        {"_A": "n2", "_B": "n2"},
+    ]
+
+
+def test_a_chain_of_subtrees_with_providers_that_serve_nothing_between():
+    snapshot = snapshot_of("""
+        cn        VCPU=4
+          gap     DISK_GB=1
+            a     VGPU=1
+            gap2  DISK_GB=1
+              b   FPGA=1
+          c       FPGA=1
+    """)
+    query = "resources_A=VGPU:1&resources_B=FPGA:1&resources_C=VCPU:1"
+    assert served(snapshot, f"{query}&same_subtree=_A,_B&group_policy=none") == []
+    found = served(snapshot, f"{query}&same_subtree=_C,_A,_B&same_subtree=_C,_B&group_policy=none")
+    assert sorted(each["_B"] for each in found) == ["b", "c"]
