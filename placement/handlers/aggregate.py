@@ -30,7 +30,7 @@ def replace_aggregates(request: Request) -> webob.Response:
     """Associate the provider with exactly these aggregates; return them."""
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
-    document, version = request.json_body, request.version
-    command = provider.parsed(store, uuid, lambda: parse.of_provider(document, version))
+    version = request.version
+    command = provider.parsed(store, uuid, lambda: parse.of_provider(request.json_body, version))
     replaced = aggregate.replace(store, uuid, command.aggregates, command.generation)
     return json_response(request, render.of_provider(replaced, request.version), modified_at=None)

@@ -32,8 +32,8 @@ def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
     request.context.can(policies.CREATE)
     store, uuid = request.services.store, request.route["uuid"]
-    document, version = request.json_body, request.version
-    new = provider.parsed(store, uuid, lambda: parse.creation(uuid, document, version))
+    version = request.version
+    new = provider.parsed(store, uuid, lambda: parse.creation(uuid, request.json_body, version))
     changed = inventory.create(store, uuid, new.resource_class, new.inventory)
     return json_response(
         request,
@@ -49,8 +49,10 @@ def replace_inventories(request: Request) -> webob.Response:
     """Replace the inventories of the provider; return them."""
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
-    document, version = request.json_body, request.version
-    replacement = provider.parsed(store, uuid, lambda: parse.replacement(uuid, document, version))
+    version = request.version
+    replacement = provider.parsed(
+        store, uuid, lambda: parse.replacement(uuid, request.json_body, version)
+    )
     changed = inventory.replace(store, replacement.command, log_overcommit(request))
     body = render.all_of_provider(replacement.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
@@ -81,9 +83,9 @@ def update_inventory(request: Request) -> webob.Response:
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
     resource_class = request.route["resource_class"]
-    document, version = request.json_body, request.version
+    version = request.version
     generation, new = provider.parsed(
-        store, uuid, lambda: parse.update(uuid, resource_class, document, version)
+        store, uuid, lambda: parse.update(uuid, resource_class, request.json_body, version)
     )
     changed = inventory.update(
         store,

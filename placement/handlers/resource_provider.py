@@ -58,8 +58,8 @@ def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
     request.context.can(policies.UPDATE)
     store, uuid = request.services.store, request.route["uuid"]
-    document, version = request.json_body, request.version
-    changes = provider.parsed(store, uuid, lambda: parse.update(document, version))
+    version = request.version
+    changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
     parent = changes.parent_uuid if changes.has_parent else provider.UNCHANGED
     may_move = version >= (1, 37)
     updated = provider.update(store, uuid, changes.name, parent, may_move=may_move)

@@ -94,6 +94,20 @@ def test_every_body_must_be_json(http):
     assert {answer.status_int for answer in refused} <= {400, 404}
 
 
+def test_missing_provider_is_reported_before_a_malformed_body(http):
+    headers = LATEST | JSON | {"X-Roles": "admin,service"}
+    unknown = "/resource_providers/aaaaaaaa-0000-4000-8000-00000000dead"
+    for method, path in (
+        ("PUT", unknown),
+        ("PUT", f"{unknown}/aggregates"),
+        ("PUT", f"{unknown}/inventories"),
+        ("POST", f"{unknown}/inventories"),
+        ("PUT", f"{unknown}/inventories/VCPU"),
+    ):
+        answer = request(http, (method, path), headers, 404, b"no JSON")
+        assert "No resource provider with uuid" in answer.text
+
+
 def test_below_its_window_a_route_is_not_there(http):
     for route in ROUTES:
         method, path = route
