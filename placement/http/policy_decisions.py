@@ -5,8 +5,7 @@ checks. Its result depends on the rule, the target and the caller alone, unless 
 external check, such as ``http:``. Then no decision is kept.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_policy import policy as oslo_policy
@@ -18,7 +17,6 @@ _MAX_DECISIONS = 4096
 # its checks compare values of the target and the caller; external checks are elsewhere
 _PURE_CHECKS = "oslo_policy._checks"
 
-Items = tuple[tuple[str, Any], ...]
 Denial = type[exception.PolicyNotAuthorized] | type[exception.ScopeNotAuthorized]
 
 
@@ -27,37 +25,41 @@ class PolicyDecisions:
 
     def __init__(self, enforcer: oslo_policy.Enforcer) -> None:
         self._enforcer = enforcer
-        is_pure = all(map(_is_pure, enforcer.rules.values()))
-        self._denial: Callable[[str, Items, Items], Denial | None] = (
-            lru_cache(_MAX_DECISIONS)(self._decide) if is_pure else self._decide
-        )
+        self._is_pure = all(map(_is_pure, enforcer.rules.values()))
+        self._denials: dict[tuple[str, str, str], Denial | None] = {}
 
     def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
         """Return if the rule allows the caller this operation on the target.
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
         """
-        denial = self._denial(rule, tuple(target.items()), tuple(_hashable(caller)))
+        # texts, None, booleans and lists: their representations are equal only if they are
+        key = rule, repr(target), repr(caller)
+        try:
+            denial = self._denials[key]
+        except KeyError:
+            denial = self._decide(rule, target, caller)
+            self._keep(key, denial)
         if denial is not None:
             raise denial(rule)
 
-    def _decide(self, rule: str, target: Items, caller: Items) -> Denial | None:
+    def _keep(self, key: tuple[str, str, str], denial: Denial | None) -> None:
+        if len(self._denials) >= _MAX_DECISIONS:
+            self._denials = {}
+        if self._is_pure:
+            self._denials[key] = denial
+
+    def _decide(
+        self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]
+    ) -> Denial | None:
         """Return the error of a denied operation, None if it is allowed."""
-        credentials = {
-            name: list(value) if isinstance(value, tuple) else value for name, value in caller
-        }
         try:
-            self._enforcer.enforce(rule, dict(target), credentials, do_raise=True)
+            self._enforcer.enforce(rule, target, dict(caller), do_raise=True)
         except oslo_policy.InvalidScope:
             return exception.ScopeNotAuthorized
         except oslo_policy.PolicyNotAuthorized:
             return exception.PolicyNotAuthorized
         return None
-
-
-def _hashable(caller: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in caller.items():
-        yield name, tuple(value) if isinstance(value, list) else value
 
 
 def _is_pure(check: Any) -> bool:
