@@ -113,3 +113,15 @@ def test_a_chain_of_subtrees_with_providers_that_serve_nothing_between():
     assert served(snapshot, f"{query}&same_subtree=_A,_B&group_policy=none") == []
     found = served(snapshot, f"{query}&same_subtree=_C,_A,_B&same_subtree=_C,_B&group_policy=none")
     assert sorted(each["_B"] for each in found) == ["b", "c"]
+
+
+def test_providers_that_serve_more_groups_are_tried_first():
+    snapshot = snapshot_of("""
+        cn   DISK_GB=1
+          a  VCPU=1
+          b  VCPU=1 VGPU=1
+    """)
+    query = "resources_A=VCPU:1&resources_B=VGPU:1&group_policy=none"
+    assert served(snapshot, query) == [{"_A": "a", "_B": "b"}, {"_A": "b", "_B": "b"}]
+    (first,) = ask(snapshot, query + "&limit=1").candidates
+    assert [name_of(snapshot, uuid) for uuid in first.providers] == ["b"]
