@@ -32,6 +32,13 @@ def test_each_numa_node_is_a_part():
     ]
 
 
+def test_a_limit_reaches_the_candidates_of_every_part():
+    snapshot = snapshot_of(TWO_NODES)
+    query = "resources_N=VCPU:1&resources_A=VGPU:1&same_subtree=_N,_A&group_policy=isolate"
+    everything = ask(snapshot, query).candidates
+    assert len(ask(snapshot, f"{query}&limit=99").candidates) == len(everything) == 6
+
+
 def test_slots_outside_of_the_subtree_use_the_whole_tree():
     query = AFFINE + "&resources=DISK_GB:1&resources_C=VGPU:1"
     found = served(snapshot_of(TWO_NODES), query)
@@ -80,6 +87,7 @@ def test_trees_with_the_same_options_but_other_sharing_providers():
         ss2  DISK_GB=1 @y +MISC_SHARES_VIA_AGGREGATE
     """)
     found = offered(snapshot, "resources=VCPU:1,DISK_GB:1")
+    assert offered(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9") == found
     assert sorted(sorted(each) for each in found) == [["cn1", "ss1"], ["cn2", "ss2"]]
 
 
