@@ -49,8 +49,8 @@ _LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
 _LOCK_TIMEOUT_SECONDS = 3600
 _ATTEMPTS = 10
 # MySQL: table, column, index or row exists already, index is gone, deadlock, lock timeout, a row
-# or table changed since it was read
-_CONCURRENT = frozenset({1020, 1050, 1060, 1061, 1062, 1091, 1205, 1213, 1412})
+# or table changed since it was read, a table is being changed
+_CONCURRENT = frozenset({1020, 1050, 1060, 1061, 1062, 1091, 1205, 1213, 1412, 1684})
 _FORBIDDEN = 1105
 
 
