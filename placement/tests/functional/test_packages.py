@@ -49,7 +49,7 @@ def serving(command, url, folder, **environment):
         )
     try:
         deadline = time.monotonic() + SECONDS_TO_START
-        while not responds(url):
+        while not responds(f"{url}/"):
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < deadline, (folder / "log").read_text()
             time.sleep(0.1)
