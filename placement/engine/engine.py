@@ -24,6 +24,7 @@ from placement.engine.single_flight import SingleFlight
 from placement.observability.events import (
     Event,
     Observer,
+    SnapshotDiscarded,
     SnapshotLoaded,
     SnapshotRefreshed,
     ignore,
@@ -91,6 +92,8 @@ class _SnapshotKeeper:
                 newer = advance(view, clocks, self._store.changes, start)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(*newer, lineage)
+        if view is not None:
+            self._observer(SnapshotDiscarded())
         lineage = self._store.lineage
         with self._store.read() as tx:
             return self._keep(*load(tx, start), lineage)

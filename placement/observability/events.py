@@ -16,6 +16,11 @@ class SnapshotLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotDiscarded:
+    """The snapshot was dropped: another lineage or epoch of the database, or a renamed class."""
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotRefreshed:
     """The snapshot was updated with the changes of other writers."""
 
@@ -63,6 +68,7 @@ class RequestCompleted:
 
 Event = (
     SnapshotLoaded
+    | SnapshotDiscarded
     | SnapshotRefreshed
     | CandidatesReturned
     | EmptyResponse

@@ -23,6 +23,7 @@ from placement.observability.events import (
     EmptyResponse,
     Event,
     RequestCompleted,
+    SnapshotDiscarded,
     SnapshotLoaded,
     SnapshotRefreshed,
     WriteRetried,
@@ -73,6 +74,11 @@ class PrometheusObserver:
             registry=None,
             buckets=_SECONDS,
         )
+        self._discards = client.Counter(
+            "placement_snapshot_discards",
+            "Snapshots dropped because the lineage or epoch of the database changed.",
+            registry=None,
+        )
         self._candidates = client.Histogram(
             "placement_candidates_returned",
             "Number of candidates that searches returned.",
@@ -107,6 +113,8 @@ class PrometheusObserver:
                 self._record_refresh("load", event.seconds)
             case SnapshotRefreshed():
                 self._record_refresh("refresh", event.seconds)
+            case SnapshotDiscarded():
+                self._discards.inc()
             case CandidatesReturned(count):
                 self._candidates.observe(count)
             case EmptyResponse(reason):

@@ -16,7 +16,7 @@ from placement.db.store import Store
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, resource_class, trait
-from placement.observability.events import SnapshotLoaded, SnapshotRefreshed
+from placement.observability.events import SnapshotDiscarded, SnapshotLoaded, SnapshotRefreshed
 from placement.tests.functional.db.factories import claim, generation, give, new_provider, uuid
 from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name
 
@@ -138,7 +138,8 @@ def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
     engine.current()
     migration.sync(elsewhere)
     engine.current()
-    assert [type(event) for event in events] == [SnapshotLoaded, SnapshotLoaded]
+    expected = [SnapshotLoaded, SnapshotDiscarded, SnapshotLoaded]
+    assert [type(event) for event in events] == expected
 
 
 class _Interrupted(Store):
