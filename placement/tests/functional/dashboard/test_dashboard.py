@@ -76,6 +76,19 @@ def test_an_empty_cloud_says_what_comes_first(empty, open_page):
     wait_for_text(page, "There are no resource providers yet")
 
 
+@pytest.mark.parametrize(
+    ("view", "text"),
+    [
+        (f"#/tree/{HOST}", "There is no provider"),
+        ("#/shape?resources=VCPU:1", "It does not fit"),
+        ("#/requests", "no claim was refused"),
+        ("#/findings", "The audit finds nothing to repair"),
+    ],
+)
+def test_each_view_of_an_empty_cloud_says_what_is_missing(empty, open_page, view, text):
+    wait_for_text(open_page(empty.url + PAGE + view), text)
+
+
 def test_a_shape_that_fits_is_counted(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/shape?resources=VCPU:4")
     wait_for_text(page, "4 more claims on 2 roots")
@@ -196,3 +209,15 @@ def test_ten_thousand_roots_are_drawn_and_can_be_found(large, open_page):
     page.get_by_label("Find").fill("")
     page.get_by_label("Group by").select_option("aggregate")
     wait_for_text(page, "on 10,000 roots")
+
+
+def test_each_view_of_ten_thousand_roots(large, open_page):
+    page = open_page(large.url + PAGE)
+    page.locator("table tbody a").first.click()
+    wait_for_text(page, "Consumers", seconds=30)
+    page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:500")
+    wait_for_text(page, "more claims on 5,003 roots", seconds=30)
+    page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:4096")
+    wait_for_text(page, "None of 10,000 roots can serve the request", seconds=30)
+    page = open_page(f"{large.url}{PAGE}#/findings")
+    wait_for_text(page, "The audit", seconds=30)
