@@ -26,12 +26,14 @@ export function ShapeView({ query }: { query: string }) {
   return (
     <>
       <h1>How often does a shape still fit?</h1>
-      <Form key={query} query={query} />
-      {query === "" ? (
-        <Empty>Describe one future claim, then check where it fits.</Empty>
-      ) : (
-        <Result query={query} />
-      )}
+      <div class="shape-layout">
+        <Form key={query} query={query} />
+        {query === "" ? (
+          <Empty>Describe one future claim, then check where it fits.</Empty>
+        ) : (
+          <Result query={query} />
+        )}
+      </div>
     </>
   );
 }
