@@ -1,9 +1,9 @@
-"""What can go wrong, a class per mistake, in a module per noun.
+"""All exceptions: one class for each error, one module for each kind of object.
 
-An exception carries what it is about as attributes and says itself in one
-line. It knows nothing of HTTP: :mod:`placement.errors` maps classes to
-statuses and codes, and a test keeps that table total. Clients match parts of
-these texts; those parts are facts of the interface.
+The attributes of an exception have the values that the error is about; its text
+is the message for the client. Exceptions are independent of HTTP:
+:mod:`placement.errors` maps classes to statuses and codes, and a test checks that
+the map is complete. Clients compare parts of the messages; these are part of the API.
 """
 
 from placement.exception.allocation import *

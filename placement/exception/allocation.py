@@ -4,13 +4,13 @@ from placement.exception.base import PlacementException, mistake
 
 
 def expected(generation: int | None) -> str:
-    """Say a consumer's generation; a consumer that is not there has none."""
+    """Return a consumer's generation as text; null if the consumer does not exist."""
     return "null" if generation is None else str(generation)
 
 
 @mistake
 class StaleConsumerGeneration(PlacementException):
-    """The caller's generation of a consumer is not the current one; None is no such consumer."""
+    """The caller's generation of a consumer is not the current one; None: it does not exist."""
 
     uuid: str
     actual: int | None
@@ -24,7 +24,7 @@ class StaleConsumerGeneration(PlacementException):
 
 @mistake
 class NoAllocations(PlacementException):
-    """The consumer to delete the allocations of has none."""
+    """The consumer has no allocations that could be deleted."""
 
     consumer_uuid: str
 
@@ -34,7 +34,7 @@ class NoAllocations(PlacementException):
 
 @mistake
 class ProviderToAllocateNotFound(PlacementException):
-    """A claim names a provider that is not there."""
+    """A claim names a provider that does not exist."""
 
     uuid: str
 
@@ -43,12 +43,12 @@ class ProviderToAllocateNotFound(PlacementException):
 
 
 class NotAllocatable(PlacementException):
-    """A claim asks for what a provider cannot give; the subclasses say why."""
+    """A provider cannot satisfy a claim; each subclass is a reason."""
 
 
 @mistake
 class NoSuchInventory(NotAllocatable):
-    """The provider has no inventory of the classes asked for."""
+    """The provider has no inventory of the requested classes."""
 
     resource_classes: tuple[str, ...]
     uuid: str
@@ -63,7 +63,7 @@ class NoSuchInventory(NotAllocatable):
 
 @mistake
 class InventoryConstraintsViolated(NotAllocatable):
-    """The amount is not one of the portions that the inventory is given out in."""
+    """The amount violates min_unit, max_unit or step_size of the inventory."""
 
     resource_class: str
     uuid: str
@@ -84,7 +84,7 @@ class InventoryConstraintsViolated(NotAllocatable):
 
 @mistake
 class CapacityExceeded(NotAllocatable):
-    """Not as much is left."""
+    """The requested amount exceeds the free capacity."""
 
     resource_class: str
     uuid: str
@@ -105,7 +105,7 @@ class CapacityExceeded(NotAllocatable):
 
 @mistake
 class ReshapedProviderNotFound(PlacementException):
-    """A provider whose inventory is to be reshaped is not there."""
+    """A provider in a reshaper request does not exist."""
 
     uuid: str
 

@@ -4,7 +4,7 @@ from placement.exception.base import PlacementException, mistake
 
 
 class RouteNotFound(PlacementException):
-    """Nothing is at this path, at this version."""
+    """The path does not exist at the requested version."""
 
     def __str__(self) -> str:
         return ""
@@ -12,7 +12,7 @@ class RouteNotFound(PlacementException):
 
 @mistake
 class MethodNotAllowed(PlacementException):
-    """Something is at this path, but not with this method; ``allowed`` are those that are."""
+    """The path does not support the method; ``allowed`` has those that it supports."""
 
     allowed: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class UnacceptableVersion(PlacementException):
 
 
 class NotAcceptable(PlacementException):
-    """The caller wants an answer in another form than JSON."""
+    """The client does not accept JSON responses."""
 
     def __str__(self) -> str:
         return "Only application/json is provided"
@@ -51,7 +51,7 @@ class NotAcceptable(PlacementException):
 
 @mistake
 class UnsupportedMediaType(PlacementException):
-    """The body is said to be something else than JSON."""
+    """The content type of the request body is not JSON."""
 
     media_type: str | None
 
@@ -61,7 +61,7 @@ class UnsupportedMediaType(PlacementException):
 
 @mistake
 class PolicyNotAuthorized(PlacementException):
-    """The policy does not let this caller do this."""
+    """The policy does not allow the caller this operation."""
 
     rule: str
 
@@ -70,7 +70,7 @@ class PolicyNotAuthorized(PlacementException):
 
 
 class ScopeNotAuthorized(PolicyNotAuthorized):
-    """The caller's token is for a system or a domain, where only projects are served."""
+    """The token is scoped to a system or a domain; the operation requires a project scope."""
 
     def __str__(self) -> str:
         return self.rule

@@ -1,11 +1,11 @@
-"""What can go wrong with the operator surface."""
+"""Errors of the operator API."""
 
 from placement.exception.base import PlacementException, mistake
 
 
 @mistake
 class RequestNotRecorded(PlacementException):
-    """Nothing is recorded with a request id."""
+    """No recorded request has this id."""
 
     request_id: str
 

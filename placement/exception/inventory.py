@@ -7,7 +7,7 @@ from placement.exception.base import PlacementException, mistake
 class NegativeCapacity(PlacementException):
     """An inventory reserves more than its total (before 1.26: all of it).
 
-    ``generation`` is the one that the request names for the provider, None if it names none.
+    ``generation`` is the provider generation in the request, None if there is none.
     """
 
     uuid: str
@@ -27,7 +27,7 @@ class NegativeCapacity(PlacementException):
 
 @mistake
 class InventoryNotFound(PlacementException):
-    """The path names an inventory that is not there."""
+    """The inventory in the path does not exist."""
 
     resource_class: str
     uuid: str
@@ -38,7 +38,7 @@ class InventoryNotFound(PlacementException):
 
 @mistake
 class InventoryNotFoundForDelete(PlacementException):
-    """The inventory to delete is not there."""
+    """The inventory to delete does not exist."""
 
     resource_class: str
 
@@ -48,7 +48,7 @@ class InventoryNotFoundForDelete(PlacementException):
 
 @mistake
 class NoInventoryRecord(PlacementException):
-    """An update names a class that the provider has no inventory of."""
+    """The provider has no inventory of a class to update."""
 
     uuid: str
     resource_class: str
@@ -62,7 +62,7 @@ class NoInventoryRecord(PlacementException):
 
 @mistake
 class InventoryExists(PlacementException):
-    """The provider has an inventory of this class already."""
+    """The provider already has an inventory of this class."""
 
     uuid: str
     resource_class: str
@@ -76,7 +76,7 @@ class InventoryExists(PlacementException):
 
 @mistake
 class InventoryInUse(PlacementException):
-    """Inventories cannot be removed while they are allocated; classes in id order."""
+    """Inventories with allocations cannot be deleted; classes are in the order of ids."""
 
     uuid: str
     resource_classes: tuple[str, ...]
@@ -90,7 +90,7 @@ class InventoryInUse(PlacementException):
 
 @mistake
 class SingleInventoryInUse(PlacementException):
-    """The same, for the removal of one inventory."""
+    """The same, for the deletion of a single inventory."""
 
     uuid: str
     resource_class: str

@@ -5,7 +5,7 @@ from placement.exception.base import PlacementException, listed, mistake
 
 @mistake
 class ResourceClassNotFound(PlacementException):
-    """The path names a class that is not there."""
+    """The resource class in the path does not exist."""
 
     name: str
 
@@ -15,7 +15,7 @@ class ResourceClassNotFound(PlacementException):
 
 @mistake
 class UnknownResourceClass(PlacementException):
-    """A query or a body names a class that is not there; ``doing`` says where."""
+    """A resource class in a query or body does not exist; ``doing`` is the failed operation."""
 
     name: str
     doing: str = ""
@@ -30,7 +30,7 @@ class UnknownResourceClass(PlacementException):
 
 @mistake
 class ResourceClassExists(PlacementException):
-    """The class to create is there already."""
+    """The resource class to create already exists."""
 
     name: str
 
@@ -40,7 +40,7 @@ class ResourceClassExists(PlacementException):
 
 @mistake
 class ResourceClassNameTaken(PlacementException):
-    """Another class has the new name."""
+    """Another resource class already has the new name."""
 
     name: str
 
@@ -50,7 +50,7 @@ class ResourceClassNameTaken(PlacementException):
 
 @mistake
 class StandardClassNotRenamable(PlacementException):
-    """Standard classes keep their names."""
+    """Standard resource classes cannot be renamed."""
 
     name: str
 
@@ -60,7 +60,7 @@ class StandardClassNotRenamable(PlacementException):
 
 @mistake
 class StandardClassNotDeletable(PlacementException):
-    """Standard classes stay."""
+    """Standard resource classes cannot be deleted."""
 
     name: str
 
@@ -70,7 +70,7 @@ class StandardClassNotDeletable(PlacementException):
 
 @mistake
 class ResourceClassInUse(PlacementException):
-    """A class that some inventory is of cannot be deleted."""
+    """A resource class with inventories cannot be deleted."""
 
     name: str
 
@@ -80,7 +80,7 @@ class ResourceClassInUse(PlacementException):
 
 @mistake
 class TraitNotFound(PlacementException):
-    """The path names a trait that is not there."""
+    """The trait in the path does not exist."""
 
     name: str
 
@@ -90,7 +90,7 @@ class TraitNotFound(PlacementException):
 
 @mistake
 class TraitsNotFound(PlacementException):
-    """A provider is to have traits that are not there."""
+    """Traits to set on a provider do not exist."""
 
     names: tuple[str, ...]
 
@@ -100,7 +100,7 @@ class TraitsNotFound(PlacementException):
 
 @mistake
 class UnknownTrait(PlacementException):
-    """A query names a trait that is not there; ``doing`` says where."""
+    """A trait in a query does not exist; ``doing`` is the failed operation."""
 
     name: str
     doing: str = ""
@@ -115,7 +115,7 @@ class UnknownTrait(PlacementException):
 
 @mistake
 class StandardTraitNotDeletable(PlacementException):
-    """Standard traits stay."""
+    """Standard traits cannot be deleted."""
 
     name: str
 
@@ -125,7 +125,7 @@ class StandardTraitNotDeletable(PlacementException):
 
 @mistake
 class TraitInUse(PlacementException):
-    """A trait that some provider has cannot be deleted."""
+    """A trait that is set on a provider cannot be deleted."""
 
     name: str
 

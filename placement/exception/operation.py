@@ -5,7 +5,7 @@ from placement.exception.base import PlacementException, mistake
 
 @mistake
 class Conflict(PlacementException):
-    """A write was refused for conflicts with concurrent updates, also after retries."""
+    """A write failed after retries because of conflicts with concurrent updates."""
 
     def __str__(self) -> str:
         return (
@@ -36,7 +36,7 @@ class CommitLost(DatabaseUnavailable):
 
 @mistake
 class SearchDeadlineExceeded(PlacementException):
-    """A search for candidates was given up."""
+    """A search for allocation candidates exceeded its time limit."""
 
     seconds: float
 

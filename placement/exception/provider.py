@@ -5,7 +5,7 @@ from placement.exception.base import PlacementException, mistake
 
 @mistake
 class ProviderNotFound(PlacementException):
-    """The path names a provider that is not there."""
+    """The provider in the path does not exist."""
 
     uuid: str
 
@@ -15,7 +15,7 @@ class ProviderNotFound(PlacementException):
 
 @mistake
 class ProviderNotFoundForDelete(PlacementException):
-    """The provider to delete is not there."""
+    """The provider to delete does not exist."""
 
     uuid: str
 
@@ -45,7 +45,7 @@ class DuplicateProviderName(PlacementException):
 
 @mistake
 class CannotCreateProvider(PlacementException):
-    """A new provider has no name, or a parent that cannot be."""
+    """A new provider has no name or an invalid parent."""
 
     name: str
     uuid: str
@@ -57,7 +57,7 @@ class CannotCreateProvider(PlacementException):
 
 @mistake
 class CannotSaveProvider(PlacementException):
-    """A provider cannot move where it is asked to."""
+    """The requested parent of a provider is not allowed."""
 
     uuid: str
     reason: str
@@ -108,7 +108,7 @@ class StaleProviderGeneration(PlacementException):
 
 @mistake
 class StaleGenerationPleaseUpdate(PlacementException):
-    """The same, where traits or aggregates are replaced."""
+    """The same, for a replacement of traits or aggregates."""
 
     actual: int
     given: int

@@ -5,7 +5,7 @@ from placement.exception.base import PlacementException, mistake
 
 @mistake
 class BadRequest(PlacementException):
-    """A query string or body breaks a rule; the text is written where the rule is."""
+    """A query string or body is invalid; ``message`` is the text for the client."""
 
     message: str
 
@@ -14,16 +14,16 @@ class BadRequest(PlacementException):
 
 
 class DuplicateQueryKey(BadRequest):
-    """A query parameter that may be given once is given more often."""
+    """A query parameter that is allowed once occurs more than once."""
 
 
 class BadQueryValue(BadRequest):
-    """The value of a query parameter contradicts another one, or itself."""
+    """A query parameter is inconsistent with another one, or in itself."""
 
 
 class MissingQueryValue(BadRequest):
-    """The query asks for no resources at all."""
+    """The query requests no resources."""
 
 
 class MalformedJson(BadRequest):
-    """The body is not JSON that can be worked with."""
+    """The body is not valid JSON."""

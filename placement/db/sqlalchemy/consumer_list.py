@@ -77,7 +77,7 @@ class ConsumerList:
         return {row[0]: row[1] for row in rows}
 
     def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition | None]:
-        """Yield what must hold; None if nothing meets it."""
+        """Yield the conditions of the filter; None if no consumer can meet one."""
         if wanted.project_id is not None:
             yield self._named(_own.project_id, projects.c.external_id, wanted.project_id)
         if wanted.user_id is not None:

@@ -29,14 +29,14 @@ _consumers = sa.table(
 
 
 class Batch(NamedTuple):
-    """The number of rows that a migration found, up to its limit, and that it migrated."""
+    """The numbers of rows found, up to the limit, and of rows migrated."""
 
     found: int
     done: int
 
 
 def set_root_provider_ids(store: Store, limit: int) -> Batch:
-    """Set the root of providers without one to the end of their chain of parents."""
+    """Set missing roots of providers to the last provider in their chain of parents."""
     return store.write(_set_roots, limit)
 
 

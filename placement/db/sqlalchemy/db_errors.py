@@ -11,7 +11,7 @@ from sqlalchemy import exc
 
 from placement import exception
 
-# Another transaction was in the way; nothing of this one remains. Numbers are those of MySQL,
+# Conflicts with another transaction; this one was rolled back. Numbers are those of MySQL,
 # below 100 of SQLite, texts are SQLSTATEs of PostgreSQL.
 _CONFLICTS = frozenset(
     {
@@ -50,7 +50,7 @@ class WriteConflict(Exception):  # noqa: N818
 
 
 class LockTimeout(WriteConflict):
-    """A lock was not released in time; if that goes on, something holds it that is stuck."""
+    """A lock wait timed out; if this repeats, a transaction that does not end has the lock."""
 
 
 class ConnectionLost(Exception):  # noqa: N818

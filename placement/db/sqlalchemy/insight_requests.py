@@ -1,7 +1,7 @@
 """Statements about recorded requests: see :mod:`placement.core.insight.recorded`.
 
 The table is bounded. Rows are only added and removed, never changed, and no other table refers to
-them, so that a writer waits for nobody but another that removes the same rows.
+them, so that a writer waits only for another one that removes the same rows.
 """
 
 from collections.abc import Sequence

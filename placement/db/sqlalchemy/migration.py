@@ -1,4 +1,4 @@
-"""The schema of a database: what it is, and bringing it to the newest revision.
+"""The schema of a database: reads its revision, and upgrades it to the newest one.
 
 The first five revisions are those of every Placement database. Ours come after
 them and only add, so that another implementation still works on the database.
@@ -40,7 +40,7 @@ class SchemaTooOld(RuntimeError):  # noqa: N818
     """The database has to be migrated before it can be served from."""
 
 
-# Where the schema of other implementations ends.
+# The newest revision of the schema of other implementations.
 COMMON_HEAD = "a082b8bb98d0"
 # The newest revision; a test compares it with the scripts.
 HEAD = "c0de5a1d7e05"
@@ -48,8 +48,8 @@ _LOCK_NAME = "placement-migration"
 _LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
 _LOCK_TIMEOUT_SECONDS = 3600
 _ATTEMPTS = 10
-# MySQL: table, column, index or row exists already, index is gone, deadlock, lock timeout, a row
-# or table changed since it was read, a table is being changed
+# MySQL: table, column, index or row exists already, index does not exist, deadlock, lock timeout,
+# a row or table changed since it was read, a table is being changed
 _CONCURRENT = frozenset({1020, 1050, 1060, 1061, 1062, 1091, 1205, 1213, 1412, 1684})
 _FORBIDDEN = 1105
 
@@ -144,9 +144,9 @@ def _revision(connection: sa.Connection) -> str | None:
 
 
 def stamp(store: Store, revision: str) -> None:
-    """Note that the database has this revision, without applying any.
+    """Record a revision in the database without applying it.
 
-    Raises: alembic's CommandError for a revision that there is not.
+    Raises: alembic's CommandError if the revision does not exist.
     """
     from alembic import command
 

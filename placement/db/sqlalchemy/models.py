@@ -1,7 +1,7 @@
-"""The tables of a Placement database, as operators have them.
+"""The tables of a Placement database, as existing deployments have them.
 
 Names of tables, columns, indexes and constraints are those of any existing
-deployment, which this service opens as it is. What is ours is only added:
+deployment, which this service opens as it is. Additions of this service:
 ``inventories.used``, ``resource_providers.stamp``, ``clocks`` and
 ``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`), and ``insight_requests``.
 """
@@ -28,7 +28,7 @@ resource_providers = sa.Table(
     sa.Column("generation", sa.Integer, default=0),
     sa.Column("root_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
     sa.Column("parent_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
-    # the value of the provider's clock when the row, or anything that hangs on it, last changed
+    # the value of the provider's clock when the row, or a row that belongs to it, last changed
     sa.Column("stamp", sa.BigInteger, nullable=False, server_default="0"),
     sa.UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
     sa.UniqueConstraint("name", name="uniq_resource_providers0name"),

@@ -1,4 +1,4 @@
-"""Rows that this service never writes: of other writers, or by defects of implementations.
+"""Inconsistent rows, written by other programs or by a defect.
 
 One such row must not make reads of all other rows fail. It is left out, logged once by each
 process, and reported by ``placement-status upgrade check``.
@@ -49,7 +49,7 @@ def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
 
 
 def find(connection: sa.Connection) -> Iterator[str]:
-    """Yield a sentence for each kind of odd row: what is there, and what to do."""
+    """Yield a description and a remedy for each kind of inconsistent row."""
     for sentence, statement in _QUERIES:
         count = connection.scalar(statement)
         if count:

@@ -16,7 +16,7 @@ from placement.db.store import Store, Transaction
 def sync(store: Store) -> None:
     """Insert the standard traits and resource classes that are missing; change no others.
 
-    Several processes may do so at once: the second one finds nothing missing, or runs again.
+    Safe to run in several processes at once: a conflicting transaction is retried.
     """
     store.write(_insert_clocks)
     store.write(_insert_names)
@@ -65,7 +65,7 @@ def _insert_classes(connection: sa.Connection, ids: Mapping[str, int]) -> None:
 
 @contextmanager
 def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
-    """Make MySQL insert the id 0, which it otherwise takes for a request to generate one."""
+    """Make MySQL insert the id 0, which it otherwise replaces by a generated id."""
     if connection.dialect.name not in {"mysql", "mariadb"}:
         yield
         return

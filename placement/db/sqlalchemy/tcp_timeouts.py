@@ -1,8 +1,9 @@
-"""TCP limits: an unresponsive database host is given up in seconds, a slow one is waited for.
+"""TCP timeouts: connections to an unresponsive database host end within seconds.
 
-A host without power, or behind a network that drops packets, neither answers nor resets a
-connection, and TCP by itself continues for a quarter of an hour. These options make the kernel end
-such a connection sooner. It probes the other kernel, which also answers for a busy database.
+A host without power, or behind a network that drops packets, neither responds nor resets a
+connection; by default, TCP retries for about 15 minutes. These options make the kernel end such a
+connection sooner. The kernel of a slow database server acknowledges keep-alive probes, so queries
+that take long are not interrupted.
 """
 
 import os
@@ -13,9 +14,9 @@ from typing import Any
 # PyMySQL's default for a new connection; libpq would wait without limit.
 CONNECT_SECONDS = 10
 
-# A connection on which nothing was acknowledged for so long is ended.
+# A connection without an acknowledgment for this time is closed.
 UNRESPONSIVE_SECONDS = 15
-# While a response is awaited nothing is sent that could be acknowledged, except keep-alive probes.
+# While a client waits for a response, only keep-alive probes are sent and acknowledged.
 PROBE_SECONDS = 5
 
 _FAMILIES = frozenset({socket.AF_INET, socket.AF_INET6})
@@ -38,7 +39,7 @@ def _set_limits(descriptor: int) -> None:
 
 
 def _limits() -> dict[int, int]:
-    """Return the TCP options that this system has; some systems lack options of Linux."""
+    """Return the TCP options that the operating system supports."""
     limits = {
         "TCP_KEEPIDLE": PROBE_SECONDS,
         "TCP_KEEPINTVL": PROBE_SECONDS,

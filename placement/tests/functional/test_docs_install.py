@@ -205,12 +205,12 @@ def test_a_password_is_quoted_as_documented(tmp_path):
 
 
 def test_pool_sizes_are_those_documented():
-    text = " ".join(section(DATABASES.read_text(), "How many connections").split())
+    text = " ".join(section(DATABASES.read_text(), "Number of connections").split())
     size, overflow = re.search(
         r"max_pool_size` is (\d+) and \S*max_overflow` is (\d+)", text
     ).groups()
-    threads = int(re.search(r"enough for (\d+) threads", text)[1])
-    wait = int(re.search(r"pool_timeout` seconds, (\d+) if", text)[1])
+    threads = int(re.search(r"with up to (\d+) threads", text)[1])
+    wait = int(re.search(r"pool_timeout` seconds \(default: (\d+)\)", text)[1])
     connections = engines.connect(
         engines.DatabaseSettings("mysql+pymysql://placement@db/placement")
     )
