@@ -1,4 +1,4 @@
-"""Fixtures of the tests of storage."""
+"""Fixtures for tests of the database layer."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def bare(empty_database_url):
 
 @pytest.fixture
 def elsewhere(settings):
-    """Another store on the same database, as another process has one."""
+    """A second store on the same database, like that of another process."""
     found = Store(settings)
     yield found
     found.dispose()
@@ -38,7 +38,7 @@ def driver(request):
 
 @pytest.fixture
 def stopped_at(store):
-    """Return a function that runs two sides, one held where it sends a statement."""
+    """Return a function that runs two operations, one paused before a statement."""
 
     def run(text, stopped, other):
         with held_at(store, text) as both:

@@ -1,4 +1,4 @@
-"""Short words for what the tests of the store begin with, and for what they check at the end."""
+"""Factories for test data, and checks of the consistency of the database."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def new_provider(store, name=None, parent=None, **inventories) -> str:
 
 
 def give(store, provider_uuid, **inventories):
-    """Make the provider have exactly these inventories; return it."""
+    """Replace the inventories of a provider; return it."""
     wanted = {
         name: value if isinstance(value, Inventory) else Inventory(total=value)
         for name, value in inventories.items()
@@ -45,25 +45,25 @@ def generation(store, provider_uuid) -> int:
 
 
 def a_claim(consumer, resources, **values) -> ConsumerClaim:
-    """A claim that names no consumer generation, unless one is given."""
+    """Return a claim; without ``generation`` the consumer generation is not checked."""
     checked = "generation" in values
     defaults = {"project_id": "project", "user_id": "user", "check_generation": checked}
     return ConsumerClaim(consumer, resources, **{**defaults, **values})
 
 
 def claim(store, consumer, resources, **values) -> None:
-    """Make the consumer hold exactly these resources, by provider."""
+    """Replace the allocations of a consumer; ``resources`` is by provider."""
     allocation.replace(store, ReplaceAllocations((a_claim(consumer, resources, **values),)))
 
 
 def held(store, consumer) -> dict:
-    """Return what a consumer holds, by provider."""
+    """Return the allocations of a consumer, by provider."""
     found = allocation.of_consumer(store, consumer).allocations
     return {uuid: dict(holding.resources) for uuid, holding in found.items()}
 
 
 def consumer_generation(store, consumer):
-    """Return the generation, None for a consumer that holds nothing."""
+    """Return the generation, None for a consumer without allocations."""
     found = allocation.of_consumer(store, consumer).consumer
     return found and found.generation
 
@@ -82,7 +82,7 @@ def used(store, provider_uuid) -> dict:
 
 
 def assert_sound(store) -> None:
-    """Check what must hold between the tables, whatever was written."""
+    """Check the consistency of usage, consumers, classes and trees between the tables."""
     summed: Counter = Counter()
     for row in rows(store, models.allocations):
         summed[row.resource_provider_id, row.resource_class_id] += row.used
@@ -99,19 +99,19 @@ def assert_sound(store) -> None:
 
 
 def _assert_trees(providers) -> None:
-    """Each root is where the parents lead."""
+    """Check that each root is the end of the chain of parents."""
     by_id = {row.id: row for row in providers}
     for row in providers:
         top, steps = row, 0
         while top.parent_provider_id is not None:
             top, steps = by_id[top.parent_provider_id], steps + 1
-            assert steps <= len(by_id), "a loop"
+            assert steps <= len(by_id), "a loop of parents"
         assert row.root_provider_id == top.id
 
 
 @contextmanager
 def statements(store) -> Iterator[list[str]]:
-    """List the statements of a write, with what begins and ends its transaction."""
+    """Record the statements of a write, including BEGIN and COMMIT."""
     seen: list[str] = []
     engine = store.engines().writer
 
@@ -119,7 +119,7 @@ def statements(store) -> Iterator[list[str]]:
         seen.append(statement)
 
     def begin(connection):
-        if connection.dialect.name != "sqlite":  # there the store says BEGIN itself
+        if connection.dialect.name != "sqlite":  # the store sends BEGIN as a statement there
             seen.append("BEGIN")
 
     def commit(_connection):

@@ -1,4 +1,4 @@
-"""How races are run: at one instant, or with one side stopped at its worst moment."""
+"""Runs operations concurrently, or with one of them paused at a chosen statement."""
 
 import os
 import threading
@@ -13,15 +13,14 @@ from placement import exception
 
 SECONDS_TO_WAIT = 10
 SECONDS_TO_BE_STUCK = 1
-# how often a race is run; `make stress` sets more
+# the number of runs of each race; `make stress` sets more
 TIMES = int(os.environ.get("RACE_TIMES", "20"))
 
 
 def at_once(*works) -> list:
-    """Run all at one instant; return what each returned, or the refusal that it raised.
+    """Run all concurrently; return the result of each, or the PlacementException it raised.
 
-    Anything but a refusal of placement's own is a fault, and fails the test. So is a
-    conflict that was retried in vain.
+    Other exceptions fail the test, and so does a Conflict, which is raised after all retries.
     """
     start = threading.Barrier(len(works))
 
@@ -52,10 +51,10 @@ def accepted(outcomes) -> int:
 
 @contextmanager
 def held_at(store, text) -> Iterator:
-    """Stop the first statement of a store that has a text in it, until another work is done.
+    """Pause an operation before its first statement with this text, and run another meanwhile.
 
-    Or is stuck, because it waits for a lock of the first: as it should. Yields a function
-    that runs the work that is stopped, and beside it the other; both outcomes are returned.
+    The first continues when the other is done, or after 0.15 s if the other waits for a lock.
+    Yields a function that runs both and returns their outcomes.
     """
     engine = store.engines().writer
     reached, go_on, stopped_once = threading.Event(), threading.Event(), threading.Event()
@@ -92,9 +91,10 @@ def held_at(store, text) -> Iterator:
 
 @contextmanager
 def in_passing(store, *steps) -> Iterator[list]:
-    """Before each statement that has one text after the other in it, run a work to its end.
+    """Run an operation before the next statement with its text, for each of the steps in order.
 
-    Or until it is stuck. Yields a list that has what came of the works at the end.
+    The statement waits until the operation is done, or for at most SECONDS_TO_BE_STUCK. Yields
+    a list that has the outcomes at the end.
     """
     engine, waiting, outcomes = store.engines().writer, list(steps), []
     own, started = threading.current_thread(), []

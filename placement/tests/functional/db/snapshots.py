@@ -1,4 +1,4 @@
-"""Snapshots made comparable."""
+"""Comparison of snapshots."""
 
 from placement.engine.engine import advance, load
 
@@ -20,7 +20,7 @@ def loaded(tx) -> dict:
 
 
 def assert_exact(view, tx):
-    """Advance a view to what the transaction sees, compare with a fresh load, and return it."""
+    """Advance a view to the state the transaction sees; compare it with a full load; return it."""
     newer = view and advance(view, tx.snapshot.clocks(), tx.snapshot.changes, 0.0)
     view, _event = newer or load(tx, 0.0)
     names = tx.snapshot.names()

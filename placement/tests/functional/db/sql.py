@@ -1,4 +1,4 @@
-"""What others write into the tables: people, nova, another implementation."""
+"""Direct SQL, for rows that other programs write: operators, nova, other implementations."""
 
 from datetime import datetime
 
@@ -42,6 +42,6 @@ def execute(store, statement, *rows):
 
 
 def scalar(store, statement):
-    """Return the first value that the statement finds."""
+    """Return the first value of the result."""
     with store.read() as tx:
         return tx.connection.scalar(sa.text(statement))

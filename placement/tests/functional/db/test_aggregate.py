@@ -12,7 +12,7 @@ def of(store, provider) -> set:
     return set(aggregate.of_provider(store, provider).aggregates)
 
 
-def test_a_provider_is_in_the_aggregates_it_was_put_in(store):
+def test_replace_aggregates_sets_the_associations(store):
     provider, one, two, three = new_provider(store), uuid(), uuid(), uuid()
     done = aggregate.replace(store, provider, [two, one], 0)
     assert done.aggregates == (two, one)
@@ -24,7 +24,7 @@ def test_a_provider_is_in_the_aggregates_it_was_put_in(store):
     assert of(store, provider) == set()
 
 
-def test_the_generation_grows_each_time_it_is_named(store):
+def test_generation_increases_with_each_replacement_that_names_it(store):
     provider, one = new_provider(store), uuid()
     aggregate.replace(store, provider, [one], 0)
     aggregate.replace(store, provider, [one], 1)
@@ -33,7 +33,7 @@ def test_the_generation_grows_each_time_it_is_named(store):
         aggregate.replace(store, provider, [], 1)
 
 
-def test_the_generation_stays_when_it_is_not_named(store):
+def test_generation_is_unchanged_without_a_generation_in_the_request(store):
     provider, one = new_provider(store), uuid()
     assert aggregate.replace(store, provider, [one], None).provider.generation == 0
     assert (generation(store, provider), of(store, provider)) == (0, {one})
@@ -46,7 +46,7 @@ def test_providers_share_an_aggregate(store):
     assert len(rows(store, models.placement_aggregates)) == 1
 
 
-def test_spellings_are_kept_where_the_database_can(store):
+def test_uuid_spellings_are_stored_if_the_database_supports_it(store):
     provider, one = new_provider(store), uuid()
     aggregate.replace(store, provider, [one, one.upper(), one.replace("-", "")], 0)
     assert {found.lower() for found in of(store, provider)} == {one, one.replace("-", "")}
@@ -57,14 +57,14 @@ def test_spellings_are_kept_where_the_database_can(store):
 @pytest.mark.parametrize(
     "name", ["urn:uuid:aaaaaaaa-1111-2222-3333-444444444444", "nul\0", "\ud800"]
 )
-def test_what_cannot_be_kept_is_refused(store, name):
+def test_unstorable_aggregates_are_refused(store, name):
     provider = new_provider(store)
     with pytest.raises(exception.BadRequest):
         aggregate.replace(store, provider, [name], 0)
     assert generation(store, provider) == 0
 
 
-def test_many_at_once(store):
+def test_many_aggregates_in_one_request(store):
     provider, many = new_provider(store), [uuid() for _ in range(1200)]
     aggregate.replace(store, provider, many, 0)
     assert of(store, provider) == set(many)
@@ -72,7 +72,7 @@ def test_many_at_once(store):
     assert of(store, provider) == set()
 
 
-def test_a_provider_that_is_not_there_is_in_no_aggregate(store):
+def test_missing_provider_has_no_aggregates(store):
     with pytest.raises(exception.ProviderNotFound):
         aggregate.of_provider(store, uuid())
     with pytest.raises(exception.ProviderNotFound):

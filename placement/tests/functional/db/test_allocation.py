@@ -31,7 +31,7 @@ def host(store):
     return new_provider(store, VCPU=8, MEMORY_MB=1024, DISK_GB=100)
 
 
-def test_a_claim_is_held(store, host):
+def test_claim_is_stored(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}}, generation=None, type="INSTANCE")
     found = allocation.of_consumer(store, consumer)
@@ -49,7 +49,7 @@ def test_a_claim_is_held(store, host):
     assert_sound(store)
 
 
-def test_a_replacement_replaces_all(store, host):
+def test_replacement_replaces_all_rows(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}})
     claim(store, consumer, {host: {"VCPU": 8, "DISK_GB": 1}}, generation=1)
@@ -59,7 +59,7 @@ def test_a_replacement_replaces_all(store, host):
     assert_sound(store)
 
 
-def test_a_move_counts_for_where_it_goes_to_only(store, host):
+def test_move_releases_the_source(store, host):
     other, consumer = new_provider(store, VCPU=8), uuid()
     claim(store, consumer, {host: {"VCPU": 2}})
     claim(store, consumer, {other: {"VCPU": 2}})
@@ -69,7 +69,7 @@ def test_a_move_counts_for_where_it_goes_to_only(store, host):
     assert_sound(store)
 
 
-def test_giving_everything_back_counts_and_ends_the_consumer(store, host):
+def test_releasing_all_allocations_removes_the_consumer(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2}})
     claim(store, consumer, {}, generation=1)
@@ -80,7 +80,7 @@ def test_giving_everything_back_counts_and_ends_the_consumer(store, host):
     assert_sound(store)
 
 
-def test_an_empty_first_write_leaves_nothing(store, host):
+def test_empty_first_write_creates_no_consumer(store, host):
     consumer = uuid()
     claim(store, consumer, {}, generation=None)
     assert rows(store, models.consumers) == []
@@ -88,7 +88,7 @@ def test_an_empty_first_write_leaves_nothing(store, host):
     claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
 
 
-def test_a_removal_counts_for_nobody(store, host):
+def test_removal_does_not_change_provider_generations(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2}})
     allocation.delete(store, consumer)
@@ -98,14 +98,14 @@ def test_a_removal_counts_for_nobody(store, host):
 
 
 @pytest.mark.parametrize("consumer", ["unknown", "", "nul\0", "\ud800", "\U0001f680"])
-def test_what_nobody_holds_is_neither_listed_nor_removed(store, consumer):
+def test_consumer_without_allocations_is_not_listed_or_removed(store, consumer):
     found = allocation.of_consumer(store, consumer)
     assert (found.consumer, found.allocations, found.modified_at) == (None, {}, None)
     with pytest.raises(exception.NoAllocations):
         allocation.delete(store, consumer)
 
 
-def test_consumers_are_looked_up_to_the_letter(store, host):
+def test_consumer_lookup_is_case_sensitive(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     assert held(store, consumer.upper()) == {}
@@ -117,7 +117,7 @@ def test_consumers_are_looked_up_to_the_letter(store, host):
     ("given", "text"),
     [(None, "expected 1 but got None"), (0, "expected 1 but got 0"), (10**30, "expected 1 but")],
 )
-def test_an_old_generation_of_a_consumer_is_refused(store, host, given, text):
+def test_stale_consumer_generation_is_refused(store, host, given, text):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     for resources in ({host: {"VCPU": 2}}, {}):
@@ -126,7 +126,7 @@ def test_an_old_generation_of_a_consumer_is_refused(store, host, given, text):
     assert held(store, consumer) == {host: {"VCPU": 1}}
 
 
-def test_a_generation_of_a_consumer_that_is_not_there_is_refused(store, host):
+def test_generation_of_a_missing_consumer_is_refused(store, host):
     for resources in ({host: {"VCPU": 2}}, {}):
         with pytest.raises(exception.StaleConsumerGeneration, match="expected null but got 0"):
             claim(store, uuid(), resources, generation=0)
@@ -153,7 +153,7 @@ def failures(host):
         ("amount", exception.InventoryConstraintsViolated),
     ],
 )
-def test_a_refused_first_write_leaves_nothing(store, host, what, error):
+def test_refused_first_write_creates_no_rows(store, host, what, error):
     consumer = uuid()
     with pytest.raises(error):
         claim(store, consumer, failures(host)[what], generation=None)
@@ -178,7 +178,7 @@ def test_a_refused_write_changes_nothing(store, host, what):
 
 
 def test_several_consumers_change_together(store, host):
-    """A migration: the instance goes elsewhere, its old place is held by the migration."""
+    """A migration: the instance moves, and the migration has its old allocations."""
     instance, migration, target = uuid(), uuid(), new_provider(store, VCPU=8)
     claim(store, instance, {host: {"VCPU": 8}})
     post(
@@ -199,13 +199,13 @@ def test_several_consumers_change_together(store, host):
     assert_sound(store)
 
 
-def test_what_several_consumers_ask_for_adds_up(store, host):
+def test_requests_of_several_consumers_are_summed(store, host):
     with pytest.raises(exception.CapacityExceeded):
         post(store, *(a_claim(uuid(), {host: {"VCPU": 3}}) for _ in range(3)))
     assert rows(store, models.consumers) == []
 
 
-def test_an_over_committed_provider_is_not_made_worse(store, host):
+def test_overcommitted_provider_accepts_no_additional_usage(store, host):
     first, second = uuid(), uuid()
     claim(store, first, {host: {"VCPU": 4}})
     claim(store, second, {host: {"VCPU": 4}})
@@ -220,7 +220,7 @@ def test_an_over_committed_provider_is_not_made_worse(store, host):
     assert_sound(store)
 
 
-def test_owner_and_type_follow_the_last_write(store, host):
+def test_last_write_sets_owner_and_type(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}}, type="INSTANCE")
     claim(store, consumer, {host: {"VCPU": 1}}, project_id="p2", user_id="u2", type="MIGRATION")
@@ -228,7 +228,7 @@ def test_owner_and_type_follow_the_last_write(store, host):
     assert (found.project_id, found.user_id, found.type) == ("p2", "u2", "MIGRATION")
 
 
-def test_a_write_without_type_leaves_it(store, host):
+def test_write_without_type_keeps_the_type(store, host):
     typed, plain = uuid(), uuid()
     claim(store, typed, {host: {"VCPU": 1}}, type="INSTANCE")
     claim(store, typed, {host: {"VCPU": 1}})
@@ -239,12 +239,12 @@ def test_a_write_without_type_leaves_it(store, host):
 
 @pytest.mark.parametrize("key", ["project_id", "user_id"])
 @pytest.mark.parametrize("name", ["nul\0", "half \ud800"])
-def test_an_owner_that_no_database_holds_is_refused_by_all(store, host, key, name):
+def test_unstorable_owner_is_refused_by_all_databases(store, host, key, name):
     with pytest.raises(exception.BadRequest):
         claim(store, uuid(), {host: {"VCPU": 1}}, **{key: name})
 
 
-def test_owners_that_differ_in_case_are_taken_by_every_database(store, host):
+def test_owners_that_differ_in_case_are_accepted_by_all_databases(store, host):
     claim(store, uuid(), {host: {"VCPU": 1}}, project_id="One", user_id="Émile")
     claim(store, uuid(), {host: {"VCPU": 1}}, project_id="one", user_id="émile")
     post(
@@ -256,7 +256,7 @@ def test_owners_that_differ_in_case_are_taken_by_every_database(store, host):
     assert_sound(store)
 
 
-def test_a_consumer_that_the_database_takes_for_another_is_no_fault(store, host):
+def test_consumer_that_equals_another_by_collation_is_accepted(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
     try:
@@ -285,7 +285,7 @@ def test_a_consumer_of_many_providers(store):
 
 
 def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
-    """Only an older database has them; they are not seen, but they count."""
+    """Rows of older databases: they are not returned, but count as usage."""
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 8}})
     store.write(lambda tx: tx.connection.execute(models.consumers.delete()))
@@ -299,7 +299,7 @@ THREE = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
 
 
 def test_a_write_on_one_provider_takes_ten_statements_at_most(store, host):
-    claim(store, uuid(), {host: THREE}, type="INSTANCE")  # owners are known from now on
+    claim(store, uuid(), {host: THREE}, type="INSTANCE")  # the owners exist from here on
     consumer = uuid()
     writes = [
         lambda: claim(store, consumer, {host: THREE}, generation=None, type="INSTANCE"),
@@ -317,8 +317,8 @@ def test_a_write_on_one_provider_takes_ten_statements_at_most(store, host):
 
 
 @pytest.mark.parametrize("checked", [{}, {"generation": None}])
-def test_so_do_first_claims(store, elsewhere, host, checked):
-    """Of owners that nobody has seen, or only another process; a type is named from 1.38."""
+def test_first_claims_take_ten_statements_at_most(store, elsewhere, host, checked):
+    """With owners that are new, or new to this process; requests have a type from 1.38."""
     type_ = {"type": "INSTANCE"} if checked else {}
     for others in ([], [elsewhere]):
         owners = {"project_id": uuid(), "user_id": uuid(), **type_, **checked}
@@ -329,8 +329,8 @@ def test_so_do_first_claims(store, elsewhere, host, checked):
         assert len(seen) <= len(["BEGIN"]) + 10 + len(["COMMIT"]), seen
 
 
-def test_the_number_of_statements_does_not_grow(store):
-    """Neither with classes, nor with consumers on the host, nor with those of one write."""
+def test_statement_count_is_constant(store):
+    """It does not depend on the numbers of classes, consumers, or claims in a write."""
     host = new_provider(store, VCPU=500, MEMORY_MB=500, DISK_GB=500, PCPU=500, VGPU=500)
     claim(store, uuid(), {host: {"VCPU": 1}})
     counts = set()
@@ -343,7 +343,7 @@ def test_the_number_of_statements_does_not_grow(store):
     assert len(counts) == 1
 
 
-def test_an_inventory_with_a_step_is_given_out_in_steps(store):
+def test_amounts_are_multiples_of_the_step_size(store):
     host = new_provider(store, VCPU=Inventory(total=10, min_unit=2, max_unit=6, step_size=2))
     for amount in (1, 3, 8):
         with pytest.raises(exception.InventoryConstraintsViolated):

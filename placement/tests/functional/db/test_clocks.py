@@ -1,4 +1,4 @@
-"""The clocks: who writes advances them, and who reads finds by them what was written."""
+"""Clocks: writes advance them, and reads find changes with them."""
 
 import itertools
 import threading
@@ -52,7 +52,7 @@ def changes(store, seen):
     return {state.provider.id for state in states}, set(found.removed)
 
 
-def test_there_are_clocks_from_the_start(store):
+def test_new_database_has_clocks(store):
     assert readings(store).keys() == set(range(clocks.CLOCKS))
 
 
@@ -69,14 +69,14 @@ def test_a_changed_provider_has_the_value_of_its_clock(store, providers):
     assert row(store, 5).stamp == row(store, 37).stamp == now
 
 
-def test_only_a_grown_provider_has_another_generation(store, providers):
+def test_generation_changes_only_for_increased_providers(store, providers):
     publish(store, [5, 6], generation_bumped=[6])
     assert (row(store, 5).generation, row(store, 5).updated_at) == (0, None)
     assert row(store, 6).generation == 1
     assert row(store, 6).updated_at is not None
 
 
-def test_the_probe_tells_each_change(store, providers):
+def test_probe_detects_each_change(store, providers):
     seen = [store.probe()]
     for change in (
         {"changed": [1]},
@@ -102,8 +102,8 @@ def test_changes_are_found_by_the_clocks_that_were_seen(store, providers):
     assert changes(store, middle) == ({33}, {70})
 
 
-def test_a_provider_may_be_removed_more_than_once(store, providers):
-    """SQLite gives the id of a removed provider to the next new one."""
+def test_provider_id_may_be_removed_more_than_once(store, providers):
+    """SQLite reuses the id of a removed provider."""
     publish(store, removed={70: "u70"})
     publish(store, removed={70: "u70"})
     with store.read() as tx:
@@ -123,7 +123,7 @@ def test_more_providers_than_fit_into_a_statement(store):
     assert len(changes(store, seen)[0]) == 2500
 
 
-def test_writers_of_many_providers_in_any_order_do_not_lose_a_step(store, providers):
+def test_concurrent_writers_of_many_providers_advance_all_clocks(store, providers):
     before = readings(store)
     threads = [
         threading.Thread(

@@ -1,4 +1,4 @@
-"""What transactions cost on the wire, with each driver."""
+"""Network round trips of transactions, with each driver."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ from placement.tests.functional.db.factories import claim, new_provider, used, u
 
 
 class CountingProxy:
-    """Passes a TCP connection on, and counts what the client sends: its round trips."""
+    """A TCP proxy that counts the round trips of its client."""
 
     def __init__(self, port):
         self._target = port
@@ -73,7 +73,7 @@ def store(database_url, server, backend, driver, proxy):
 
 
 def trips(proxy, work) -> int:
-    """Return the round trips of the work when connections and caches are there."""
+    """Return the round trips of an operation with an open connection and filled caches."""
     for _ in range(3):
         work()
     before = proxy.count
@@ -82,7 +82,7 @@ def trips(proxy, work) -> int:
     return round((proxy.count - before) / 10)
 
 
-def test_every_driver_serves(store):
+def test_reads_and_writes_with_each_driver(store):
     host = new_provider(store, "größe", VCPU=4)
     claim(store, uuid(), {host: {"VCPU": 3}})
     assert used(store, host) == {"VCPU": 3}
@@ -93,7 +93,7 @@ def test_the_probe_is_one_round_trip(store, proxy):
     assert trips(proxy, store.probe) == 1
 
 
-def test_a_read_adds_its_begin_and_its_end(store, proxy):
+def test_read_adds_round_trips_for_begin_and_end(store, proxy):
     def work():
         with store.read() as tx:
             tx.connection.exec_driver_sql("SELECT 1").all()
@@ -101,7 +101,7 @@ def test_a_read_adds_its_begin_and_its_end(store, proxy):
     assert trips(proxy, work) == 3
 
 
-def test_a_write_adds_its_commit_and_on_postgresql_its_begin(store, proxy, backend):
+def test_write_adds_round_trips_for_commit_and_begin_on_postgresql(store, proxy, backend):
     def work(tx):
         tx.connection.exec_driver_sql("SELECT 1").all()
 
@@ -109,7 +109,7 @@ def test_a_write_adds_its_commit_and_on_postgresql_its_begin(store, proxy, backe
 
 
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
-def test_isolation_is_what_reads_and_writes_need(kind, server, kept_databases):
+def test_isolation_levels_of_reads_and_writes(kind, server, kept_databases):
     store = Store(DatabaseSettings(connection=kept_databases(kind)))
     question = {
         "mariadb": "SELECT @@SESSION.tx_isolation",

@@ -23,7 +23,7 @@ def uuids(store, **wanted):
 
 @pytest.fixture
 def cloud(store):
-    """A tree, a host beside it, and consumers on each by name."""
+    """A tree, another host, and the consumers on each, by name."""
     root = new_provider(store, VCPU=100)
     child = new_provider(store, parent=root, VCPU=100)
     other = new_provider(store, VCPU=100, DISK_GB=100)
@@ -37,7 +37,7 @@ def cloud(store):
     return {**names, "on_root": root, "on_child": child, "on_other": other}
 
 
-def test_a_consumer_is_listed_with_all_that_it_has(store, cloud):
+def test_consumer_is_listed_with_all_its_allocations(store, cloud):
     (found,) = listed(store, provider=cloud["on_other"])
     assert found.uuid == cloud["other"]
     assert (found.project_id, found.user_id, found.type) == ("b", "two", "MIGRATION")
@@ -92,7 +92,7 @@ def test_consumers_are_listed_by_age(store, cloud):
     assert uuids(store, created_before=NOW - timedelta(days=31)) == {ancient}
 
 
-def test_pages_are_all_there_is_once_whatever_is_written_between_them(store, cloud):
+def test_pages_neither_skip_nor_repeat_with_concurrent_writes(store, cloud):
     host = cloud["on_other"]
     known = set(uuids(store)) | {uuid() for _ in range(20)}
     for consumer in known - uuids(store):
@@ -105,19 +105,19 @@ def test_pages_are_all_there_is_once_whatever_is_written_between_them(store, clo
         if marker is None:
             break
         assert marker == seen[-1]
-        claim(store, seen[0], {})  # what is behind may go
+        claim(store, seen[0], {})  # pages that were read may change
     assert len(seen) == len(known)
     assert set(seen) == known
 
 
-def test_the_last_page_is_known_to_be_the_last(store, cloud):
+def test_last_page_has_no_marker(store, cloud):
     assert page(store, ConsumerFilter(limit=4)).next_marker is None
     assert page(store, ConsumerFilter(limit=3)).next_marker is not None
     assert page(store, ConsumerFilter(marker="~")).consumers == []
 
 
-def test_what_an_older_database_left_is_listed_as_far_as_it_is_known(store, cloud):
-    """Consumers without allocations, and allocations noted twice."""
+def test_legacy_rows_are_listed_with_the_available_data(store, cloud):
+    """Consumers without allocations, and duplicate allocations."""
     emptied = cloud["other"]
 
     def leave(tx):

@@ -1,4 +1,4 @@
-"""What becomes of a transaction when the database is in the way, or away."""
+"""Transactions with conflicts, broken connections and an unavailable database."""
 
 import os
 import sqlite3
@@ -31,7 +31,7 @@ def names(store):
 
 @pytest.fixture
 def cut(backend, server, database_url):
-    """Return a function that ends all connections to the test's database."""
+    """Return a function that terminates all connections to the test's database."""
     if backend == "sqlite":
         pytest.skip("there is no connection to lose")
     return lambda: server(backend).disconnect(sa.make_url(database_url).database)
@@ -40,7 +40,7 @@ def cut(backend, server, database_url):
 # --- connections that break ---------------------------------------------------------------
 
 
-def test_connections_that_broke_in_the_pool_are_not_noticed(store, cut):
+def test_broken_pooled_connections_are_replaced(store, cut):
     store.write(add, "one")
     assert names(store) == ["one"]
     cut()
@@ -51,7 +51,7 @@ def test_connections_that_broke_in_the_pool_are_not_noticed(store, cut):
     assert store.probe()
 
 
-def test_a_connection_that_breaks_before_the_commit_has_the_work_run_again(store, cut):
+def test_write_is_retried_if_the_connection_breaks_before_the_commit(store, cut):
     runs = []
 
     def work(tx):
@@ -66,8 +66,8 @@ def test_a_connection_that_breaks_before_the_commit_has_the_work_run_again(store
     assert names(store) == ["one"]
 
 
-def test_a_connection_that_breaks_at_the_commit_is_told(store, cut):
-    """Whether it was committed is not known, so the work must not be run again."""
+def test_broken_connection_at_the_commit_is_reported(store, cut):
+    """Whether it was committed is unknown, so the write must not be retried."""
     runs = []
 
     def work(tx):
@@ -81,7 +81,7 @@ def test_a_connection_that_breaks_at_the_commit_is_told(store, cut):
     assert names(store) == []
 
 
-def test_a_connection_that_breaks_while_reading_is_told(store, cut):
+def test_broken_connection_during_a_read_is_reported(store, cut):
     def read():
         with store.read() as tx:
             cut()
@@ -93,7 +93,7 @@ def test_a_connection_that_breaks_while_reading_is_told(store, cut):
 
 
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
-def test_a_server_that_was_away_is_used_when_it_is_back(kind):
+def test_restarted_server_is_used_again(kind):
     try:
         context = servers.private(kind)
         running = context.__enter__()
@@ -122,7 +122,7 @@ def test_a_server_that_was_away_is_used_when_it_is_back(kind):
         context.__exit__(None, None, None)
 
 
-def test_a_database_that_is_not_there_is_waited_for_at_the_start_only(backend, server, conf):
+def test_missing_database_is_reported_as_unavailable(backend, server, conf):
     if backend == "sqlite":
         pytest.skip("a file is made")
     conf.set_override("connection", server(backend).url("unheard_of"), "placement_database")
@@ -135,7 +135,7 @@ def test_a_database_that_is_not_there_is_waited_for_at_the_start_only(backend, s
 # --- conflicts ----------------------------------------------------------------------------
 
 
-def test_a_write_that_always_conflicts_is_given_up(store):
+def test_permanent_conflict_is_reported_after_all_attempts(store):
     runs = []
 
     def work(tx):
@@ -147,12 +147,12 @@ def test_a_write_that_always_conflicts_is_given_up(store):
     assert len(runs) == 5
 
 
-def test_an_entry_that_another_made_first_has_the_work_run_again(store):
+def test_write_is_retried_after_a_concurrent_insert(store):
     runs = []
 
     def work(tx):
         runs.append(1)
-        if len(runs) == 1:  # what a check that came too early decides
+        if len(runs) == 1:  # the result of a check before the other insert
             add(tx, "one")
         return len(runs)
 
@@ -160,8 +160,8 @@ def test_an_entry_that_another_made_first_has_the_work_run_again(store):
     assert store.write(work) == 2
 
 
-def test_transactions_that_wait_for_each_other_all_succeed(store, backend):
-    """A deadlock is made on purpose; SQLite lets one writer in at a time."""
+def test_deadlocked_transactions_are_retried(store, backend):
+    """Provokes a deadlock; SQLite allows one writer at a time."""
     for table in (projects, users):
         store.write(
             lambda tx, table=table: tx.connection.execute(
@@ -197,8 +197,8 @@ def test_transactions_that_wait_for_each_other_all_succeed(store, backend):
     assert backend == "sqlite" or len(runs) >= 3
 
 
-def test_many_writers_wait_for_each_other(store):
-    """They queue, also on SQLite: nobody gets an error for it."""
+def test_concurrent_writers_are_serialized(store):
+    """Writers wait for each other without errors, also on SQLite."""
     threads = [
         threading.Thread(target=lambda n=n: [store.write(add, f"{n} {i}") for i in range(20)])
         for n in range(8)
@@ -210,9 +210,9 @@ def test_many_writers_wait_for_each_other(store):
     assert len(names(store)) == 160
 
 
-def test_a_pool_without_a_free_connection_is_told(settings, backend, monkeypatch):
+def test_exhausted_pool_is_reported(settings, backend, monkeypatch):
     if backend == "sqlite":
-        pytest.skip("its pool is never asked twice by one request")
+        pytest.skip("this database has one pool; a request uses one connection of it")
     store = Store(
         DatabaseSettings(
             connection=settings.connection, max_pool_size=1, max_overflow=0, pool_timeout=1
@@ -235,14 +235,14 @@ def sqlite_file(tmp_path):
     store.dispose()
 
 
-def test_a_file_is_written_ahead(sqlite_file):
+def test_file_uses_write_ahead_logging(sqlite_file):
     store, _path = sqlite_file
     with store.read() as tx:
         assert tx.connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
-def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
-    """SQLite itself refuses to turn the write-ahead log on while another is about to."""
+def test_new_file_may_be_opened_concurrently(tmp_path):
+    """SQLite returns an error if two connections enable write-ahead logging concurrently."""
     path = tmp_path / "new.sqlite"
     store = Store(DatabaseSettings(connection=f"sqlite:///{path}"))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -256,7 +256,7 @@ def test_a_new_file_may_be_opened_by_many_at_once(tmp_path):
     store.dispose()
 
 
-def test_readers_go_on_while_a_writer_works(sqlite_file):
+def test_readers_do_not_wait_for_a_writer(sqlite_file):
     store, _path = sqlite_file
 
     def work(tx):
@@ -268,7 +268,7 @@ def test_readers_go_on_while_a_writer_works(sqlite_file):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self"), reason="needs Linux")
-def test_a_file_that_cannot_be_written_is_told(sqlite_file, monkeypatch):
+def test_read_only_file_is_reported(sqlite_file, monkeypatch):
     store, path = sqlite_file
     store.write(add, "one")
     store.dispose()
@@ -285,7 +285,7 @@ def test_a_database_in_memory_is_shared_by_threads():
     store = Store(DatabaseSettings(connection="sqlite://"))
     migration.upgrade(store)
     seed.sync(store)
-    test_many_writers_wait_for_each_other(store)
-    store.dispose()  # which keeps it: it would be gone
+    test_concurrent_writers_are_serialized(store)
+    store.dispose()  # keeps the database in memory, which would otherwise be lost
     assert len(names(store)) == 160
     store.engines().dispose()

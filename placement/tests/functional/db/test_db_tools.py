@@ -1,4 +1,4 @@
-"""The scripts that take the tables of Placement out of ``nova_api``, on real servers."""
+"""The scripts that move the tables of Placement out of ``nova_api``, on real servers."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ def backend(request):
 
 @pytest.fixture
 def user(backend, worker):
-    """A name and a password, as bad as they come."""
+    """A user name and a password with special characters."""
     if backend == "mariadb":
         return f"nova api {worker}", 'pa"ss\\w$ord #1'
     return "placement", "trusted"
@@ -44,7 +44,7 @@ def user(backend, worker):
 
 @pytest.fixture
 def servers_of(server, backend, user):
-    """The server, with the user."""
+    """The server, with the user created."""
     found = server(backend)
     user, password = user
     if backend == "mariadb":
@@ -56,7 +56,7 @@ def servers_of(server, backend, user):
 
 @pytest.fixture
 def databases(servers_of, worker):
-    """The names of a database nova_api with something in it, and of an empty one."""
+    """The names of a filled database ``nova_api`` and of an empty one."""
     names = [f"nova_api_{worker}", f"moved_{worker}"]
     for name in names:
         servers_of.create(name)
@@ -67,7 +67,7 @@ def databases(servers_of, worker):
 
 
 def fill(url):
-    """Make what nova makes: tables of its own, one column more, and no note of a revision."""
+    """Create the schema of nova: additional tables and a column, and no recorded revision."""
     store = Store(DatabaseSettings(connection=url))
     migration.upgrade(store, INITIAL)
     execute_in(store, "DROP TABLE alembic_version")
@@ -127,7 +127,7 @@ def run(script, *arguments, **environment):
 
 @pytest.fixture
 def configured(tmp_path, backend, user, servers_of, databases):
-    """The file that --mkconfig makes, filled in."""
+    """The configuration file of --mkconfig, with values."""
     file = tmp_path / "migrate-db.rc"
     assert run(script_of(backend), "--mkconfig", file).returncode == 0
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -177,7 +177,7 @@ def test_tables_are_moved_and_served_from(backend, configured, moved_url, databa
 
 
 def serves(url):
-    """Check that the service finds what was moved, and can go on from it."""
+    """Check that the service reads the moved data, and can write."""
     conf = read_configuration([], {("placement_database", "connection"): url})
     conf.set_override("auth_strategy", "noauth2", "api")
     store = Store(db_api.settings(conf))
@@ -204,7 +204,7 @@ def test_a_database_with_tables_is_not_written_to(
     assert f"{databases[1]} is not empty: it has traits" in done.stderr
 
 
-def test_a_database_that_is_not_reached_is_told(backend, configured, moved_url, databases):
+def test_unreachable_database_is_reported(backend, configured, moved_url, databases):
     text = configured.read_text()
     configured.write_text(text.replace(f"PLACEMENT_DB={databases[1]}", "PLACEMENT_DB=nowhere"))
     done = migrate(backend, configured, moved_url)
@@ -233,14 +233,14 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
     serves(moved_url)
 
 
-def test_without_configuration_of_placement_the_stamp_is_left_to_do(backend, configured, tmp_path):
-    (tmp_path / "placement.conf").touch()  # the machine may have one, too
+def test_stamp_is_left_to_the_operator_without_configuration(backend, configured, tmp_path):
+    (tmp_path / "placement.conf").touch()  # the machine may have a configuration of its own
     done = run(script_of(backend), "--migrate", configured, HOME=str(tmp_path))
     assert (done.returncode, f"placement-manage db stamp {INITIAL}" in done.stderr) == (4, True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--migrate"], ["--mkconfig"], ["--unknown", "x"]])
-def test_wrong_use_is_told(backend, arguments):
+def test_invalid_usage_is_reported(backend, arguments):
     done = run(script_of(backend), *arguments)
     assert (done.returncode, "--mkconfig FILE" in done.stderr) == (1, True)
 

@@ -1,4 +1,4 @@
-"""The engine: what it hands out is what the database holds, at any moment anybody asks."""
+"""The engine: its snapshots equal the current contents of the database."""
 
 import gc
 import multiprocessing
@@ -41,7 +41,7 @@ def test_an_empty_database_is_an_empty_snapshot(engine):
     assert "HW_CPU_X86_AVX2" in snapshot.trait_names
 
 
-def test_what_was_acknowledged_elsewhere_is_seen(engine, elsewhere):
+def test_snapshot_has_acknowledged_writes_of_other_processes(engine, elsewhere):
     engine.current()
     host = new_provider(elsewhere, "cn1", VCPU=8)
     assert by_name(engine.current())["cn1"].inventories["VCPU"].total == 8
@@ -56,7 +56,7 @@ def test_what_was_acknowledged_elsewhere_is_seen(engine, elsewhere):
     assert by_name(engine.current())["cn1"].aggregates == {rack}
 
 
-def test_a_ratio_is_read_alike_whichever_statement_reads_it(engine, store, elsewhere):
+def test_all_statements_read_the_same_ratio(engine, store, elsewhere):
     host = new_provider(elsewhere, "cn1", VCPU=8)
     engine.current()
     give(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
@@ -65,10 +65,10 @@ def test_a_ratio_is_read_alike_whichever_statement_reads_it(engine, store, elsew
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize(("many", "is_frozen"), [(1, True), (2, False)], ids=["many", "few"])
-def test_garbage_is_looked_for_unless_there_is_much_else(
+def test_objects_are_frozen_from_a_number_of_providers(
     engine, store, monkeypatch, many, is_frozen
 ):
-    """With many a look takes too long; with few the process may be of somebody's tests."""
+    """With many objects a collection takes too long; with few the process may be a test run."""
     monkeypatch.setattr(engine_module, "FREEZE_PROVIDERS", many)
     new_provider(store)
     gc.unfreeze()
@@ -78,7 +78,7 @@ def test_garbage_is_looked_for_unless_there_is_much_else(
     gc.unfreeze()
 
 
-def test_nothing_is_read_again_while_nothing_is_written(engine, events, elsewhere):
+def test_unchanged_snapshot_is_not_read_again(engine, events, elsewhere):
     new_provider(elsewhere, "cn1")
     first = engine.current()
     assert engine.current() is first
@@ -86,7 +86,7 @@ def test_nothing_is_read_again_while_nothing_is_written(engine, events, elsewher
     assert events[0].providers == 1
 
 
-def test_only_what_was_written_is_read(engine, events, elsewhere):
+def test_only_changed_providers_are_read(engine, events, elsewhere):
     hosts = [new_provider(elsewhere, VCPU=1) for _ in range(5)]
     engine.current()
     give(elsewhere, hosts[0], VCPU=2)
@@ -96,7 +96,7 @@ def test_only_what_was_written_is_read(engine, events, elsewhere):
     assert (events[-1].changed, events[-1].removed) == (1, 1)
 
 
-def test_a_snapshot_that_is_held_does_not_change(engine, elsewhere):
+def test_snapshot_is_immutable(engine, elsewhere):
     host = new_provider(elsewhere, "cn1", VCPU=8)
     held = engine.current()
     provider.delete(elsewhere, host)
@@ -123,8 +123,8 @@ def test_a_renamed_class_is_renamed_everywhere(engine, elsewhere):
     assert "CUSTOM_OLD" not in snapshot.class_names
 
 
-def test_an_id_that_is_given_again_is_another_provider(engine, elsewhere):
-    """SQLite does that with the last one; the other databases do not."""
+def test_reused_id_is_another_provider(engine, elsewhere):
+    """SQLite reuses the last id; the other databases do not."""
     provider.delete(elsewhere, new_provider(elsewhere, "old"))
     new_provider(elsewhere, "first")
     engine.current()
@@ -133,7 +133,7 @@ def test_an_id_that_is_given_again_is_another_provider(engine, elsewhere):
     assert by_name(engine.current()).keys() == {"second"}
 
 
-def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
+def test_new_epoch_reloads_everything(engine, events, elsewhere):
     new_provider(elsewhere, "cn1")
     engine.current()
     migration.sync(elsewhere)
@@ -143,7 +143,7 @@ def test_a_new_epoch_has_everything_read_again(engine, events, elsewhere):
 
 
 class _Interrupted(Store):
-    """A store that is written to between the probe and the statement that reads what changed."""
+    """A store with a write between the probe and the statement that reads the changes."""
 
     meanwhile = None
 
@@ -162,8 +162,8 @@ def interrupted(settings):
     found.dispose()
 
 
-def test_half_of_a_write_that_came_in_between_is_never_seen(interrupted, elsewhere):
-    """The probe told of the first host alone, and then something moved to the second."""
+def test_concurrent_write_is_never_read_in_part(interrupted, elsewhere):
+    """The probe reports the first host only; then allocations move to the second."""
     first, second = (new_provider(elsewhere, VCPU=8) for _ in range(2))
     consumer, engine = uuid(), Engine(interrupted)
     engine.current()
@@ -173,7 +173,7 @@ def test_half_of_a_write_that_came_in_between_is_never_seen(interrupted, elsewhe
     assert (snapshot.state(first).used, snapshot.state(second).used) == ({}, {"VCPU": 3})
 
 
-def test_a_name_that_came_in_between_is_known(interrupted, elsewhere):
+def test_name_created_during_a_read_is_resolved(interrupted, elsewhere):
     host, engine = new_provider(elsewhere, VCPU=8), Engine(interrupted)
     engine.current()
 
@@ -186,7 +186,7 @@ def test_a_name_that_came_in_between_is_known(interrupted, elsewhere):
     assert engine.current().state(host).inventories.keys() == {"CUSTOM_NEW"}
 
 
-def test_an_error_is_told_and_the_next_request_tries_again(engine, store, elsewhere, backend):
+def test_error_is_reported_and_the_next_request_retries(engine, store, elsewhere, backend):
     if backend == "sqlite":
         pytest.skip("a file is never away")
     new_provider(elsewhere, "cn1")
@@ -201,7 +201,7 @@ def test_an_error_is_told_and_the_next_request_tries_again(engine, store, elsewh
 # --- several processes --------------------------------------------------------------------
 
 
-def test_a_child_of_a_fork_goes_on_by_itself(engine, store, elsewhere):
+def test_forked_child_has_its_own_connections(engine, store, elsewhere):
     new_provider(store, "before")
     assert by_name(engine.current()).keys() == {"before"}
     fork = multiprocessing.get_context("fork")
@@ -221,7 +221,7 @@ def test_a_child_of_a_fork_goes_on_by_itself(engine, store, elsewhere):
         assert each.exitcode == 0
     made = {f"child {number} {count}" for number in range(2) for count in range(5)}
     assert max(seen, key=len) == made | {"before"}
-    # the parent's connections are still its own
+    # the parent's connections are still usable
     new_provider(store, "after")
     assert by_name(engine.current()).keys() == made | {"before", "after"}
 
@@ -256,8 +256,8 @@ def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine
         thread.join()
 
 
-def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
-    """Requests under way in the parent have all that its pools may open."""
+def test_forked_child_can_open_all_connections(settings):
+    """Requests in the parent use all connections that its pools may open."""
     store = Store(replace(settings, max_pool_size=1, max_overflow=0))
     engine = Engine(store)
     engine.current()
@@ -274,7 +274,7 @@ def test_connections_in_use_at_the_fork_are_not_missed_in_the_child(settings):
 
 
 def write_at_random(settings, seed, stop, acknowledged):
-    """Write at random, and note what was acknowledged: generations of providers, by slot."""
+    """Write at random, and record acknowledged provider generations, by slot."""
     store = Store(settings)
     choose = random.Random(seed)
     hosts = {slot: new_provider(store, f"{seed} {slot}", VCPU=1000) for slot in range(3)}
@@ -321,7 +321,7 @@ def _write_something(store, choose, hosts, slot, consumers):
 
 
 def test_reads_beside_writers_are_exact(store, settings, engine):
-    """Several processes write; each read here is compared with a fresh load of its moment."""
+    """Several processes write; each read is compared with a full load in the same transaction."""
     fork = multiprocessing.get_context("fork")
     acknowledged, stop = fork.Array("q", 2 * 3 * 3), fork.Event()
     writers = [
@@ -346,7 +346,7 @@ def test_reads_beside_writers_are_exact(store, settings, engine):
 
 
 def compare(view, store, engine, acknowledged):
-    """Check that a read has what was acknowledged, and that a view brought on is a fresh load."""
+    """Check that a read has all acknowledged writes, and an advanced view equals a full load."""
     with acknowledged.get_lock():
         noted = list(acknowledged)
     found = by_id(engine.current())
@@ -357,7 +357,7 @@ def compare(view, store, engine, acknowledged):
         return assert_exact(view, tx)
 
 
-def test_threads_that_ask_at_once_each_see_what_they_wrote(store, engine):
+def test_concurrent_threads_read_their_own_writes(store, engine):
     failures = []
 
     def run(number):

@@ -23,7 +23,7 @@ def inventories(store, provider):
     return dict(inventory.list_of(store, provider).inventories)
 
 
-def test_a_provider_has_what_it_was_given(store):
+def test_replace_inventories_stores_all_values(store):
     provider = new_provider(store)
     given = give(store, provider, MEMORY_MB=2048, VCPU=FULL)
     assert given.generation == 1
@@ -39,7 +39,7 @@ def test_a_provider_without_inventory_has_none_and_no_time(store):
     assert (listed.inventories, listed.modified_at) == ({}, None)
 
 
-def test_a_replacement_replaces_all(store):
+def test_replacement_replaces_all_rows(store):
     provider = new_provider(store, VCPU=FULL, DISK_GB=10)
     give(store, provider, VCPU=4, MEMORY_MB=1)
     assert inventories(store, provider) == {
@@ -48,7 +48,7 @@ def test_a_replacement_replaces_all(store):
     }
 
 
-def test_each_replacement_counts_even_if_it_changes_nothing(store):
+def test_each_replacement_increases_the_generation(store):
     provider = new_provider(store)
     give(store, provider)
     give(store, provider)
@@ -95,7 +95,7 @@ def test_a_class_in_use_stays(store):
     assert_sound(store)
 
 
-def test_what_is_used_outlasts_a_replacement_even_below_it(store):
+def test_usage_is_kept_when_the_total_is_set_below_it(store):
     provider = new_provider(store, VCPU=4)
     claim(store, uuid(), {provider: {"VCPU": 4}})
     give(store, provider, VCPU=1)
@@ -141,7 +141,7 @@ def test_one_inventory_is_removed(store):
             inventory.delete(store, provider, name)
 
 
-def test_all_are_removed_and_that_counts_even_if_there_are_none(store):
+def test_removing_all_inventories_always_increases_the_generation(store):
     provider = new_provider(store, VCPU=4, DISK_GB=1)
     inventory.delete_all(store, provider)
     inventory.delete_all(store, provider)
@@ -149,7 +149,7 @@ def test_all_are_removed_and_that_counts_even_if_there_are_none(store):
     assert generation(store, provider) == 3
 
 
-def test_a_provider_that_is_not_there_has_no_inventories(store):
+def test_missing_provider_has_no_inventories(store):
     provider = uuid()
     for attempt in (
         lambda: inventory.list_of(store, provider),
@@ -167,13 +167,13 @@ def test_a_provider_that_is_not_there_has_no_inventories(store):
 
 
 @pytest.mark.parametrize("ratio", [3.40282e38, -1e300, 1e-300, 0, -0.5, -(10**400), 1.15])
-def test_any_ratio_that_the_api_lets_pass_is_stored(store, ratio):
+def test_every_ratio_valid_in_the_api_is_stored(store, ratio):
     provider = new_provider(store, VCPU=Inventory(total=1, reserved=1, allocation_ratio=ratio))
     stored = inventories(store, provider)["VCPU"].allocation_ratio
     assert stored == pytest.approx(max(float(max(ratio, -(10**300))), -3.40282e38), rel=1e-6)
 
 
-def test_old_allocations_without_inventory_count_as_soon_as_it_comes(store):
+def test_existing_allocations_count_in_a_new_inventory(store):
     provider = new_provider(store, VCPU=1)
     claim(store, uuid(), {provider: {"VCPU": 1}})
     store.write(lambda tx: tx.connection.execute(models.inventories.delete()))
@@ -181,8 +181,8 @@ def test_old_allocations_without_inventory_count_as_soon_as_it_comes(store):
     assert usage.of_provider(store, provider).usages == {"VCPU": 1}
 
 
-def test_classes_are_not_mistaken_for_each_other_after_a_removal(store):
-    """A class id is used again; nothing may remember the name that it had."""
+def test_reused_class_id_has_the_new_name(store):
+    """A class id is reused; no cache may return its former name."""
     resource_class.create(store, "CUSTOM_A")
     provider = new_provider(store, CUSTOM_A=1)
     give(store, provider)

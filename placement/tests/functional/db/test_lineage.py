@@ -1,4 +1,4 @@
-"""What a process keeps in memory when the history of its database does not only move forward."""
+"""Invalidation of the snapshot after failover, restore and switchover of the database."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ def primary(kind):
 
 
 def use_clocks_of(store, other):
-    """Give a database the clocks of another, as if it was its replica."""
+    """Copy the clocks of another database, like replication."""
     with other.read() as tx:
         rows = tx.connection.execute(sa.select(models.clocks)).all()
 
@@ -68,8 +68,8 @@ def used(engine):
 
 
 @pytest.mark.parametrize("breaks", [True, False], ids=["connections break", "connections stay"])
-def test_a_failover_that_lost_commits_is_noticed(kind, breaks):
-    """Another write moved the clocks of the new primary to the values that the old one had."""
+def test_failover_with_lost_commits_is_detected(kind, breaks):
+    """Another write advanced the clocks of the new primary to the values of the old one."""
     with primary(kind) as (old, old_store), primary(kind) as (new, new_store):
         use_clocks_of(new_store, old_store)
         with Proxy(old.port) as proxy, opened(old.tcp_url(NAME, port=proxy.port)) as store:
@@ -99,7 +99,7 @@ def dump_and_restore(server):
     return dump, [*servers.PostgreSql._program("psql")[-1:], *options, "-q", "-d", NAME]
 
 
-def test_a_restored_backup_is_noticed(kind, monkeypatch):
+def test_restored_backup_is_detected(kind, monkeypatch):
     """The process keeps its connections, and the clocks reach the values that it has seen."""
     monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0)
     with primary(kind) as (server, store):
@@ -117,7 +117,7 @@ def test_a_restored_backup_is_noticed(kind, monkeypatch):
         assert used(engine) == {"VCPU": 5}
 
 
-def test_two_epochs_are_never_the_same(store):
+def test_epochs_are_unique(store):
     """Backup, sync, restore of the backup, sync."""
     engine = Engine(store)
     before = store.probe()
@@ -138,7 +138,7 @@ def test_two_epochs_are_never_the_same(store):
 # --- servers that are not the primary -----------------------------------------------------
 
 
-def test_a_demoted_primary_is_left_within_a_second(monkeypatch):
+def test_demoted_primary_is_detected_within_a_second(monkeypatch):
     """Its connections stay open after the switchover; writes fail there, and reads are old."""
     with (
         primary("mariadb") as (old, _),
@@ -231,7 +231,7 @@ def standby_of(first):
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_a_standby_is_not_read_from(postgresql_pair, driver):
+def test_standby_is_not_used_for_reads(postgresql_pair, driver):
     first, second, _ = postgresql_pair
     with (
         opened(second.tcp_url(NAME, driver)) as store,

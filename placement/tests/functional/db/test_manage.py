@@ -1,4 +1,4 @@
-"""``placement-manage`` and ``placement-status``, as an operator runs them."""
+"""The commands ``placement-manage`` and ``placement-status``."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def run(empty_database_url, monkeypatch, capsys):
     return run
 
 
-def test_sync_is_silent_and_version_prints_the_revision(run):
+def test_sync_prints_nothing_and_version_prints_the_revision(run):
     code, printed = run(manage.main, "db", "version")
     assert (code, printed.out) == (0, "None\n")
     code, printed = run(manage.main, "db", "sync")
@@ -63,7 +63,7 @@ def test_stamp_accepts_known_revisions(run):
 
 @pytest.fixture
 def others(bare):
-    """A database that another implementation filled: nothing keeps the usage of a provider."""
+    """A database filled by another implementation, with wrong usage counters."""
     migration.upgrade(bare, migration.COMMON_HEAD)
     provider = {"now": NOW, "id": 1, "uuid": uuid(), "name": "host1", "parent": None}
     execute(bare, ADD_PROVIDER, provider)
@@ -82,7 +82,7 @@ class TestProgress:
             command, env=environ, stdout=subprocess.PIPE, stderr=stderr, check=True, timeout=60
         )
 
-    def test_a_terminal_is_shown_how_far_the_work_is(self, others, empty_database_url):
+    def test_progress_is_shown_on_a_terminal(self, others, empty_database_url):
         self.sync(empty_database_url, subprocess.PIPE)
         with closing(sqlite3.connect(sa.make_url(empty_database_url).database)) as database:
             database.execute("UPDATE inventories SET used = 77")
@@ -98,7 +98,7 @@ class TestProgress:
         assert corrected == b"Corrected the usage counters of 1 of 1 providers"
         assert end == b""
 
-    def test_a_file_gets_the_log_alone(self, others, empty_database_url):
+    def test_progress_is_not_written_to_a_file(self, others, empty_database_url):
         done = self.sync(empty_database_url, subprocess.PIPE)
         assert done.stdout == b""
         lines = done.stderr.decode().splitlines()
@@ -107,7 +107,7 @@ class TestProgress:
 
 
 def make_first_revision(store):
-    """Make a database that the second and third revision refuse."""
+    """Create a database with data that the second and third revision refuse."""
     migration.upgrade(store, "b4ed3a175331")
     execute(
         store,
@@ -132,7 +132,7 @@ def make_first_revision(store):
         )
 
 
-def test_data_is_migrated_in_batches_until_nothing_is_left(run, bare):
+def test_online_data_migrations_run_in_batches(run, bare):
     make_first_revision(bare)
     code, printed = run(manage.main, "db", "online_data_migrations")
     assert code == 0
@@ -153,7 +153,7 @@ def test_data_is_migrated_in_batches_until_nothing_is_left(run, bare):
     assert scalar(bare, "SELECT external_id FROM users") == NOBODY
 
 
-def test_a_root_is_where_the_parents_lead(run, bare):
+def test_root_is_the_end_of_the_parent_chain(run, bare):
     make_first_revision(bare)
     run(manage.main, "db", "online_data_migrations")
     of_child = (
@@ -182,7 +182,7 @@ def test_max_count_is_a_positive_number(run, count):
     assert (code, printed.out) == (127, "Must supply a positive value for max_count\n")
 
 
-def test_a_migration_that_fails_is_told(run, bare):
+def test_failed_migration_is_reported(run, bare):
     migration.upgrade(bare, "b4ed3a175331")
     execute(bare, "DROP TABLE allocations")
     code, printed = run(manage.main, "db", "online_data_migrations")
@@ -202,7 +202,7 @@ def test_a_new_database_is_ready(run, bare):
     assert printed.out.count("Result: Success") == 6
 
 
-def test_what_is_not_ready_is_told(run, bare):
+def test_failed_checks_are_reported(run, bare):
     make_first_revision(bare)
     code, printed = run(status.main, "upgrade", "check", "--json")
     assert code == 2
@@ -234,8 +234,8 @@ def test_wrong_usage_counters_are_reported_and_corrected(run, bare):
     assert run(status.main, "upgrade", "check")[0] == 0
 
 
-def test_processes_that_run_take_up_what_was_changed_by_hand(run, bare):
-    """In SQL, or by an implementation that knows no clocks."""
+def test_running_processes_reload_rows_changed_in_sql(run, bare):
+    """In SQL, or by an implementation without clocks."""
     migration.sync(bare)
     seed.sync(bare)
     host = new_provider(bare, VCPU=64)

@@ -1,4 +1,4 @@
-"""The schema, at each of the points where somebody else depends on it."""
+"""The schema: compatibility with other implementations, upgrades and reconciliation."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,7 +25,7 @@ from placement.tests.functional.db.sql import (
 )
 
 # Of each table: columns (not null marked !), unique constraints, indexes, foreign keys. The
-# times, the integer primary key and, on MySQL, indexes made for foreign keys go without saying.
+# times, the integer primary key and, on MySQL, indexes created for foreign keys are omitted.
 COMMON = {
     "resource_providers": (
         {"uuid!", "name", "generation", "root_provider_id", "parent_provider_id"},
@@ -165,7 +165,7 @@ def described(engine):
     }
 
 
-def test_revisions_of_others_come_first_and_in_their_order():
+def test_upstream_revisions_precede_ours():
     script = ScriptDirectory.from_config(migration._config())
     revisions = [each.revision for each in script.walk_revisions()][::-1]
     assert revisions[:5] == [
@@ -178,7 +178,7 @@ def test_revisions_of_others_come_first_and_in_their_order():
     assert script.get_heads() == [migration.head()] == [migration.HEAD]
 
 
-def test_common_revisions_make_the_common_schema(bare):
+def test_upstream_revisions_create_the_upstream_schema(bare):
     migration.upgrade(bare, COMMON_HEAD)
     assert described(bare.engines().writer) == COMMON
     inspector = sa.inspect(bare.engines().writer)
@@ -211,7 +211,7 @@ def test_our_revisions_only_add(bare):
     }
 
 
-def test_tables_made_at_once_are_those_of_the_revisions(bare):
+def test_models_equal_the_schema_of_the_revisions(bare):
     models.metadata.create_all(bare.engines().writer)
     at_once = described(bare.engines().writer)
     models.metadata.drop_all(bare.engines().writer)
@@ -239,14 +239,14 @@ def test_an_allocation_without_consumer_stops_the_third_revision(bare):
     assert migration.version(bare) == "611cd6dffd7b"
 
 
-def test_a_failed_upgrade_goes_on_where_it_stopped(bare):
+def test_failed_upgrade_is_resumed(bare):
     test_a_provider_without_root_stops_the_second_revision(bare)
     execute(bare, "UPDATE resource_providers SET root_provider_id = id")
     migration.upgrade(bare)
     assert migration.version(bare) == migration.head()
 
 
-def test_many_may_migrate_at_once(bare):
+def test_concurrent_upgrades_succeed(bare):
     stores = [Store(bare.settings) for _ in range(4)]
 
     def start(store):
@@ -261,7 +261,7 @@ def test_many_may_migrate_at_once(bare):
         store.dispose()
 
 
-def test_stamp_notes_a_revision_without_applying_it(bare):
+def test_stamp_records_a_revision_without_applying_it(bare):
     migration.stamp(bare, COMMON_HEAD)
     assert migration.version(bare) == COMMON_HEAD
     assert set(described(bare.engines().writer)) == set()
@@ -271,20 +271,20 @@ def test_a_database_without_tables_has_no_revision(bare):
     assert migration.version(bare) is None
 
 
-def test_an_old_schema_is_not_served_from(bare):
+def test_service_refuses_an_old_schema(bare):
     migration.upgrade(bare, COMMON_HEAD)
     with pytest.raises(migration.SchemaTooOld, match="placement-manage db sync"):
         migration.check_is_new_enough(bare)
 
 
-def test_a_newer_schema_is_served_from(bare):
+def test_service_accepts_a_newer_schema(bare):
     migration.sync(bare)
     execute(bare, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
     migration.check_is_new_enough(bare)
 
 
-def test_a_database_comes_back_from_another_implementation(inherited):
-    """Which takes its own newest revision for the newest, and leaves what we added."""
+def test_database_stamped_by_another_implementation_is_upgraded(inherited):
+    """It stamps its own newest revision, and keeps the additions of this service."""
     migration.sync(inherited)
     migration.stamp(inherited, COMMON_HEAD)
     execute(inherited, "UPDATE inventories SET used = 77")
@@ -298,11 +298,11 @@ def test_a_database_comes_back_from_another_implementation(inherited):
 
 
 class Killed(Exception):  # noqa: N818
-    """Ends an upgrade, as the end of its process does."""
+    """Aborts an upgrade, like the end of its process."""
 
 
 def interrupt(store, number):
-    """Have the connection of an upgrade end before its statement of this number that writes."""
+    """Abort an upgrade before its n-th write statement."""
     seen = []
 
     def count(_connection, _cursor, statement, *_):
@@ -322,7 +322,7 @@ def interrupt(store, number):
 
 
 def test_an_interrupted_upgrade_is_completed_by_the_next(bare):
-    """At every sixth statement, each time a little further; MySQL keeps what was done so far."""
+    """Interrupted at every sixth statement; MySQL keeps the completed steps."""
     number, interruptions = 1, 0
     while interrupt(bare, number):
         number, interruptions = number + 5, interruptions + 1
@@ -348,14 +348,14 @@ def drop_all(connection):
 
 
 def test_counters_are_summed_before_their_revision_is_recorded(inherited):
-    """A process that starts then must not take full providers for empty ones."""
+    """A process that starts then must not read usage counters of 0."""
     migration.upgrade(inherited, "c0de5a1d7e01")
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
 
 
-def test_a_process_that_starts_reconciles_what_others_wrote(inherited, conf, caplog):
-    """Another implementation wrote allocations, and nobody ran `db sync`."""
+def test_startup_reconciles_usage_counters(inherited, conf, caplog):
+    """Another implementation wrote allocations, and `db sync` was not run."""
     migration.sync(inherited)
     execute(inherited, "UPDATE inventories SET used = 0")
     conf.set_override("connection", inherited.settings.connection, "placement_database")
@@ -377,12 +377,12 @@ def provider(id_, name, root, parent=None):
 
 @pytest.fixture
 def inherited(bare):
-    """A database as another implementation made and filled it, at its newest revision."""
+    """A database created and filled by another implementation, at its newest revision."""
     migration.upgrade(bare, COMMON_HEAD)
     for row, root in (provider(1, "cn1", 1), provider(2, "numa0", 1, parent=1)):
         execute(bare, ADD_PROVIDER, row)
         execute(bare, SET_ROOT, root)
-    # standard classes 1 and 2; MySQL gives out an id of its own for 0, so that one is left out
+    # standard classes 1 and 2; MySQL replaces the id 0 by a generated one, so class 0 is omitted
     execute(
         bare,
         "INSERT INTO resource_classes (created_at, id, name) VALUES (:now, :id, :name)",
@@ -435,7 +435,7 @@ def by_name(snapshot):
     return {entry.state.provider.name: entry.state for entry in entries}
 
 
-def test_a_database_of_another_implementation_is_served_from(inherited):
+def test_database_of_another_implementation_is_served(inherited):
     migration.sync(inherited)
     seed.sync(inherited)
     migration.check_is_new_enough(inherited)
@@ -450,7 +450,7 @@ def test_a_database_of_another_implementation_is_served_from(inherited):
     assert numa0.used == {}
 
 
-def test_another_implementation_still_works_on_a_migrated_database(inherited):
+def test_migrated_database_remains_writable_by_other_implementations(inherited):
     migration.sync(inherited)
     seed.sync(inherited)
     engine = Engine(inherited)
@@ -473,13 +473,13 @@ def test_another_implementation_still_works_on_a_migrated_database(inherited):
     migration.sync(inherited)
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
-    # the process that was running all the time has it as well
+    # the process that was already running reads it as well
     cn3 = by_name(engine.current())["cn3"]
     assert cn3.used == {"MEMORY_MB": 16}
     assert cn3.provider.generation == 1
 
 
-def test_sync_at_the_newest_revision_mends_the_kept_usage(inherited):
+def test_sync_at_the_newest_revision_reconciles_usage_counters(inherited):
     migration.sync(inherited)
     execute(inherited, "UPDATE inventories SET used = 77")
     before = inherited.probe()

@@ -1,4 +1,4 @@
-"""Rows that this service does not write: reads of all others go on."""
+"""Inconsistent rows of other programs do not affect reads of other rows."""
 
 import pytest
 import sqlalchemy as sa
@@ -28,7 +28,7 @@ def reported(store):
         return list(odd_rows.find(tx.connection))
 
 
-def test_a_sound_database_has_no_odd_rows(store, hosts):
+def test_consistent_database_has_no_odd_rows(store, hosts):
     assert reported(store) == []
 
 
@@ -61,7 +61,7 @@ def test_an_odd_inventory_is_left_out(store, hosts, caplog, values, text):
             claim(store, uuid(), {hosts[0]: {"MEMORY_MB": 1}})
 
 
-def test_a_trait_that_was_made_without_the_clocks_is_left_out_until_the_next_load(store, hosts):
+def test_trait_inserted_without_clocks_is_ignored_until_the_next_load(store, hosts):
     engine = Engine(store)
     engine.current()
     id_ = provider.show(store, hosts[0]).id

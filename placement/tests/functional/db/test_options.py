@@ -1,4 +1,4 @@
-"""Each option of [placement_database] does what it says, where no other test sees it."""
+"""Effects of the options in [placement_database] that no other test covers."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from placement.tests.processes import LATEST
 
 @pytest.fixture
 def ask(settings):
-    """Return a function that asks one thing of the database as reads and as writes do."""
+    """Return a function that runs a query in a read and in a write transaction."""
 
     def ask(question, **options):
         with opened(replace(settings, **options)) as store:
@@ -38,17 +38,17 @@ def opened(settings):
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize(("waits", "level"), [(True, 2), (False, 0)])
-def test_sqlite_waits_for_the_disk_if_it_is_to(ask, waits, level):
+def test_sqlite_synchronous_option(ask, waits, level):
     assert ask("PRAGMA synchronous", sqlite_synchronous=waits) == level
 
 
 @pytest.mark.parametrize("backend", ["mariadb"])
 class TestSqlMode:
-    def test_a_session_has_the_mode_that_is_asked_for(self, ask):
+    def test_session_has_the_configured_mode(self, ask):
         assert "TRADITIONAL" in ask("SELECT @@SESSION.sql_mode").split(",")
         assert "ANSI" in ask("SELECT @@SESSION.sql_mode", mysql_sql_mode="ANSI").split(",")
 
-    def test_without_one_the_servers_is_left(self, ask):
+    def test_server_mode_is_the_default(self, ask):
         assert ask("SELECT @@SESSION.sql_mode = @@GLOBAL.sql_mode", mysql_sql_mode="") == 1
 
 
@@ -76,7 +76,7 @@ IDENTITY = {
 
 @pytest.mark.parametrize("backend", sorted(IDENTITY))
 @pytest.mark.parametrize(("seconds", "is_kept"), [(1, False), (3600, True)])
-def test_a_connection_is_replaced_when_it_is_old(settings, backend, seconds, is_kept):
+def test_old_connection_is_replaced(settings, backend, seconds, is_kept):
     def ask(tx):
         return tx.connection.exec_driver_sql(IDENTITY[backend]).scalar()
 
@@ -91,7 +91,7 @@ def test_a_connection_is_replaced_when_it_is_old(settings, backend, seconds, is_
     ("amount", "shows_statements", "shows_rows"),
     [(0, False, False), (50, True, False), (100, True, True)],
 )
-def test_statements_and_rows_are_logged_as_asked_for(
+def test_statements_and_rows_are_logged_as_configured(
     ask, caplog, amount, shows_statements, shows_rows
 ):
     logger = logging.getLogger("sqlalchemy.engine")
@@ -106,7 +106,7 @@ def test_statements_and_rows_are_logged_as_asked_for(
 
 @pytest.mark.parametrize("backend", ["mariadb"])
 @pytest.mark.parametrize(("traces", "has_comment"), [(True, True), (False, False)])
-def test_a_statement_may_say_where_it_comes_from(settings, backend, traces, has_comment):
+def test_statement_may_have_a_comment_with_its_origin(settings, backend, traces, has_comment):
     itself = "SELECT info FROM information_schema.processlist WHERE id = CONNECTION_ID()"
     with opened(replace(settings, connection_trace=traces)) as store:
         sent = store.write(lambda tx: tx.connection.exec_driver_sql(itself).scalar())
@@ -115,13 +115,13 @@ def test_a_statement_may_say_where_it_comes_from(settings, backend, traces, has_
 
 @pytest.fixture
 def manager(monkeypatch):
-    """What holds the store of the process, new."""
+    """A new manager of the store of the process."""
     found = db_api.StoreManager()
     monkeypatch.setattr(db_api, "placement_context_manager", found)
     return found
 
 
-def test_a_database_that_is_away_is_tried_again_as_often_as_asked(conf, manager, caplog):
+def test_unavailable_database_is_retried_as_configured(conf, manager, caplog):
     conf.set_override("connection", "mysql+pymysql://root@127.0.0.1:1/x", "placement_database")
     conf.set_override("max_retries", 2, "placement_database")
     conf.set_override("retry_interval", 1, "placement_database")
@@ -132,7 +132,7 @@ def test_a_database_that_is_away_is_tried_again_as_often_as_asked(conf, manager,
     assert caplog.text.count("attempts left") == 3
 
 
-def test_a_replica_is_not_asked(conf, manager):
+def test_replica_is_not_used(conf, manager):
     nowhere = "mysql+pymysql://root@127.0.0.1:1/x"
     conf.set_override("slave_connection", nowhere, "placement_database")
     http = webtest.TestApp(deploy.loadapp(conf))
@@ -163,14 +163,14 @@ class TestOptionsInTheLog:
 
         return load
 
-    def test_every_option_is_logged_but_what_is_secret(self, loaded):
+    def test_all_options_except_secrets_are_logged(self, loaded):
         text = loaded()
         assert re.search(r"placement\.max_allocation_candidates += -1", text)
         assert re.search(r"placement_database\.connection += \*", text)
         assert "hidden" not in text
         assert "sqlite:///" not in text
 
-    def test_unless_they_are_not_to_be(self, loaded):
+    def test_option_logging_can_be_disabled(self, loaded):
         assert "max_allocation_candidates" not in loaded(log_options=False)
 
 

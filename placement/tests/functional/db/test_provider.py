@@ -37,7 +37,7 @@ def test_a_child_has_the_root_of_its_parent(store):
     assert_sound(store)
 
 
-def test_creation_of_a_root_counts_as_an_update_and_of_a_child_does_not(store):
+def test_creation_sets_updated_at_of_roots_only(store):
     root = new_provider(store)
     new_provider(store, parent=root)
     first, second = rows(store, models.resource_providers)
@@ -46,24 +46,24 @@ def test_creation_of_a_root_counts_as_an_update_and_of_a_child_does_not(store):
 
 
 @pytest.mark.parametrize("name", ["unknown", "", "nul\0", "\ud800", "\U0001f680", "A" * 300])
-def test_what_is_not_there_is_not_found(store, name):
+def test_missing_provider_is_not_found(store, name):
     with pytest.raises(exception.ProviderNotFound):
         provider.show(store, name)
 
 
-def test_uuids_are_looked_up_to_the_letter(store):
+def test_uuid_lookup_is_case_sensitive(store):
     made = new_provider(store)
     with pytest.raises(exception.ProviderNotFound):
         provider.show(store, made.upper())
 
 
-def test_a_uuid_is_taken_once(store):
+def test_uuid_is_unique(store):
     made = new_provider(store)
     with pytest.raises(exception.DuplicateProviderUuid, match=made):
         provider.create(store, made, "another", None)
 
 
-def test_a_name_is_taken_once(store):
+def test_name_is_unique(store):
     new_provider(store, "cn1")
     with pytest.raises(exception.DuplicateProviderName, match="name: cn1 already exists"):
         provider.create(store, uuid(), "cn1", None)
@@ -75,14 +75,14 @@ def test_a_new_provider_needs_a_name(store):
 
 
 @pytest.mark.parametrize("name", ["nul\0", "half \ud800"])
-def test_a_name_that_no_database_holds_is_refused_by_all(store, name):
+def test_unstorable_name_is_refused_by_all_databases(store, name):
     with pytest.raises(exception.BadRequest):
         provider.create(store, uuid(), name, None)
     with pytest.raises(exception.BadRequest):
         provider.update(store, new_provider(store), name, UNCHANGED, may_move=True)
 
 
-def test_a_name_outside_of_the_basic_plane_is_stored_or_refused(store):
+def test_name_with_characters_beyond_the_bmp_is_stored_or_refused(store):
     made = uuid()
     try:
         provider.create(store, made, "\U0001f680", None)
@@ -92,7 +92,7 @@ def test_a_name_outside_of_the_basic_plane_is_stored_or_refused(store):
         assert provider.show(store, made).name == "\U0001f680"
 
 
-def test_a_parent_must_exist_and_be_another(store):
+def test_parent_must_exist_and_differ(store):
     own = uuid()
     with pytest.raises(exception.CannotCreateProvider, match="cannot be same as UUID"):
         provider.create(store, own, "child", own)
@@ -116,11 +116,11 @@ def test_a_rename_to_a_name_that_is_taken_is_refused(store):
         provider.update(store, made, "taken", None, may_move=True)
 
 
-def test_an_existing_provider_may_lose_its_name(store):
+def test_name_of_an_existing_provider_may_be_empty(store):
     assert provider.update(store, new_provider(store), "", UNCHANGED, may_move=False).name == ""
 
 
-def test_an_update_that_changes_nothing_is_none(store):
+def test_update_without_changes_is_not_recorded(store):
     made = provider.show(store, new_provider(store, parent=new_provider(store)))
     before = rows(store, models.resource_providers)
     assert provider.update(store, made.uuid, made.name, made.parent_uuid, may_move=False) == made
@@ -128,13 +128,13 @@ def test_an_update_that_changes_nothing_is_none(store):
     assert rows(store, models.resource_providers) == before
 
 
-def test_a_provider_that_is_not_there_cannot_be_updated(store):
+def test_missing_provider_cannot_be_updated(store):
     for parent in (UNCHANGED, None, new_provider(store)):
         with pytest.raises(exception.ProviderNotFound):
             provider.update(store, uuid(), "name", parent, may_move=True)
 
 
-def test_a_root_may_get_a_parent_and_takes_its_tree_along(store):
+def test_root_may_move_with_its_tree(store):
     root, other = new_provider(store), new_provider(store)
     child = new_provider(store, parent=root)
     moved = move(store, root, other, may_move=False)
@@ -153,7 +153,7 @@ def test_a_subtree_may_move_to_another_tree(store):
     assert_sound(store)
 
 
-def test_a_subtree_may_become_a_tree(store):
+def test_subtree_may_become_a_root(store):
     child = new_provider(store, parent=new_provider(store))
     grandchild = new_provider(store, parent=child)
     assert move(store, child, None).root_uuid == child
@@ -161,7 +161,7 @@ def test_a_subtree_may_become_a_tree(store):
     assert_sound(store)
 
 
-def test_a_parent_once_set_stays_before_1_37(store):
+def test_parent_cannot_change_before_1_37(store):
     child = new_provider(store, parent=new_provider(store))
     with pytest.raises(exception.CannotSaveProvider, match="un-parenting a provider is not"):
         move(store, child, None, may_move=False)
@@ -169,12 +169,12 @@ def test_a_parent_once_set_stays_before_1_37(store):
         move(store, child, new_provider(store), may_move=False)
 
 
-def test_a_parent_must_be_there(store):
+def test_new_parent_must_exist(store):
     with pytest.raises(exception.CannotSaveProvider, match="parent provider UUID does not exist"):
         move(store, new_provider(store), uuid())
 
 
-def test_nobody_is_below_itself(store):
+def test_provider_cannot_be_its_own_descendant(store):
     root = new_provider(store)
     child = new_provider(store, parent=root)
     for below in (root, child):
@@ -182,7 +182,7 @@ def test_nobody_is_below_itself(store):
             move(store, root, below)
 
 
-def test_a_removed_provider_takes_everything_of_its_own_along(store):
+def test_removal_deletes_dependent_rows(store):
     made = new_provider(store, VCPU=1)
     trait.replace(store, made, 1, ["HW_CPU_X86_VMX"])
     aggregate.replace(store, made, [uuid()], None)
@@ -203,7 +203,7 @@ def test_a_child_may_be_removed(store):
     provider.delete(store, root)
 
 
-def test_a_provider_that_is_not_there_cannot_be_removed(store):
+def test_missing_provider_cannot_be_removed(store):
     with pytest.raises(exception.ProviderNotFoundForDelete):
         provider.delete(store, uuid())
 
@@ -222,7 +222,7 @@ def test_a_provider_in_use_cannot_be_removed(store):
         provider.delete(store, made)
 
 
-def test_a_provider_without_root_is_not_seen(store):
+def test_provider_without_root_is_not_returned(store):
     made = new_provider(store, VCPU=1)
     store.write(
         lambda tx: tx.connection.execute(

@@ -1,8 +1,7 @@
-"""Races between claims, on each database: none is ever lost.
+"""Concurrent claims, on each database: no update is lost.
 
-Each race is run many times, by threads that start at one instant. Where a race
-can be held at its worst moment, ``stopped_at`` does that: it stops one side in the
-middle of its transaction until the other is done, or waits for it.
+Each race is run many times, by threads that start together. To reproduce a critical interleaving,
+``stopped_at`` pauses one operation within its transaction until the other is done or waits for it.
 """
 
 import pytest
@@ -67,7 +66,7 @@ def test_claims_over_the_same_providers_in_different_order(store):
     assert_sound(store)
 
 
-def test_capacity_shrinks_while_it_is_claimed(store):
+def test_capacity_is_reduced_during_claims(store):
     for _ in range(TIMES):
         host = new_provider(store, VCPU=2)
         consumer = uuid()
@@ -83,7 +82,7 @@ def test_capacity_shrinks_while_it_is_claimed(store):
         assert_sound(store)
 
 
-def test_an_inventory_is_removed_at_the_worst_moment_of_a_claim(store, stopped_at):
+def test_inventory_removal_during_a_claim(store, stopped_at):
     host = new_provider(store, VCPU=2)
     outcomes = stopped_at(
         "INSERT INTO allocations",
@@ -98,9 +97,7 @@ def test_an_inventory_is_removed_at_the_worst_moment_of_a_claim(store, stopped_a
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO allocations", "UPDATE inventories"])
-def test_the_last_unit_is_claimed_at_the_worst_moment_of_another_claim(
-    store, stopped_at, statement
-):
+def test_claim_of_the_last_unit_during_another_claim(store, stopped_at, statement):
     host = new_provider(store, VCPU=1)
     first, second = stopped_at(
         statement,
@@ -113,8 +110,8 @@ def test_the_last_unit_is_claimed_at_the_worst_moment_of_another_claim(
     assert_sound(store)
 
 
-def test_a_claim_at_the_worst_moment_of_a_reshape(store, stopped_at):
-    """What is claimed of an inventory while it moves to a child is refused, not lost."""
+def test_claim_during_a_reshape(store, stopped_at):
+    """A claim on an inventory that moves to a child is refused, not lost."""
     host = new_provider(store, VGPU=4)
     child, consumer = new_provider(store, parent=host), uuid()
     claim(store, consumer, {host: {"VGPU": 2}})
@@ -139,7 +136,7 @@ def test_a_claim_at_the_worst_moment_of_a_reshape(store, stopped_at):
 # --- consumers --------------------------------------------------------------------------
 
 
-def test_one_consumer_is_claimed_for_the_first_time_by_several(store):
+def test_concurrent_first_claims_of_one_consumer(store):
     for _ in range(TIMES):
         hosts, consumer = [new_provider(store, VCPU=1) for _ in range(4)], uuid()
         outcomes = at_once(
@@ -162,7 +159,7 @@ def test_one_consumer_is_claimed_for_the_first_time_by_several(store):
     assert_sound(store)
 
 
-def test_a_refused_first_claim_does_not_take_an_accepted_one_along(store, stopped_at):
+def test_refused_first_claim_keeps_the_accepted_one(store, stopped_at):
     host, full, consumer = new_provider(store, VCPU=1), new_provider(store, VCPU=1), uuid()
     outcomes = stopped_at(
         "INSERT INTO allocations",
@@ -176,8 +173,8 @@ def test_a_refused_first_claim_does_not_take_an_accepted_one_along(store, stoppe
 
 
 @pytest.mark.parametrize("statement", ["FROM resource_providers", "INSERT INTO consumers"])
-def test_a_consumer_is_made_while_another_first_claim_has_found_none(store, stopped_at, statement):
-    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # owners are known
+def test_consumer_is_inserted_after_the_lookup_of_another_claim(store, stopped_at, statement):
+    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # the owners exist
     hosts, consumer = [new_provider(store, VCPU=1) for _ in range(2)], uuid()
     outcomes = stopped_at(
         statement,
@@ -193,7 +190,7 @@ def test_a_consumer_is_made_while_another_first_claim_has_found_none(store, stop
     assert_sound(store)
 
 
-def test_several_writes_with_one_generation_of_a_consumer(store):
+def test_concurrent_writes_with_one_consumer_generation(store):
     host, consumer = new_provider(store, VCPU=100), uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     for turn in range(1, TIMES):
@@ -213,7 +210,7 @@ def test_several_writes_with_one_generation_of_a_consumer(store):
     assert_sound(store)
 
 
-def test_writes_without_generation_all_count(store):
+def test_concurrent_writes_without_generation_all_succeed(store):
     hosts, consumer = [new_provider(store, VCPU=100) for _ in range(4)], uuid()
     for _ in range(TIMES):
         assert accepted(at_once(*(
@@ -225,7 +222,7 @@ def test_writes_without_generation_all_count(store):
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM allocations", "UPDATE consumers"])
-def test_a_removal_beside_a_guarded_write_at_its_worst_moment(store, stopped_at, statement):
+def test_removal_during_a_write_with_generation(store, stopped_at, statement):
     host, consumer = new_provider(store, VCPU=10), uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     outcomes = stopped_at(
@@ -238,7 +235,7 @@ def test_a_removal_beside_a_guarded_write_at_its_worst_moment(store, stopped_at,
     assert_sound(store)
 
 
-def test_a_guarded_write_beside_a_removal_at_its_worst_moment(store, stopped_at):
+def test_write_with_generation_during_a_removal(store, stopped_at):
     host, consumer = new_provider(store, VCPU=10), uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     removed, written = stopped_at(
@@ -252,7 +249,7 @@ def test_a_guarded_write_beside_a_removal_at_its_worst_moment(store, stopped_at)
     assert_sound(store)
 
 
-def test_removals_and_first_claims_of_one_consumer(store):
+def test_concurrent_removals_and_first_claims_of_one_consumer(store):
     """A removal that finds no consumer must not touch what a new one holds."""
     host, consumer = new_provider(store, VCPU=100), uuid()
     for _ in range(4 * TIMES):
@@ -266,8 +263,8 @@ def test_removals_and_first_claims_of_one_consumer(store):
         assert_sound(store)
 
 
-def test_a_consumer_that_comes_and_goes_while_it_is_removed(store, backend):
-    """What the removal saw of it in passing is not given back a second time."""
+def test_consumer_created_and_removed_during_a_removal(store, backend):
+    """Its usage is not released a second time."""
     if backend == "sqlite":
         pytest.skip("it has one writer at a time")
     host, consumer = new_provider(store, VCPU=10), uuid()
@@ -279,7 +276,7 @@ def test_a_consumer_that_comes_and_goes_while_it_is_removed(store, backend):
     assert_sound(store)
 
 
-def test_removals_and_writes_at_once(store):
+def test_concurrent_removals_and_writes(store):
     for _ in range(TIMES):
         host, consumer = new_provider(store, VCPU=10), uuid()
         claim(store, consumer, {host: {"VCPU": 1}})
@@ -295,7 +292,7 @@ def test_removals_and_writes_at_once(store):
         assert_sound(store)
 
 
-def test_the_same_new_owners_and_type_at_once(store):
+def test_concurrent_inserts_of_the_same_owners_and_type(store):
     host = new_provider(store, VCPU=10_000)
     for turn in range(TIMES):
         names = {"project_id": f"p{turn}", "user_id": f"u{turn}", "type": f"T{turn}"}
@@ -319,7 +316,7 @@ def test_the_same_new_owners_and_type_at_once(store):
 
 
 def test_refused_and_empty_writes_leave_no_consumer_behind(store):
-    """One that stayed would have the right claim refused for ever after."""
+    """A remaining consumer would make correct first claims fail."""
     for _ in range(TIMES):
         host, consumer = new_provider(store, VCPU=1), uuid()
         outcomes = at_once(
@@ -337,7 +334,7 @@ def test_refused_and_empty_writes_leave_no_consumer_behind(store):
 
 
 def test_swaps_of_consumers_in_different_order(store):
-    """Migrations to and fro, several consumers in each write."""
+    """Migrations in both directions, several consumers in each write."""
     hosts, consumers = [new_provider(store, VCPU=40) for _ in range(2)], [uuid(), uuid(), uuid()]
 
     def shuffle(turn, host):

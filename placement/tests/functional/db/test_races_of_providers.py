@@ -1,8 +1,7 @@
-"""Races between changes of providers and of names, on each database: none is ever lost.
+"""Concurrent changes of providers and of names, on each database: no update is lost.
 
-Each race is run many times, by threads that start at one instant. Where a race
-can be held at its worst moment, ``stopped_at`` does that: it stops one side in the
-middle of its transaction until the other is done, or waits for it.
+Each race is run many times, by threads that start together. To reproduce a critical interleaving,
+``stopped_at`` pauses one operation within its transaction until the other is done or waits for it.
 """
 
 import pytest
@@ -30,7 +29,7 @@ from placement.tests.functional.db.races import TIMES, accepted, at_once, is_ref
 # --- providers and their trees ----------------------------------------------------------
 
 
-def test_a_provider_is_removed_while_it_is_claimed(store):
+def test_concurrent_removal_and_claim_of_a_provider(store):
     for _ in range(TIMES):
         host, consumer = new_provider(store, VCPU=1), uuid()
         outcomes = at_once(
@@ -42,7 +41,7 @@ def test_a_provider_is_removed_while_it_is_claimed(store):
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO consumers", "INSERT INTO allocations"])
-def test_a_provider_is_removed_at_the_worst_moment_of_a_claim(store, stopped_at, statement):
+def test_provider_removal_during_a_claim(store, stopped_at, statement):
     host = new_provider(store, VCPU=1)
     claimed, removed = stopped_at(
         statement,
@@ -53,7 +52,7 @@ def test_a_provider_is_removed_at_the_worst_moment_of_a_claim(store, stopped_at,
     assert isinstance(removed, exception.ProviderInUse)
 
 
-def test_a_claim_at_the_worst_moment_of_a_removal(store, stopped_at):
+def test_claim_during_a_provider_removal(store, stopped_at):
     host = new_provider(store, VCPU=1)
     removed, claimed = stopped_at(
         "DELETE FROM inventories",
@@ -65,7 +64,7 @@ def test_a_claim_at_the_worst_moment_of_a_removal(store, stopped_at):
     assert_sound(store)
 
 
-def test_a_provider_is_removed_while_it_gets_a_child(store):
+def test_concurrent_removal_and_creation_of_a_child(store):
     for turn in range(TIMES):
         parent, child = new_provider(store), uuid()
         outcomes = at_once(
@@ -78,7 +77,7 @@ def test_a_provider_is_removed_while_it_gets_a_child(store):
         assert_sound(store)
 
 
-def test_a_provider_is_removed_at_the_worst_moment_of_a_birth(store, stopped_at):
+def test_provider_removal_during_the_creation_of_a_child(store, stopped_at):
     parent = new_provider(store)
     born, removed = stopped_at(
         "INSERT INTO resource_providers",
@@ -94,7 +93,7 @@ def move(store, moved, parent):
     return provider.update(store, moved, f"moved-{moved}", parent, may_move=True)
 
 
-def test_two_providers_become_each_others_parents(store):
+def test_concurrent_moves_do_not_create_a_loop_of_two(store):
     for _ in range(TIMES):
         one, two = new_provider(store), new_provider(store)
         outcomes = at_once(
@@ -106,7 +105,7 @@ def test_two_providers_become_each_others_parents(store):
 
 
 @pytest.mark.parametrize("statement", ["UPDATE resource_providers SET root", "UPDATE clocks"])
-def test_a_loop_is_not_closed_at_the_worst_moment(store, stopped_at, statement):
+def test_move_during_another_move_does_not_create_a_loop(store, stopped_at, statement):
     one, two = new_provider(store), new_provider(store)
     moved, refused = stopped_at(
         statement, lambda: move(store, one, two), lambda: move(store, two, one)
@@ -116,7 +115,7 @@ def test_a_loop_is_not_closed_at_the_worst_moment(store, stopped_at, statement):
     assert_sound(store)
 
 
-def test_a_loop_of_three_is_never_closed(store):
+def test_concurrent_moves_do_not_create_a_loop_of_three(store):
     for _ in range(TIMES):
         ring = [new_provider(store) for _ in range(3)]
         outcomes = at_once(
@@ -129,8 +128,8 @@ def test_a_loop_of_three_is_never_closed(store):
         assert_sound(store)
 
 
-def test_roots_are_where_parents_lead_after_moves_at_once(store):
-    """The top and the middle of a tree move while the bottom gets children."""
+def test_roots_are_correct_after_concurrent_moves(store):
+    """The root and the middle of a tree move while leaves get children."""
     for turn in range(TIMES):
         top, one, two = (new_provider(store) for _ in range(3))
         middle = new_provider(store, parent=top)
@@ -148,7 +147,7 @@ def test_roots_are_where_parents_lead_after_moves_at_once(store):
 
 
 @pytest.mark.parametrize("statement", ["UPDATE resource_providers SET root", "UPDATE clocks"])
-def test_a_move_at_the_worst_moment_of_another(store, stopped_at, statement):
+def test_move_during_another_move(store, stopped_at, statement):
     top, other, third = (new_provider(store) for _ in range(3))
     child = new_provider(store, parent=top)
     outcomes = stopped_at(
@@ -160,8 +159,8 @@ def test_a_move_at_the_worst_moment_of_another(store, stopped_at, statement):
     assert_sound(store)
 
 
-def test_a_tree_is_moved_at_the_worst_moment_of_a_birth(store, stopped_at):
-    """What is born while the move waits for the tree goes with it."""
+def test_tree_move_during_the_creation_of_a_child(store, stopped_at):
+    """A child created while the move waits for locks moves as well."""
     tree, other = new_provider(store), new_provider(store)
     born, moved = stopped_at(
         "UPDATE clocks",
@@ -173,7 +172,7 @@ def test_a_tree_is_moved_at_the_worst_moment_of_a_birth(store, stopped_at):
     assert_sound(store)
 
 
-def test_one_name_and_one_uuid_are_taken_once(store):
+def test_concurrent_creations_with_one_name_or_uuid(store):
     for turn in range(TIMES):
         own = uuid()
         names = at_once(
@@ -199,11 +198,11 @@ def test_one_name_and_one_uuid_are_taken_once(store):
         }
 
 
-# --- what is guarded by the provider's generation ----------------------------------------
+# --- writes that check the provider's generation -----------------------------------------
 
 
 def writes_of(store, host, at):
-    """One write of each kind that names the provider's generation, and increases it."""
+    """One write of each kind that checks and increases the provider's generation."""
     full = Inventory(total=at + 10)
     other = {"HW_CPU_X86_VMX", "HW_CPU_X86_AVX"} - set(trait.of_provider(store, host).traits)
     return [
@@ -219,7 +218,7 @@ def _trait(at) -> str:
     return ("HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "HW_CPU_X86_SSE")[at % 3]
 
 
-def test_of_writes_with_one_generation_one_is_accepted(store):
+def test_one_of_several_writes_with_one_generation_is_accepted(store):
     host = new_provider(store, VCPU=1)
     for _ in range(TIMES):
         at = generation(store, host)
@@ -232,7 +231,7 @@ def test_of_writes_with_one_generation_one_is_accepted(store):
         assert generation(store, host) in {at + 1, at + 2}  # two for a reshape
 
 
-def test_traits_by_several_at_once(store):
+def test_concurrent_replacements_of_traits(store):
     host = new_provider(store)
     for _ in range(TIMES):
         at = generation(store, host)
@@ -249,7 +248,7 @@ def test_traits_by_several_at_once(store):
         }
 
 
-def test_the_same_new_aggregates_at_once(store):
+def test_concurrent_inserts_of_the_same_aggregates(store):
     hosts = [new_provider(store) for _ in range(4)]
     for _ in range(TIMES):
         shared = [uuid() for _ in range(5)]
@@ -266,7 +265,7 @@ def test_the_same_new_aggregates_at_once(store):
             assert set(aggregate.of_provider(store, host).aggregates) == set(shared)
 
 
-def test_aggregates_of_one_provider_at_once(store):
+def test_concurrent_replacements_of_aggregates(store):
     host = new_provider(store)
     for _ in range(TIMES):
         sets = [[uuid(), uuid()] for _ in range(4)]
@@ -275,7 +274,7 @@ def test_aggregates_of_one_provider_at_once(store):
         assert set(aggregate.of_provider(store, host).aggregates) in [set(own) for own in sets]
 
 
-def test_inventories_and_claims_at_once_keep_what_is_used(store):
+def test_concurrent_inventory_updates_and_claims_keep_usage(store):
     host, consumers = new_provider(store, VCPU=10_000), [uuid() for _ in range(3)]
     for turn in range(TIMES):
         works = [
@@ -290,7 +289,7 @@ def test_inventories_and_claims_at_once_keep_what_is_used(store):
 # --- names ------------------------------------------------------------------------------
 
 
-def test_a_class_is_removed_while_it_is_put_to_use(store):
+def test_concurrent_removal_and_use_of_a_class(store):
     for turn in range(TIMES):
         host, name = new_provider(store), f"CUSTOM_{turn}"
         resource_class.create(store, name)
@@ -302,7 +301,7 @@ def test_a_class_is_removed_while_it_is_put_to_use(store):
         assert_sound(store)
 
 
-def test_a_class_is_removed_at_the_worst_moment_of_its_use(store, stopped_at):
+def test_class_removal_during_its_use(store, stopped_at):
     resource_class.create(store, "CUSTOM_A")
     host = new_provider(store)
     used_, removed = stopped_at(
@@ -314,7 +313,7 @@ def test_a_class_is_removed_at_the_worst_moment_of_its_use(store, stopped_at):
     assert isinstance(removed, exception.ResourceClassInUse)
 
 
-def test_a_class_is_used_at_the_worst_moment_of_its_removal(store, stopped_at):
+def test_class_use_during_its_removal(store, stopped_at):
     resource_class.create(store, "CUSTOM_A")
     host = new_provider(store)
     removed, used_ = stopped_at(
@@ -326,7 +325,7 @@ def test_a_class_is_used_at_the_worst_moment_of_its_removal(store, stopped_at):
     assert isinstance(used_, exception.UnknownResourceClass)
 
 
-def test_a_trait_is_removed_while_it_is_put_to_use(store):
+def test_concurrent_removal_and_use_of_a_trait(store):
     for turn in range(TIMES):
         host, name = new_provider(store), f"CUSTOM_{turn}"
         trait.ensure(store, name)
@@ -337,7 +336,7 @@ def test_a_trait_is_removed_while_it_is_put_to_use(store):
         assert accepted(outcomes) == 1, outcomes
 
 
-def test_a_trait_is_removed_at_the_worst_moment_of_its_use(store, stopped_at):
+def test_trait_removal_during_its_use(store, stopped_at):
     trait.ensure(store, "CUSTOM_A")
     host = new_provider(store)
     given, removed = stopped_at(
@@ -349,7 +348,7 @@ def test_a_trait_is_removed_at_the_worst_moment_of_its_use(store, stopped_at):
     assert isinstance(removed, exception.TraitInUse)
 
 
-def test_a_trait_is_used_at_the_worst_moment_of_its_removal(store, stopped_at):
+def test_trait_use_during_its_removal(store, stopped_at):
     trait.ensure(store, "CUSTOM_A")
     host = new_provider(store)
     removed, given = stopped_at(
@@ -361,7 +360,7 @@ def test_a_trait_is_used_at_the_worst_moment_of_its_removal(store, stopped_at):
     assert isinstance(given, exception.TraitsNotFound)
 
 
-def test_a_class_is_made_at_the_worst_moment_of_another(store, stopped_at):
+def test_class_creation_during_another_creation(store, stopped_at):
     """Each takes the next free id."""
     names = ("CUSTOM_A", "CUSTOM_B")
     works = (lambda name=name: resource_class.create(store, name) for name in names)
@@ -369,7 +368,7 @@ def test_a_class_is_made_at_the_worst_moment_of_another(store, stopped_at):
     assert set(names) <= set(resource_class.list_all(store).names)
 
 
-def test_classes_are_made_at_once(store):
+def test_concurrent_creations_of_classes(store):
     for turn in range(TIMES):
         names = [f"CUSTOM_{turn}_{count}" for count in range(4)]
         works = [lambda name=name: resource_class.create(store, name) for name in names]
@@ -377,7 +376,7 @@ def test_classes_are_made_at_once(store):
         assert set(names) <= set(resource_class.list_all(store).names)
 
 
-def test_one_class_and_one_trait_are_made_once(store):
+def test_concurrent_creations_of_one_class_and_one_trait(store):
     for turn in range(TIMES):
         name = f"CUSTOM_{turn}"
         for make in (
@@ -389,7 +388,7 @@ def test_one_class_and_one_trait_are_made_once(store):
         assert accepted(created) == 1
 
 
-def test_two_classes_get_one_name(store):
+def test_concurrent_renames_to_one_name(store):
     for turn in range(TIMES):
         old = [f"CUSTOM_{turn}_{side}" for side in "AB"]
         for name in old:

@@ -46,7 +46,7 @@ def world(store):
     return parent, new_provider(store, parent=parent), *consumers
 
 
-def test_what_a_host_has_moves_to_its_child(store, world):
+def test_inventory_and_allocations_move_to_a_child(store, world):
     parent, child, one, two = world
     split = {parent: {"DISK_GB": 5}, child: {"VCPU": 4}}
     apply(
@@ -73,7 +73,7 @@ def test_without_allocations_only_inventories_change(store, world):
     assert_sound(store)
 
 
-def test_a_provider_that_is_only_allocated_counts_once(store, world):
+def test_generation_of_an_allocated_provider_increases_once(store, world):
     parent, child, one, _ = world
     other = new_provider(store, VCPU=4)
     apply(store, change(child, 0, VGPU=1), a_claim(one, {other: {"VCPU": 4}}, generation=1))
@@ -81,7 +81,7 @@ def test_a_provider_that_is_only_allocated_counts_once(store, world):
     assert_sound(store)
 
 
-def test_a_consumer_may_give_everything_back(store, world):
+def test_consumer_may_release_all_allocations(store, world):
     parent, _child, one, two = world
     apply(
         store,
@@ -95,7 +95,7 @@ def test_a_consumer_may_give_everything_back(store, world):
     assert_sound(store)
 
 
-def test_what_others_hold_must_stay(store, world):
+def test_inventories_with_other_allocations_cannot_be_removed(store, world):
     parent, child, one, _two = world
     before = [rows(store, table) for table in models.metadata.sorted_tables]
     with pytest.raises(exception.InventoryInUse, match="update conflict"):
@@ -137,7 +137,7 @@ def test_errors_are_reported_in_order(store, world):
     assert (generation(store, parent), generation(store, child)) == (5, 0)
 
 
-def test_unknown_classes_of_inventories_are_said_to_be_malformed_data(store, world):
+def test_unknown_inventory_classes_are_reported_as_malformed_data(store, world):
     with pytest.raises(exception.UnknownResourceClass, match="malformed reshaper data: No such"):
         apply(store, change(world[0], 5, DISK_OF_STEEL=1))
 

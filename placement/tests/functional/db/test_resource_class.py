@@ -13,7 +13,7 @@ def ids(store) -> dict:
     return {row.name: row.id for row in rows(store, models.resource_classes)}
 
 
-def test_the_standard_classes_are_there_in_their_order(store):
+def test_standard_classes_exist_in_order(store):
     assert resource_class.list_all(store).names == tuple(os_resource_classes.STANDARDS)
 
 
@@ -24,7 +24,7 @@ def test_custom_classes_get_the_next_id_from_10000(store):
     assert resource_class.list_all(store).names[-2:] == ("CUSTOM_A", "CUSTOM_B")
 
 
-def test_a_class_is_made_once(store):
+def test_class_name_is_unique(store):
     resource_class.create(store, "CUSTOM_A")
     with pytest.raises(exception.ResourceClassExists):
         resource_class.create(store, "CUSTOM_A")
@@ -40,7 +40,7 @@ def test_a_class_is_shown(store):
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "vcpu", "nul\0", "\ud800", ""])
-def test_a_class_that_is_not_there_is_not_found(store, name):
+def test_missing_class_is_not_found(store, name):
     for attempt in (
         lambda: resource_class.show(store, name),
         lambda: resource_class.rename(store, name, "VCPU"),
@@ -82,7 +82,7 @@ def test_a_class_in_use_cannot_be_removed(store):
     resource_class.delete(store, "CUSTOM_A")
 
 
-def test_a_class_is_not_given_a_name_that_is_taken(store):
+def test_class_cannot_be_renamed_to_an_existing_name(store):
     resource_class.create(store, "CUSTOM_A")
     resource_class.create(store, "CUSTOM_B")
     with pytest.raises(exception.ResourceClassNameTaken, match="CUSTOM_A"):

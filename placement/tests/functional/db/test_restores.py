@@ -32,10 +32,10 @@ def lose_owners(store, *, reuse_ids):
     store.write(lose)
 
 
-@pytest.mark.parametrize("reuse_ids", [True, False], ids=["ids are reused", "ids are gone"])
+@pytest.mark.parametrize("reuse_ids", [True, False], ids=["ids are reused", "ids are not reused"])
 @pytest.mark.parametrize("generation", [None, "unchecked"])
-def test_a_claim_after_a_restore_has_its_own_owner(store, reuse_ids, generation):
-    """What this process knew of projects, users and types before is not true any more."""
+def test_claim_after_a_restore_has_the_correct_owner(store, reuse_ids, generation):
+    """Ids of projects, users and types that this process read before are invalid."""
     checked = {"generation": None} if generation is None else {}
     host, before, after = new_provider(store, VCPU=8), uuid(), uuid()
     claim(store, before, {host: {"VCPU": 1}}, **OWNED, **checked)

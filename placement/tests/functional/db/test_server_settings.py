@@ -1,4 +1,4 @@
-"""Limits and modes of a server, and poolers before it."""
+"""Limits and modes of a server, and connection poolers."""
 
 import getpass
 import shutil
@@ -24,7 +24,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("backend", sorted(LIMITS))
-def test_a_statement_at_its_limit_of_time_is_unavailable_and_nothing_is_written(store, backend):
+def test_statement_timeout_is_unavailable_and_nothing_is_written(store, backend):
     def work(tx):
         tx.connection.execute(projects.insert(), {"external_id": "half"})
         for statement in LIMITS[backend]:
@@ -37,7 +37,7 @@ def test_a_statement_at_its_limit_of_time_is_unavailable_and_nothing_is_written(
         assert tx.connection.execute(sa.select(projects)).all() == []
 
 
-def test_a_usual_server_is_suitable(store):
+def test_default_server_settings_are_accepted(store):
     server_settings.check(store)
 
 

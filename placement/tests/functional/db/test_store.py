@@ -1,4 +1,4 @@
-"""What a transaction of the store promises, on each database."""
+"""Guarantees of transactions of the store, on each database."""
 
 import os_resource_classes
 import os_traits
@@ -20,12 +20,12 @@ def names(store):
         return set(tx.connection.execute(sa.select(projects.c.external_id)).scalars())
 
 
-def test_a_write_is_there_when_it_returns(store):
+def test_write_is_committed_when_it_returns(store):
     store.write(add, "one")
     assert names(store) == {"one"}
 
 
-def test_a_work_that_fails_leaves_nothing(store):
+def test_failed_write_is_rolled_back(store):
     def work(tx):
         add(tx, "one")
         raise exception.TraitNotFound("X")
@@ -35,7 +35,7 @@ def test_a_work_that_fails_leaves_nothing(store):
     assert names(store) == set()
 
 
-def test_a_lost_race_is_run_again_from_its_start(store):
+def test_conflicting_write_is_retried(store):
     runs = []
 
     def work(tx):
@@ -66,7 +66,7 @@ def test_a_database_is_configured_once(conf, manager, caplog):
     assert manager.store(db_api.settings(conf)) is first
 
 
-def test_what_replaces_the_store_is_used_by_all(conf, manager, store):
+def test_replaced_store_is_used_by_all_callers(conf, manager, store):
     with manager.replaced(store):
         assert db_api.store(conf) is store
     other = db_api.store(conf)
@@ -74,7 +74,7 @@ def test_what_replaces_the_store_is_used_by_all(conf, manager, store):
     other.dispose()
 
 
-def test_a_store_is_made_ready_once(conf, manager, empty_database_url):
+def test_store_is_prepared_once(conf, manager, empty_database_url):
     conf.set_override("connection", empty_database_url, "placement_database")
     with pytest.raises(migration.SchemaTooOld):
         db_api.store(conf)
@@ -95,7 +95,7 @@ def test_the_standard_names_are_those_of_the_libraries(store):
     assert names.classes == dict(enumerate(os_resource_classes.STANDARDS))
 
 
-def test_standard_names_that_are_missing_are_made(store):
+def test_missing_standard_names_are_inserted(store):
     def lose(tx):
         for table, name in (
             (models.traits, "STORAGE_DISK_SSD"),

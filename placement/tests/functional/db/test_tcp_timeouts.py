@@ -1,4 +1,4 @@
-"""A database host that neither answers nor resets a connection is given up; a slow one is not."""
+"""Connections to an unresponsive database host time out; those to a slow one do not."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ from placement.tests.functional.db.unreachable_host import PORT, unreachable_hos
 
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
-# what is waited at most: for an answer, and for two new connections
+# the longest wait: for a response, and for two new connections
 BOUND_SECONDS = 3 + 2 * 3
 
 
@@ -35,7 +35,7 @@ def host(backend, server):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Seconds short enough for a test."""
+    """Set timeouts that are short enough for a test."""
     monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
@@ -71,7 +71,7 @@ def sleep(tx, backend, seconds):
     tx.connection.exec_driver_sql(SLEEP[backend].format(seconds))
 
 
-def test_a_silent_host_is_given_up_and_found_again(store, host):
+def test_unresponsive_host_times_out_and_reconnects(store, host):
     store.probe()
     host.fall_silent()
     begun = time.monotonic()
@@ -87,7 +87,7 @@ def test_a_silent_host_is_given_up_and_found_again(store, host):
     [("pymysql", "", 2), ("psycopg", "", 2), ("psycopg", "tcp_user_timeout=7000", 7)],
     indirect=["driver"],
 )
-def test_the_kernel_knows_when_to_give_up(far_url, impatient, parameters, expected):
+def test_kernel_timeouts_are_set(far_url, impatient, parameters, expected):
     store = Store(DatabaseSettings(connection=far_url, connection_parameters=parameters))
     with store.read() as tx:
         driver = tx.connection.connection.driver_connection
@@ -99,7 +99,7 @@ def test_the_kernel_knows_when_to_give_up(far_url, impatient, parameters, expect
 
 
 @one_driver_each
-def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, backend):
+def test_host_that_stops_before_its_response_times_out(store, host, backend):
     threading.Timer(0.5, host.fall_silent).start()
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
@@ -108,15 +108,15 @@ def test_a_host_that_falls_silent_before_it_answers_is_given_up(store, host, bac
 
 
 @one_driver_each
-def test_a_slow_answer_is_waited_for(store, backend):
+def test_slow_response_does_not_time_out(store, backend):
     begun = time.monotonic()
     store.write(sleep, backend, 4)
     assert time.monotonic() - begun >= 4
 
 
 @one_driver_each
-def test_locks_of_a_client_that_fell_silent_are_given_back(store, host, near_store):
-    """The database hears of no end of its connection, and would keep the locks for hours."""
+def test_locks_of_an_unresponsive_client_are_released(store, host, near_store):
+    """The database does not detect the end of the connection; it would keep locks for hours."""
 
     def work(tx):
         add(tx, "one")

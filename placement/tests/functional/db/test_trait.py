@@ -14,11 +14,11 @@ def listed(store, **values) -> set:
     return set(trait.list_all(store, **values).names)
 
 
-def test_the_standard_traits_are_there(store):
+def test_standard_traits_exist(store):
     assert listed(store) == set(os_traits.get_traits())
 
 
-def test_a_custom_trait_is_made_once(store):
+def test_custom_trait_is_created_once(store):
     made, names = trait.ensure(store, "CUSTOM_A")
     assert made
     assert names.names == ("CUSTOM_A",)
@@ -28,7 +28,7 @@ def test_a_custom_trait_is_made_once(store):
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "NONE", "hw_cpu_x86_vmx", "nul\0", "\ud800"])
-def test_a_trait_that_is_not_there_is_not_found(store, name):
+def test_missing_trait_is_not_found(store, name):
     with pytest.raises(exception.TraitNotFound):
         trait.show(store, name)
     with pytest.raises(exception.TraitNotFound):
@@ -52,7 +52,7 @@ def test_traits_are_listed_by_a_literal_prefix(store):
     assert listed(store, prefix="") == listed(store)
 
 
-def test_traits_are_listed_by_being_had(store):
+def test_traits_are_listed_by_association(store):
     trait.replace(store, new_provider(store), 0, [VMX, AVX])
     trait.replace(store, new_provider(store), 0, [VMX])
     assert trait.list_all(store, associated=True).names in [(VMX, AVX), (AVX, VMX)]
@@ -79,7 +79,7 @@ def test_a_trait_in_use_cannot_be_removed(store):
     trait.delete(store, "CUSTOM_A")
 
 
-def test_a_provider_has_the_traits_it_was_given(store):
+def test_replace_traits_sets_the_traits(store):
     trait.ensure(store, "CUSTOM_A")
     provider = new_provider(store)
     given = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
@@ -91,7 +91,7 @@ def test_a_provider_has_the_traits_it_was_given(store):
     assert set(trait.replace(store, provider, 1, [AVX, VMX]).traits) == {AVX, VMX}
 
 
-def test_the_generation_grows_only_if_the_set_changes(store):
+def test_generation_increases_only_if_the_set_changes(store):
     provider = new_provider(store)
     trait.clear(store, provider)
     assert trait.replace(store, provider, 0, []).provider.generation == 0
@@ -120,7 +120,7 @@ def test_unknown_traits_are_named_and_nothing_changes(store):
     assert generation(store, provider) == 0
 
 
-def test_a_provider_that_is_not_there_has_no_traits(store):
+def test_missing_provider_has_no_traits(store):
     for attempt in (
         lambda: trait.of_provider(store, uuid()),
         lambda: trait.replace(store, uuid(), 0, []),

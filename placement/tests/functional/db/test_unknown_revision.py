@@ -24,7 +24,7 @@ def bare(empty_database_url, conf):
 
 
 def at_next_revision(store, *statements, since=migration.COMMON_HEAD):
-    """Bring the database to a revision, and from there by statements to an unknown one."""
+    """Upgrade the database to a revision, then by statements to an unknown one."""
     migration.upgrade(store, since)
     for statement in statements:
         execute(store, statement)

@@ -28,14 +28,14 @@ def test_a_provider_lists_each_class_it_has(store, host):
     assert usage.of_provider(store, new_provider(store)).usages == {}
 
 
-def test_a_project_lists_what_it_uses(store, host):
+def test_project_lists_its_usage(store, host):
     assert usage.of_project(store, "project", None) == {"VCPU": 8, "DISK_GB": 15}
     assert usage.of_project(store, "project", "u2") == {"VCPU": 2}
     assert usage.of_project(store, "another", None) == {"VCPU": 1}
 
 
 @pytest.mark.parametrize("name", ["unknown", "nul\0", "\ud800", "\U0001f680"])
-def test_what_is_not_there_uses_nothing(store, host, name):
+def test_unknown_project_or_user_has_no_usage(store, host, name):
     assert usage.of_project(store, name, None) == {}
     assert usage.of_project(store, "project", name) == {}
     assert usage.of_project_by_type(store, name, None, None) == {}
@@ -68,7 +68,7 @@ def test_usage_of_one_type(store, host):
         assert usage.of_project_by_type(store, "project", None, name) == {}
 
 
-def test_usage_that_is_given_back_is_gone(store, host):
+def test_released_usage_is_not_listed(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}}, project_id="gone", type="ALL")
     assert usage.of_project_by_type(store, "gone", None, None)["ALL"].resources == {"VCPU": 1}

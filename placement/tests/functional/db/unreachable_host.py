@@ -1,7 +1,7 @@
-"""A database on a host of its own, behind a cable, which may fall silent as without power.
+"""A database host that can become unresponsive, like a host without power.
 
-The host is a network namespace; what listens there passes connections on to the Unix socket of
-a server that runs here:
+The host is a network namespace with a proxy that forwards connections to the Unix socket of a
+server on this machine:
 ``ip netns exec HOST python -m placement.tests.functional.db.unreachable_host SOCKET``.
 """
 
@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 PORT = 3306
-# a cable is gone some time after its end: the next test takes another name and other addresses
+# a link is removed with a delay: each test uses another name and other addresses
 _numbers = itertools.count(os.getpid())
-NOT_HERE = "only root can make a network namespace, and not everywhere"
+NOT_HERE = "network namespaces require root, and are not available everywhere"
 
 
 class UnreachableHost:
-    """The other end of the cable."""
+    """A network namespace, connected by a pair of virtual interfaces."""
 
     def __init__(self) -> None:
         number = next(_numbers)
@@ -31,7 +31,7 @@ class UnreachableHost:
         self.address, self._here = f"{network}.2", f"{network}.1"
 
     def connect(self) -> None:
-        """Lay the cable.  Skips the test where that is not allowed."""
+        """Create the namespace and the link. Skips the test where this is not permitted."""
         near, far = f"near{self.name}", self.name
         if os.getuid() != 0 or _ip("netns", "add", self.name, check=False):
             pytest.skip(NOT_HERE)
@@ -44,15 +44,15 @@ class UnreachableHost:
         self._ip("link", "set", far, "up")
 
     def disconnect(self) -> None:
-        """Take it away, and the cable with it."""
+        """Delete the namespace, and the link with it."""
         _ip("netns", "delete", self.name)
 
     def fall_silent(self) -> None:
-        """Have nothing of what it says arrive, not even that a packet came or was refused."""
+        """Drop all packets of the host, including acknowledgments and resets."""
         self._ip("route", "add", "blackhole", f"{self._here}/32")
 
     def speak(self) -> None:
-        """Let it be heard again."""
+        """Deliver the packets of the host again."""
         self._ip("route", "delete", "blackhole", f"{self._here}/32")
 
     def _ip(self, *words: str) -> None:
@@ -60,7 +60,7 @@ class UnreachableHost:
 
     @contextmanager
     def passing_on(self, socket: Path) -> Iterator[None]:
-        """Have connections to it reach a Unix socket."""
+        """Forward connections on ``PORT`` to a Unix socket."""
         command = ["ip", "netns", "exec", self.name, sys.executable, "-m", __name__, str(socket)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             process.stdout.readline()
@@ -74,7 +74,7 @@ def _ip(*words: str, check: bool = True) -> int:
 
 @contextmanager
 def unreachable_host(socket: Path) -> Iterator[UnreachableHost]:
-    """A host on which ``PORT`` leads to a Unix socket of this one."""
+    """A host that forwards ``PORT`` to a Unix socket of this machine."""
     host = UnreachableHost()
     host.connect()
     try:
