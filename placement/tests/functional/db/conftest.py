@@ -4,7 +4,7 @@ import pytest
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.functional.db.races import held_at
+from placement.tests.functional.db.races import paused_at
 from placement.tests.servers import DRIVERS
 
 MODULES = {"mysqldb": "MySQLdb"}
@@ -41,7 +41,7 @@ def stopped_at(store):
     """Return a function that runs two operations, one paused before a statement."""
 
     def run(text, stopped, other):
-        with held_at(store, text) as both:
+        with paused_at(store, text) as both:
             return both(stopped, other)
 
     return run

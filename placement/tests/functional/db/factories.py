@@ -26,11 +26,11 @@ def new_provider(store, name=None, parent=None, **inventories) -> str:
     made = uuid()
     provider.create(store, made, name or f"provider-{made}", parent)
     if inventories:
-        give(store, made, **inventories)
+        set_inventories(store, made, **inventories)
     return made
 
 
-def give(store, provider_uuid, **inventories):
+def set_inventories(store, provider_uuid, **inventories):
     """Replace the inventories of a provider; return it."""
     wanted = {
         name: value if isinstance(value, Inventory) else Inventory(total=value)
@@ -56,7 +56,7 @@ def claim(store, consumer, resources, **values) -> None:
     allocation.replace(store, ReplaceAllocations((a_claim(consumer, resources, **values),)))
 
 
-def held(store, consumer) -> dict:
+def allocations_of(store, consumer) -> dict:
     """Return the allocations of a consumer, by provider."""
     found = allocation.of_consumer(store, consumer).allocations
     return {uuid: dict(holding.resources) for uuid, holding in found.items()}

@@ -50,7 +50,7 @@ def accepted(outcomes) -> int:
 
 
 @contextmanager
-def held_at(store, text) -> Iterator:
+def paused_at(store, text) -> Iterator:
     """Pause an operation before its first statement with this text, and run another meanwhile.
 
     The first continues when the other is done, or after 0.15 s if the other waits for a lock.
@@ -90,7 +90,7 @@ def held_at(store, text) -> Iterator:
 
 
 @contextmanager
-def in_passing(store, *steps) -> Iterator[list]:
+def run_before(store, *steps) -> Iterator[list]:
     """Run an operation before the next statement with its text, for each of the steps in order.
 
     The statement waits until the operation is done, or for at most SECONDS_TO_BE_STUCK. Yields

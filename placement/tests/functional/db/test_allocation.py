@@ -8,14 +8,14 @@ from placement.db.sqlalchemy import models
 from placement.objects import allocation
 from placement.tests.functional.db.factories import (
     a_claim,
+    allocations_of,
     assert_sound,
     claim,
     consumer_generation,
     generation,
-    give,
-    held,
     new_provider,
     rows,
+    set_inventories,
     statements,
     used,
     uuid,
@@ -53,7 +53,7 @@ def test_replacement_replaces_all_rows(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}})
     claim(store, consumer, {host: {"VCPU": 8, "DISK_GB": 1}}, generation=1)
-    assert held(store, consumer) == {host: {"VCPU": 8, "DISK_GB": 1}}
+    assert allocations_of(store, consumer) == {host: {"VCPU": 8, "DISK_GB": 1}}
     assert used(store, host) == {"VCPU": 8, "DISK_GB": 1}
     assert (consumer_generation(store, consumer), generation(store, host)) == (2, 3)
     assert_sound(store)
@@ -64,7 +64,7 @@ def test_move_releases_the_source(store, host):
     claim(store, consumer, {host: {"VCPU": 2}})
     claim(store, consumer, {other: {"VCPU": 2}})
     assert (generation(store, host), generation(store, other)) == (2, 2)
-    assert held(store, consumer) == {other: {"VCPU": 2}}
+    assert allocations_of(store, consumer) == {other: {"VCPU": 2}}
     assert used(store, host) == {}
     assert_sound(store)
 
@@ -93,7 +93,7 @@ def test_removal_does_not_change_provider_generations(store, host):
     claim(store, consumer, {host: {"VCPU": 2}})
     allocation.delete(store, consumer)
     assert (generation(store, host), used(store, host)) == (2, {})
-    assert held(store, consumer) == {}
+    assert allocations_of(store, consumer) == {}
     assert_sound(store)
 
 
@@ -108,7 +108,7 @@ def test_consumer_without_allocations_is_not_listed_or_removed(store, consumer):
 def test_consumer_lookup_is_case_sensitive(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
-    assert held(store, consumer.upper()) == {}
+    assert allocations_of(store, consumer.upper()) == {}
     with pytest.raises(exception.NoAllocations):
         allocation.delete(store, consumer.upper())
 
@@ -123,7 +123,7 @@ def test_stale_consumer_generation_is_refused(store, host, given, text):
     for resources in ({host: {"VCPU": 2}}, {}):
         with pytest.raises(exception.StaleConsumerGeneration, match=text):
             claim(store, consumer, resources, generation=given)
-    assert held(store, consumer) == {host: {"VCPU": 1}}
+    assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
 
 
 def test_generation_of_a_missing_consumer_is_refused(store, host):
@@ -186,15 +186,15 @@ def test_several_consumers_change_together(store, host):
         a_claim(migration, {host: {"VCPU": 8}}, generation=None),
         a_claim(instance, {target: {"VCPU": 8}}, generation=1),
     )
-    assert held(store, migration) == {host: {"VCPU": 8}}
-    assert held(store, instance) == {target: {"VCPU": 8}}
+    assert allocations_of(store, migration) == {host: {"VCPU": 8}}
+    assert allocations_of(store, instance) == {target: {"VCPU": 8}}
     post(
         store,
         a_claim(migration, {}, generation=1),
         a_claim(instance, {host: {"VCPU": 8}}, generation=2),
     )
-    assert held(store, migration) == {}
-    assert held(store, instance) == {host: {"VCPU": 8}}
+    assert allocations_of(store, migration) == {}
+    assert allocations_of(store, instance) == {host: {"VCPU": 8}}
     assert (generation(store, host), generation(store, target)) == (4, 2)
     assert_sound(store)
 
@@ -209,7 +209,7 @@ def test_overcommitted_provider_accepts_no_additional_usage(store, host):
     first, second = uuid(), uuid()
     claim(store, first, {host: {"VCPU": 4}})
     claim(store, second, {host: {"VCPU": 4}})
-    give(store, host, VCPU=2, MEMORY_MB=1)
+    set_inventories(store, host, VCPU=2, MEMORY_MB=1)
     claim(store, first, {host: {"VCPU": 4, "MEMORY_MB": 1}})
     claim(store, first, {host: {"VCPU": 3}})
     with pytest.raises(exception.CapacityExceeded):
@@ -289,9 +289,9 @@ def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 8}})
     store.write(lambda tx: tx.connection.execute(models.consumers.delete()))
-    assert held(store, consumer) == {}
+    assert allocations_of(store, consumer) == {}
     claim(store, consumer, {host: {"VCPU": 7}}, generation=None)
-    assert held(store, consumer) == {host: {"VCPU": 7}}
+    assert allocations_of(store, consumer) == {host: {"VCPU": 7}}
     assert_sound(store)
 
 

@@ -97,8 +97,8 @@ def fill(url):
         "INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES (:uuid, 1, 1, 1)",
         {"uuid": UUIDS[2]},
     )
-    held = {"now": NOW, "provider": 1, "consumer": UUIDS[2], "class": 2, "used": 256}
-    execute_in(store, ADD_ALLOCATION, held)
+    allocation = {"now": NOW, "provider": 1, "consumer": UUIDS[2], "class": 2, "used": 256}
+    execute_in(store, ADD_ALLOCATION, allocation)
     store.dispose()
 
 
@@ -188,8 +188,8 @@ def serves(url):
             "DISK_GB": {"capacity": 1536, "used": 256}
         }
         assert shown["provider_summaries"][UUIDS[0]]["traits"] == ["CUSTOM_RED"]
-        held = http.get(f"/allocations/{UUIDS[2]}", headers=LATEST).json
-        assert held["allocations"][UUIDS[0]]["resources"] == {"DISK_GB": 256}
+        response = http.get(f"/allocations/{UUIDS[2]}", headers=LATEST).json
+        assert response["allocations"][UUIDS[0]]["resources"] == {"DISK_GB": 256}
         http.post_json("/resource_providers", {"name": "host9"}, headers=LATEST)
         http.put("/traits/CUSTOM_BLUE", headers=LATEST)
     store.dispose()

@@ -17,7 +17,13 @@ from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, resource_class, trait
 from placement.observability.events import SnapshotDiscarded, SnapshotLoaded, SnapshotRefreshed
-from placement.tests.functional.db.factories import claim, generation, give, new_provider, uuid
+from placement.tests.functional.db.factories import (
+    claim,
+    generation,
+    new_provider,
+    set_inventories,
+    uuid,
+)
 from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000
@@ -59,7 +65,7 @@ def test_snapshot_has_acknowledged_writes_of_other_processes(engine, elsewhere):
 def test_all_statements_read_the_same_ratio(engine, store, elsewhere):
     host = new_provider(elsewhere, "cn1", VCPU=8)
     engine.current()
-    give(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
+    set_inventories(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
     assert by_id(engine.current()) == by_id(Engine(store).current())
 
 
@@ -89,7 +95,7 @@ def test_unchanged_snapshot_is_not_read_again(engine, events, elsewhere):
 def test_only_changed_providers_are_read(engine, events, elsewhere):
     hosts = [new_provider(elsewhere, VCPU=1) for _ in range(5)]
     engine.current()
-    give(elsewhere, hosts[0], VCPU=2)
+    set_inventories(elsewhere, hosts[0], VCPU=2)
     provider.delete(elsewhere, hosts[1])
     engine.current()
     assert isinstance(events[-1], SnapshotRefreshed)
@@ -98,10 +104,10 @@ def test_only_changed_providers_are_read(engine, events, elsewhere):
 
 def test_snapshot_is_immutable(engine, elsewhere):
     host = new_provider(elsewhere, "cn1", VCPU=8)
-    held = engine.current()
+    earlier = engine.current()
     provider.delete(elsewhere, host)
     assert "cn1" not in by_name(engine.current())
-    assert by_name(held)["cn1"].inventories["VCPU"].total == 8
+    assert by_name(earlier)["cn1"].inventories["VCPU"].total == 8
 
 
 def test_a_moved_tree_has_its_new_root(engine, elsewhere):
@@ -179,9 +185,9 @@ def test_name_created_during_a_read_is_resolved(interrupted, elsewhere):
 
     def make_and_use():
         resource_class.create(elsewhere, "CUSTOM_NEW")
-        give(elsewhere, host, CUSTOM_NEW=1)
+        set_inventories(elsewhere, host, CUSTOM_NEW=1)
 
-    give(elsewhere, host, VCPU=9)
+    set_inventories(elsewhere, host, VCPU=9)
     interrupted.meanwhile = make_and_use
     assert engine.current().state(host).inventories.keys() == {"CUSTOM_NEW"}
 
@@ -239,16 +245,16 @@ def exit_code_of(work):
 
 def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine, store):
     engine.current()
-    held, forked = threading.Event(), threading.Event()
+    lock_taken, forked = threading.Event(), threading.Event()
 
     def hold():
         with engine._keeper().flight._ended:
-            held.set()
+            lock_taken.set()
             forked.wait(30)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(30)
+    lock_taken.wait(30)
     try:
         assert exit_code_of(engine.current) == 0
     finally:

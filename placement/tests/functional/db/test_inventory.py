@@ -10,9 +10,9 @@ from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,
-    give,
     new_provider,
     rows,
+    set_inventories,
     uuid,
 )
 
@@ -25,7 +25,7 @@ def inventories(store, provider):
 
 def test_replace_inventories_stores_all_values(store):
     provider = new_provider(store)
-    given = give(store, provider, MEMORY_MB=2048, VCPU=FULL)
+    given = set_inventories(store, provider, MEMORY_MB=2048, VCPU=FULL)
     assert given.generation == 1
     listed = inventory.list_of(store, provider)
     assert listed.provider.generation == 1
@@ -41,7 +41,7 @@ def test_a_provider_without_inventory_has_none_and_no_time(store):
 
 def test_replacement_replaces_all_rows(store):
     provider = new_provider(store, VCPU=FULL, DISK_GB=10)
-    give(store, provider, VCPU=4, MEMORY_MB=1)
+    set_inventories(store, provider, VCPU=4, MEMORY_MB=1)
     assert inventories(store, provider) == {
         "VCPU": Inventory(total=4),
         "MEMORY_MB": Inventory(total=1),
@@ -50,10 +50,10 @@ def test_replacement_replaces_all_rows(store):
 
 def test_each_replacement_increases_the_generation(store):
     provider = new_provider(store)
-    give(store, provider)
-    give(store, provider)
-    give(store, provider, VCPU=4)
-    give(store, provider, VCPU=4)
+    set_inventories(store, provider)
+    set_inventories(store, provider)
+    set_inventories(store, provider, VCPU=4)
+    set_inventories(store, provider, VCPU=4)
     assert generation(store, provider) == 4
 
 
@@ -70,7 +70,7 @@ def test_a_replacement_with_an_old_generation_is_refused(store):
 def test_an_unknown_class_is_refused_and_nothing_changes(store, name):
     provider = new_provider(store, VCPU=4)
     with pytest.raises(exception.UnknownResourceClass, match="Unknown resource class in inventor"):
-        give(store, provider, DISK_GB=1, **{name: 1})
+        set_inventories(store, provider, DISK_GB=1, **{name: 1})
     with pytest.raises(exception.UnknownResourceClass, match="Unable to create inventory"):
         inventory.create(store, provider, name, FULL)
     with pytest.raises(exception.ResourceClassNotFound):
@@ -85,20 +85,20 @@ def test_a_class_in_use_stays(store):
     claim(store, uuid(), {provider: {"CUSTOM_B": 1, "VCPU": 1}})
     text = f"Inventory for 'VCPU, CUSTOM_B' on resource provider '{provider}' in use."
     with pytest.raises(exception.InventoryInUse, match=text):
-        give(store, provider, DISK_GB=4)
+        set_inventories(store, provider, DISK_GB=4)
     with pytest.raises(exception.InventoryInUse, match=text):
         inventory.delete_all(store, provider)
     with pytest.raises(exception.SingleInventoryInUse, match="class VCPU: Inventory for 'VCPU'"):
         inventory.delete(store, provider, "VCPU")
     assert len(inventories(store, provider)) == 3
-    give(store, provider, CUSTOM_B=4, VCPU=4)
+    set_inventories(store, provider, CUSTOM_B=4, VCPU=4)
     assert_sound(store)
 
 
 def test_usage_is_kept_when_the_total_is_set_below_it(store):
     provider = new_provider(store, VCPU=4)
     claim(store, uuid(), {provider: {"VCPU": 4}})
-    give(store, provider, VCPU=1)
+    set_inventories(store, provider, VCPU=1)
     assert usage.of_provider(store, provider).usages == {"VCPU": 4}
 
 
@@ -177,7 +177,7 @@ def test_existing_allocations_count_in_a_new_inventory(store):
     provider = new_provider(store, VCPU=1)
     claim(store, uuid(), {provider: {"VCPU": 1}})
     store.write(lambda tx: tx.connection.execute(models.inventories.delete()))
-    give(store, provider, VCPU=4)
+    set_inventories(store, provider, VCPU=4)
     assert usage.of_provider(store, provider).usages == {"VCPU": 1}
 
 
@@ -185,10 +185,10 @@ def test_reused_class_id_has_the_new_name(store):
     """A class id is reused; no cache may return its former name."""
     resource_class.create(store, "CUSTOM_A")
     provider = new_provider(store, CUSTOM_A=1)
-    give(store, provider)
+    set_inventories(store, provider)
     resource_class.delete(store, "CUSTOM_A")
     resource_class.create(store, "CUSTOM_B")
-    give(store, provider, CUSTOM_B=1)
+    set_inventories(store, provider, CUSTOM_B=1)
     assert list(inventories(store, provider)) == ["CUSTOM_B"]
     with pytest.raises(exception.UnknownResourceClass):
         claim(store, uuid(), {provider: {"CUSTOM_A": 1}})

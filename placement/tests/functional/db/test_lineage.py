@@ -18,7 +18,7 @@ from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import provider
 from placement.tests import servers
-from placement.tests.functional.db.factories import claim, give, new_provider, uuid
+from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.functional.stress.proxy import Proxy
 
 HOST = "00000000-0000-4000-8000-000000000001"
@@ -46,7 +46,7 @@ def primary(kind):
             migration.upgrade(store)
             seed.sync(store)
             provider.create(store, HOST, "host", None)
-            give(store, HOST, VCPU=8)
+            set_inventories(store, HOST, VCPU=8)
             yield server, store
 
 

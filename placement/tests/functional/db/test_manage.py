@@ -68,8 +68,8 @@ def others(bare):
     provider = {"now": NOW, "id": 1, "uuid": uuid(), "name": "host1", "parent": None}
     execute(bare, ADD_PROVIDER, provider)
     execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
-    held = {"now": NOW, "provider": 1, "class": 1, "consumer": uuid(), "used": 4}
-    execute(bare, ADD_ALLOCATION, held)
+    allocation_row = {"now": NOW, "provider": 1, "class": 1, "consumer": uuid(), "used": 4}
+    execute(bare, ADD_ALLOCATION, allocation_row)
     bare.dispose()
 
 

@@ -191,6 +191,6 @@ def test_default_owner_is_configured(conf, manager):
     }
     oldest = LATEST | {"OpenStack-API-Version": "placement 1.0"}
     http.put_json(consumer, resources, headers=oldest)
-    held = http.get(consumer, headers=LATEST).json
-    assert (held["project_id"], held["user_id"]) == ("a project", "a user")
+    response = http.get(consumer, headers=LATEST).json
+    assert (response["project_id"], response["user_id"]) == ("a project", "a user")
     db_api.store(conf).dispose()

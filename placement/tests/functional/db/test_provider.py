@@ -10,9 +10,9 @@ from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,
-    give,
     new_provider,
     rows,
+    set_inventories,
     uuid,
 )
 
@@ -235,7 +235,7 @@ def test_provider_without_root_is_not_returned(store):
 
 def test_an_increase_of_the_generation_is_an_update(store):
     made = provider.show(store, new_provider(store, parent=new_provider(store)))
-    give(store, made.uuid, VCPU=1)
+    set_inventories(store, made.uuid, VCPU=1)
     assert generation(store, made.uuid) == 1
     assert rows(store, models.resource_providers)[1].updated_at is not None
 

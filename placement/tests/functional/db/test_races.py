@@ -17,11 +17,11 @@ from placement.objects import (
 )
 from placement.tests.functional.db.factories import (
     a_claim,
+    allocations_of,
     assert_sound,
     claim,
     consumer_generation,
     generation,
-    held,
     new_provider,
     rows,
     used,
@@ -31,9 +31,9 @@ from placement.tests.functional.db.races import (
     TIMES,
     accepted,
     at_once,
-    in_passing,
     is_refused,
     outcome_of,
+    run_before,
 )
 
 # --- capacity ---------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_claim_during_a_reshape(store, stopped_at):
     )
     assert reshaped is None
     assert isinstance(claimed, exception.NoSuchInventory)
-    assert held(store, consumer) == {child: {"VGPU": 2}}
+    assert allocations_of(store, consumer) == {child: {"VGPU": 2}}
     assert_sound(store)
 
 
@@ -151,7 +151,7 @@ def test_concurrent_first_claims_of_one_consumer(store):
         (winner,) = [
             host for host, outcome in zip(hosts, outcomes, strict=True) if not is_refused(outcome)
         ]
-        assert held(store, consumer) == {winner: {"VCPU": 1}}
+        assert allocations_of(store, consumer) == {winner: {"VCPU": 1}}
         assert {type(outcome) for outcome in outcomes} == {
             type(None),
             exception.StaleConsumerGeneration,
@@ -168,7 +168,7 @@ def test_refused_first_claim_keeps_the_accepted_one(store, stopped_at):
     )
     assert outcomes[0] is None
     assert is_refused(outcomes[1])
-    assert held(store, consumer) == {host: {"VCPU": 1}}
+    assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
     assert_sound(store)
 
 
@@ -182,7 +182,7 @@ def test_consumer_is_inserted_after_the_lookup_of_another_claim(store, stopped_a
         lambda: claim(store, consumer, {hosts[1]: {"VCPU": 1}}, generation=None),
     )
     assert sorted(map(is_refused, outcomes)) == [False, True]
-    assert held(store, consumer) == {hosts[outcomes.index(None)]: {"VCPU": 1}}
+    assert allocations_of(store, consumer) == {hosts[outcomes.index(None)]: {"VCPU": 1}}
     assert {type(outcome) for outcome in outcomes} == {
         type(None),
         exception.StaleConsumerGeneration,
@@ -203,7 +203,7 @@ def test_concurrent_writes_with_one_consumer_generation(store):
             )
         )
         assert accepted(outcomes) == 1
-        assert held(store, consumer) == {
+        assert allocations_of(store, consumer) == {
             host: {"VCPU": [is_refused(outcome) for outcome in outcomes].index(False) + 1}
         }
         assert consumer_generation(store, consumer) == turn + 1
@@ -216,7 +216,7 @@ def test_concurrent_writes_without_generation_all_succeed(store):
         assert accepted(at_once(*(
             lambda host=host: claim(store, consumer, {host: {"VCPU": 3}}) for host in hosts
         ))) == 4  # fmt: skip
-        assert len(held(store, consumer)) == 1
+        assert len(allocations_of(store, consumer)) == 1
         assert_sound(store)
     assert consumer_generation(store, consumer) == 4 * TIMES
 
@@ -231,7 +231,7 @@ def test_removal_during_a_write_with_generation(store, stopped_at, statement):
         lambda: allocation.delete(store, consumer),
     )
     assert outcomes == (None, None)
-    assert held(store, consumer) == {}
+    assert allocations_of(store, consumer) == {}
     assert_sound(store)
 
 
@@ -245,7 +245,7 @@ def test_write_with_generation_during_a_removal(store, stopped_at):
     )
     assert removed is None
     assert isinstance(written, exception.StaleConsumerGeneration)
-    assert held(store, consumer) == {}
+    assert allocations_of(store, consumer) == {}
     assert_sound(store)
 
 
@@ -270,7 +270,7 @@ def test_consumer_created_and_removed_during_a_removal(store, backend):
     host, consumer = new_provider(store, VCPU=10), uuid()
     comes = "FROM allocations", lambda: claim(store, consumer, {host: {"VCPU": 2}})
     goes = "FROM consumers", lambda: allocation.delete(store, consumer)
-    with in_passing(store, comes, goes) as passed:
+    with run_before(store, comes, goes) as passed:
         removed = outcome_of(lambda: allocation.delete(store, consumer))
     assert accepted([removed, passed[1]]) == 1
     assert_sound(store)
@@ -288,7 +288,7 @@ def test_concurrent_removals_and_writes(store):
         )
         assert removed is None
         assert written is None or isinstance(written, exception.StaleConsumerGeneration)
-        assert held(store, consumer) == {}
+        assert allocations_of(store, consumer) == {}
         assert_sound(store)
 
 

@@ -20,8 +20,8 @@ from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,
-    give,
     new_provider,
+    set_inventories,
     uuid,
 )
 from placement.tests.functional.db.races import TIMES, accepted, at_once, is_refused
@@ -281,7 +281,9 @@ def test_concurrent_inventory_updates_and_claims_keep_usage(store):
             lambda consumer=consumer, turn=turn: claim(store, consumer, {host: {"VCPU": turn + 1}})
             for consumer in consumers
         ]
-        outcomes = at_once(*works, lambda turn=turn: give(store, host, VCPU=10_000 + turn))
+        outcomes = at_once(
+            *works, lambda turn=turn: set_inventories(store, host, VCPU=10_000 + turn)
+        )
         assert accepted(outcomes[:3]) == 3
         assert_sound(store)
 
@@ -295,7 +297,7 @@ def test_concurrent_removal_and_use_of_a_class(store):
         resource_class.create(store, name)
         outcomes = at_once(
             lambda name=name: resource_class.delete(store, name),
-            lambda host=host, name=name: give(store, host, **{name: 1}),
+            lambda host=host, name=name: set_inventories(store, host, **{name: 1}),
         )
         assert accepted(outcomes) == 1, outcomes
         assert_sound(store)

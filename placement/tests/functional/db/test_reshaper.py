@@ -9,14 +9,14 @@ from placement.objects import inventory, resource_class
 from placement.objects.reshaper import reshape
 from placement.tests.functional.db.factories import (
     a_claim,
+    allocations_of,
     assert_sound,
     claim,
     consumer_generation,
     generation,
-    give,
-    held,
     new_provider,
     rows,
+    set_inventories,
     used,
     uuid,
 )
@@ -42,7 +42,7 @@ def world(store):
     for consumer in consumers:
         claim(store, consumer, {parent: {"VCPU": 4, "DISK_GB": 5}})
     for _ in range(2):
-        give(store, parent, VCPU=8, DISK_GB=10)
+        set_inventories(store, parent, VCPU=8, DISK_GB=10)
     return parent, new_provider(store, parent=parent), *consumers
 
 
@@ -57,7 +57,7 @@ def test_inventory_and_allocations_move_to_a_child(store, world):
         a_claim(two, split, generation=1),
     )
     assert (generation(store, parent), generation(store, child)) == (8, 3)
-    assert held(store, one) == held(store, two) == split
+    assert allocations_of(store, one) == allocations_of(store, two) == split
     assert used(store, parent) == {"DISK_GB": 10}
     assert used(store, child) == {"VCPU": 8}
     assert dict(inventory.list_of(store, parent).inventories) == {"DISK_GB": Inventory(total=10)}
@@ -145,7 +145,7 @@ def test_unknown_inventory_classes_are_reported_as_malformed_data(store, world):
 def test_custom_classes_move_too(store, world):
     parent, child, one, _two = world
     resource_class.create(store, "CUSTOM_GOLD")
-    give(store, parent, VCPU=8, DISK_GB=10, CUSTOM_GOLD=2)
+    set_inventories(store, parent, VCPU=8, DISK_GB=10, CUSTOM_GOLD=2)
     claim(store, one, {parent: {"CUSTOM_GOLD": 2}})
     apply(
         store,

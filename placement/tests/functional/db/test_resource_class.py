@@ -6,7 +6,7 @@ import pytest
 from placement import exception
 from placement.db.sqlalchemy import models
 from placement.objects import inventory, resource_class
-from placement.tests.functional.db.factories import give, new_provider, rows
+from placement.tests.functional.db.factories import new_provider, rows, set_inventories
 
 
 def ids(store) -> dict:
@@ -78,7 +78,7 @@ def test_a_class_in_use_cannot_be_removed(store):
     provider = new_provider(store, CUSTOM_A=1)
     with pytest.raises(exception.ResourceClassInUse):
         resource_class.delete(store, "CUSTOM_A")
-    give(store, provider)
+    set_inventories(store, provider)
     resource_class.delete(store, "CUSTOM_A")
 
 

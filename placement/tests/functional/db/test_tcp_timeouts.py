@@ -34,7 +34,7 @@ def host(backend, server):
 
 
 @pytest.fixture
-def impatient(monkeypatch):
+def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test."""
     monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
@@ -50,7 +50,7 @@ def far_url(host, backend, driver, database_url, server):
 
 
 @pytest.fixture
-def store(far_url, impatient):
+def store(far_url, short_timeouts):
     found = Store(DatabaseSettings(connection=far_url, max_retries=0))
     yield found
     found.dispose()
@@ -73,12 +73,12 @@ def sleep(tx, backend, seconds):
 
 def test_unresponsive_host_times_out_and_reconnects(store, host):
     store.probe()
-    host.fall_silent()
+    host.stop_responding()
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
         store.probe()
     assert time.monotonic() - begun < BOUND_SECONDS
-    host.speak()
+    host.resume_responding()
     store.probe()
 
 
@@ -87,7 +87,7 @@ def test_unresponsive_host_times_out_and_reconnects(store, host):
     [("pymysql", "", 2), ("psycopg", "", 2), ("psycopg", "tcp_user_timeout=7000", 7)],
     indirect=["driver"],
 )
-def test_kernel_timeouts_are_set(far_url, impatient, parameters, expected):
+def test_kernel_timeouts_are_set(far_url, short_timeouts, parameters, expected):
     store = Store(DatabaseSettings(connection=far_url, connection_parameters=parameters))
     with store.read() as tx:
         driver = tx.connection.connection.driver_connection
@@ -100,7 +100,7 @@ def test_kernel_timeouts_are_set(far_url, impatient, parameters, expected):
 
 @one_driver_each
 def test_host_that_stops_before_its_response_times_out(store, host, backend):
-    threading.Timer(0.5, host.fall_silent).start()
+    threading.Timer(0.5, host.stop_responding).start()
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
         store.write(sleep, backend, 60)
@@ -120,7 +120,7 @@ def test_locks_of_an_unresponsive_client_are_released(store, host, near_store):
 
     def work(tx):
         add(tx, "one")
-        host.fall_silent()
+        host.stop_responding()
         tx.connection.exec_driver_sql("SELECT 1")
 
     with pytest.raises(exception.DatabaseUnavailable):

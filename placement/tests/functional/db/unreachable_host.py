@@ -19,7 +19,7 @@ import pytest
 PORT = 3306
 # a link is removed with a delay: each test uses another name and other addresses
 _numbers = itertools.count(os.getpid())
-NOT_HERE = "network namespaces require root, and are not available everywhere"
+NOT_PERMITTED = "network namespaces require root, and are not available everywhere"
 
 
 class UnreachableHost:
@@ -34,10 +34,10 @@ class UnreachableHost:
         """Create the namespace and the link. Skips the test where this is not permitted."""
         near, far = f"near{self.name}", self.name
         if os.getuid() != 0 or _ip("netns", "add", self.name, check=False):
-            pytest.skip(NOT_HERE)
+            pytest.skip(NOT_PERMITTED)
         if _ip("link", "add", near, "type", "veth", "peer", far, "netns", self.name, check=False):
             self.disconnect()
-            pytest.skip(NOT_HERE)
+            pytest.skip(NOT_PERMITTED)
         _ip("address", "add", f"{self._here}/30", "dev", near)
         self._ip("address", "add", f"{self.address}/30", "dev", far)
         _ip("link", "set", near, "up")
@@ -47,11 +47,11 @@ class UnreachableHost:
         """Delete the namespace, and the link with it."""
         _ip("netns", "delete", self.name)
 
-    def fall_silent(self) -> None:
+    def stop_responding(self) -> None:
         """Drop all packets of the host, including acknowledgments and resets."""
         self._ip("route", "add", "blackhole", f"{self._here}/32")
 
-    def speak(self) -> None:
+    def resume_responding(self) -> None:
         """Deliver the packets of the host again."""
         self._ip("route", "delete", "blackhole", f"{self._here}/32")
 
@@ -59,7 +59,7 @@ class UnreachableHost:
         _ip("-netns", self.name, *words)
 
     @contextmanager
-    def passing_on(self, socket: Path) -> Iterator[None]:
+    def forwarding_to(self, socket: Path) -> Iterator[None]:
         """Forward connections on ``PORT`` to a Unix socket."""
         command = ["ip", "netns", "exec", self.name, sys.executable, "-m", __name__, str(socket)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -78,7 +78,7 @@ def unreachable_host(socket: Path) -> Iterator[UnreachableHost]:
     host = UnreachableHost()
     host.connect()
     try:
-        with host.passing_on(socket):
+        with host.forwarding_to(socket):
             yield host
     finally:
         host.disconnect()

@@ -18,7 +18,7 @@ from placement.db.sqlalchemy.models import allocations
 from placement.insight import audit as audits
 from placement.insight.audit import audit
 from placement.objects import allocation
-from placement.tests.functional.db.factories import claim, give, new_provider, uuid
+from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.functional.insight.defects import DEFECTS, Host
 
 HEADERS = {"X-Auth-Token": "admin"}
@@ -108,7 +108,7 @@ def _step(store, numbers):
             case 2:
                 allocation.delete(store, consumer)
             case 3 if not held_on(store, host):
-                give(store, host, VCPU=_vcpu(numbers), DISK_GB=numbers.randint(50, 100))
+                set_inventories(store, host, VCPU=_vcpu(numbers), DISK_GB=numbers.randint(50, 100))
     except exception.PlacementException:
         pass
 

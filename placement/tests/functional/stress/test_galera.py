@@ -26,7 +26,7 @@ from placement.tests.functional.db.factories import (
     used,
     uuid,
 )
-from placement.tests.functional.db.races import accepted, at_once, held_at
+from placement.tests.functional.db.races import accepted, at_once, paused_at
 from placement.tests.functional.stress.api import Api
 from placement.tests.functional.stress.galera import cluster
 from placement.tests.functional.stress.workload import (
@@ -174,7 +174,7 @@ def test_a_class_is_used_on_one_node_while_it_is_removed_on_another(stores):
                 stores[1], host, name, Inventory(total=1)
             ),
         )
-        with held_at(stores[0], "UPDATE clocks") as run:
+        with paused_at(stores[0], "UPDATE clocks") as run:
             assert accepted(run(*works)) == 1
         assert_sound(stores[1])
 
@@ -189,7 +189,7 @@ def test_a_trait_is_used_on_one_node_while_it_is_removed_on_another(stores):
                 stores[1], host, generation(stores[1], host), [name]
             ),
         )
-        with held_at(stores[0], "UPDATE clocks") as run:
+        with paused_at(stores[0], "UPDATE clocks") as run:
             assert accepted(run(*works)) == 1
         assert_sound(stores[1])
 

@@ -182,10 +182,10 @@ def test_the_database_host_stops_responding(db, tmp_path):
         name = f"host of {db.name} unresponsive"
         with under_load(name, tmp_path, text, db.tcp_url("placement")) as parts:
             _, shared, clients = parts
-            host.fall_silent()
+            host.stop_responding()
             time.sleep(SECONDS_UNRESPONSIVE)
             assert shared.history.unavailable >= CLIENTS
-            host.speak()
+            host.resume_responding()
             recovered = wait_until_served(clients)
         assert shared.history.slowest < SECONDS_UNTIL_TIMEOUT
         print(f"{name}: served again after {recovered:.2f} s")
