@@ -250,3 +250,14 @@ def test_a_configuration_is_not_overwritten(backend, tmp_path):
     file.write_text("mine")
     assert run(script_of(backend), "--mkconfig", file).returncode == 1
     assert file.read_text() == "mine"
+
+
+def test_a_symbolic_link_runs_the_script(backend, tmp_path):
+    script, link, file = script_of(backend), tmp_path / "bin" / "link", tmp_path / "rc"
+    link.parent.mkdir()
+    link.symlink_to(os.path.relpath(script, link.parent))
+    done = run(link, "--mkconfig", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    port = {"mariadb": 3306, "postgresql": 5432}[backend]
+    assert f'NOVA_API_DB_PORT="{port}"' in file.read_text()
+    assert "--mkconfig FILE" in run(link, "--help").stdout
