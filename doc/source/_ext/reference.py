@@ -21,7 +21,7 @@ from oslo_policy import policy
 from placement import policies
 
 ROOT = Path(__file__).parents[3]
-RULES = ROOT / "placement" / "tests" / "unit" / "test_architecture.py"
+RULES = ROOT / "placement" / "tests" / "unit" / "import_rules.py"
 OURS = "placement.conf"
 
 # --- options ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from placement.tests.functional.test_client import OPENSTACK, Client
+from placement.tests.functional.osc import OPENSTACK, Client
 from placement.tests.processes import ApiProcess
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.tests.functional.test_client import AGGREGATE, Client
+from placement.tests.functional.osc import AGGREGATE, Client
 from placement.tests.processes import ApiProcess
 
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]

@@ -13,9 +13,8 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.plan import SearchPlan
 from placement.tests.oracle import Oracle
+from placement.tests.property.searches import World, snapshot_of
 from placement.tests.property.strategies import requests, worlds
-from placement.tests.property.test_explain import World
-from placement.tests.property.test_search import snapshot_of
 
 
 @given(worlds(), requests())

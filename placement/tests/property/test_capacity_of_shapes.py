@@ -11,8 +11,8 @@ from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.tests.oracle import Oracle
+from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds
-from placement.tests.property.test_search import snapshot_of
 
 MOST = 200
 

@@ -1,37 +1,13 @@
 """An explanation agrees with the search, and its numbers add up."""
 
-import time
-
 from hypothesis import given
 
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import CODES, Explanation
+from placement.core.insight.explanation import CODES
 from placement.core.insight.relaxations import without_one
-from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest
-from placement.tests.oracle import Oracle
+from placement.tests.property.explanations import explained, roots_with_candidates
+from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
-from placement.tests.property.test_search import snapshot_of
-
-World = list[ProviderState]
-
-
-def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:
-    return explain(
-        snapshot_of(world),
-        request,
-        query="",
-        now=time.monotonic,
-        budget_seconds=60,
-        remedies=remedies,
-    )
-
-
-def roots_with_candidates(world: World, request: CandidateRequest) -> int:
-    """Count the roots around which the oracle finds something."""
-    oracle = Oracle(world)
-    roots = [uuid for uuid in oracle.states if oracle.root(uuid) == uuid]
-    return sum(bool(oracle.candidates(request, anchors=[root])) for root in roots)
 
 
 @given(worlds(), requests())

@@ -7,8 +7,9 @@ from hypothesis import given
 from placement.core.insight.explain import NEAR_MISSES
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.tests.oracle import Oracle
+from placement.tests.property.explanations import explained
+from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
-from placement.tests.property.test_explain import World, explained
 
 Lack = tuple[str, str]
 TOGETHER = {"combined", "isolate", "same_subtree", "one_provider_per_tree"}

@@ -9,8 +9,9 @@ from placement.core.insight.explanation import Remedy
 from placement.core.insight.relaxations import with_group, without_one
 from placement.core.request import CandidateRequest
 from placement.tests.oracle import Oracle
+from placement.tests.property.explanations import explained, roots_with_candidates
+from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
-from placement.tests.property.test_explain import World, explained, roots_with_candidates
 
 # The oracle is asked for each change of each change.
 FEWER = settings(max_examples=max(settings.default.max_examples // 5, 10))

@@ -1,7 +1,6 @@
 """The search equals the oracle, and its candidates can be claimed."""
 
 import random
-import time
 from collections import Counter
 from dataclasses import replace
 
@@ -9,19 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.capacity import allocatable
-from placement.core.model import ProviderState
 from placement.core.request import (
     CandidateRequest,
     ProviderFilter,
     RequestGroup,
     SearchSettings,
 )
-from placement.core.search.candidates import Candidates
-from placement.core.search.deadline import Deadline
 from placement.core.search.provider_filter import filter_providers
-from placement.core.search.search import search
-from placement.core.snapshot.snapshot import Snapshot
-from placement.tests.oracle import Found, Oracle
+from placement.tests.oracle import Oracle
+from placement.tests.property.searches import World, found_in, once, search_in, snapshot_of
 from placement.tests.property.strategies import (
     AGGREGATES,
     CLASSES,
@@ -33,37 +28,6 @@ from placement.tests.property.strategies import (
     worlds,
 )
 from placement.tests.worlds import world as world_of
-
-World = list[ProviderState]
-
-
-def snapshot_of(world: World) -> Snapshot:
-    return Snapshot.of(world, class_names=CLASSES, trait_names=TRAITS)
-
-
-def search_in(
-    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings
-) -> Candidates:
-    rng = random.Random(7) if settings.randomize else None
-    return search(snapshot, request, settings, Deadline(5, time.monotonic), rng=rng)
-
-
-def found_in(
-    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
-) -> list[object]:
-    answer = search_in(snapshot, request, settings or SearchSettings())
-    return [
-        (
-            frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
-            frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
-        )
-        for one in answer.candidates
-    ]
-
-
-def once(found: list[object]) -> Found:
-    assert len(set(found)) == len(found), "a candidate is offered twice"
-    return frozenset(found)
 
 
 @given(worlds(), requests())

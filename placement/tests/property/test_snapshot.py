@@ -6,12 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.core.model import ProviderState
 from placement.core.snapshot.snapshot import Snapshot
+from placement.tests.property.searches import World, found_in, once, snapshot_of
 from placement.tests.property.strategies import CLASSES, TRAITS, requests, worlds
-from placement.tests.property.test_search import found_in, once, snapshot_of
-
-World = list[ProviderState]
 
 
 def described(snapshot: Snapshot) -> dict[str, object]:

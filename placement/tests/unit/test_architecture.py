@@ -7,61 +7,11 @@ from pathlib import Path
 import pytest
 
 import placement
+from placement.tests.unit.import_rules import OF_OTHERS, OF_OURS
 
 ROOT = Path(placement.__file__).parent
 LONGEST_MODULE = 500
 
-# What a package may import, of ours and of other libraries besides the standard one. The most
-# specific entry counts. A package that is not here may import anything: it is at the edge.
-OF_OURS = {
-    "core": {"core", "exception"},
-    "parse": {"parse", "core", "schemas", "microversion", "exception"},
-    "render": {"render", "core", "schemas", "microversion", "exception"},
-    "schemas": {"schemas", "core"},
-    "objects": {"objects", "core", "db", "exception"},
-    "engine": {
-        "engine",
-        "core",
-        "db",
-        "observability.events",
-        "exception",
-    },
-    "db": {"db", "core", "exception"},
-    "insight": {"insight", "core", "render", "db", "exception"},
-    "policies": {"policies"},
-    "cli": {"cli", "render", "dashboard"},
-    "compare": {"compare"},
-    "conf": {"conf"},
-    "exception": {"exception"},
-    "microversion": {"exception"},
-    "errors": {"exception"},
-    "http.request_body": {"exception", "core.storable_text"},
-    "observability.events": set(),
-    "handlers": {
-        *("handlers", "parse", "render", "objects", "engine", "core"),
-        *("observability", "policies", "microversion", "wsgi_wrapper", "exception", "insight"),
-    },
-}
-OF_OTHERS = {
-    "core": {"numpy"},
-    "parse": {"jsonschema"},
-    "render": set(),
-    "schemas": {"jsonschema"},
-    "objects": set(),
-    "engine": set(),
-    "insight": set(),
-    "exception": set(),
-    "microversion": set(),
-    "errors": set(),
-    "http.request_body": {"_typeshed"},
-    "observability.events": set(),
-    "db": {"sqlalchemy", "alembic", "os_traits", "os_resource_classes"},
-    "handlers": {"webob"},
-    "policies": {"oslo_policy"},
-    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},
-    "compare": set(),
-    "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
-}
 # What the search must not know of, wherever it could come from.
 UNKNOWN_TO_CORE = {"time", "datetime", "logging", "os", "socket", "threading", "http", "sqlite3"}
 # A date as a value is no clock.

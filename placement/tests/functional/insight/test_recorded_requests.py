@@ -13,7 +13,7 @@ from placement.db.sqlalchemy import models
 from placement.db.store import Store
 from placement.insight import recorder
 from placement.insight.recorder import Recorder, RecorderSettings
-from placement.tests.unit.insight.test_recorder import record
+from placement.tests.unit.insight.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"

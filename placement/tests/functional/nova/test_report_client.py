@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.tests.functional.test_client import Client
+from placement.tests.functional.osc import Client
 from placement.tests.processes import ApiProcess
 
 PYTHON = os.environ.get("NOVA_PYTHON", "")

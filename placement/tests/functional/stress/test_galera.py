@@ -37,7 +37,7 @@ from placement.tests.functional.stress.workload import (
     running_clients,
 )
 from placement.tests.servers import Missing
-from placement.tests.unit.insight.test_recorder import record
+from placement.tests.unit.insight.records import record
 
 TIMES = 8
 

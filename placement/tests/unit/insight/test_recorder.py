@@ -11,24 +11,7 @@ from placement import exception
 from placement.core.insight.recorded import LARGEST_ID, RecordedRequest, first_id
 from placement.insight import recorder as recorders
 from placement.insight.recorder import Recorder, RecorderSettings, new_id
-
-
-def record(number=0):
-    now = datetime.now(UTC)
-    return RecordedRequest(
-        id=new_id(now),
-        at=now,
-        kind="no_candidates",
-        reason="capacity",
-        request_id=f"req-{number}",
-        global_request_id=None,
-        project_id="p",
-        user_id="u",
-        microversion="1.39",
-        query="resources=VCPU:1",
-        claim=None,
-        explanation="{}",
-    )
+from placement.tests.unit.insight.records import record
 
 
 @dataclass

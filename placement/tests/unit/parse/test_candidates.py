@@ -1,20 +1,9 @@
 """What a query of GET /allocation_candidates means."""
 
-from urllib.parse import parse_qsl
-
 import pytest
 
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.parse.candidates import candidate_request
-
-A = "aaaaaaaa-1111-2222-3333-444444444444"
-B = "bbbbbbbb-1111-2222-3333-444444444444"
-LATEST = (1, 39)
-
-
-def parsed(text: str, minor: int = 39) -> CandidateRequest:
-    pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
-    return candidate_request(pairs, (1, minor))
+from placement.tests.unit.parse.candidate_queries import A, B, parsed
 
 
 def only_group(text: str, minor: int = 39) -> RequestGroup:

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.tests.unit.parse.test_candidates import A, B, parsed
+from placement.tests.unit.parse.candidate_queries import A, B, parsed
 
 INVALID = "Invalid query string parameters: "
 FORM = f"{INVALID}Expected 'required' parameter value of the form: "

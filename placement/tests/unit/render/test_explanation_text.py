@@ -4,7 +4,7 @@ import pytest
 
 from placement.render.explanation import as_json
 from placement.render.explanation_text import as_line, as_text
-from placement.tests.unit.core.insight.test_funnel import explained
+from placement.tests.unit.core.insight.explanations import explained
 
 CLOUD = """
     h1  VCPU=64(used=52)  +CUSTOM_GOLD @az

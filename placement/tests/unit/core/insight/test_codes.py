@@ -5,7 +5,7 @@ import pytest
 from placement.core.insight.explanation import CODES
 from placement.microversion import Version
 from placement.tests.queries import LATEST
-from placement.tests.unit.core.insight.test_funnel import explained
+from placement.tests.unit.core.insight.explanations import explained
 
 # A host of every kind has 8 VCPU of which 6 are used, at most 4 in one piece; it is in @az, and
 # in @old, and has the trait CUSTOM_OFF. The disk is its own, a child's, or a shared one.

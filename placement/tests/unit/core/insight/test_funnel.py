@@ -1,14 +1,10 @@
 """Each loss is charged to the requirement that caused it."""
 
-import time
-
 import pytest
 
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import Explanation
 from placement.render.explanation import as_json
 from placement.render.explanation_text import note, phrase
-from placement.tests.queries import LATEST, request_of, snapshot_of
+from placement.tests.unit.core.insight.explanations import explained
 
 FLAT = """
     h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az
@@ -34,18 +30,6 @@ SHARING = """
     ss  DISK_GB=1000(max=500)                    @rack +MISC_SHARES_VIA_AGGREGATE
 """
 WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
-
-
-def explained(picture, query, version=LATEST, **options) -> Explanation:
-    snapshot = snapshot_of(
-        picture,
-        traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],
-        classes=["VCPU", "CUSTOM_GPU", "CUSTOM_FPGA"],
-    )
-    request = request_of(query, version)
-    return explain(
-        snapshot, request, query=query, now=time.monotonic, budget_seconds=60, **options
-    )
 
 
 def losses(explanation):

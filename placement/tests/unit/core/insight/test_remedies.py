@@ -6,7 +6,7 @@ import time
 from placement.core.insight.explain import explain
 from placement.core.insight.explanation import Remedy
 from placement.tests.queries import request_of, snapshot_of
-from placement.tests.unit.core.insight.test_funnel import explained
+from placement.tests.unit.core.insight.explanations import explained
 
 
 def remedies(picture, query):

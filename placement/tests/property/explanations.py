@@ -1,0 +1,27 @@
+"""Explain a request on a generated world."""
+
+import time
+
+from placement.core.insight.explain import explain
+from placement.core.insight.explanation import Explanation
+from placement.core.request import CandidateRequest
+from placement.tests.oracle import Oracle
+from placement.tests.property.searches import World, snapshot_of
+
+
+def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:
+    return explain(
+        snapshot_of(world),
+        request,
+        query="",
+        now=time.monotonic,
+        budget_seconds=60,
+        remedies=remedies,
+    )
+
+
+def roots_with_candidates(world: World, request: CandidateRequest) -> int:
+    """Count the roots around which the oracle finds something."""
+    oracle = Oracle(world)
+    roots = [uuid for uuid in oracle.states if oracle.root(uuid) == uuid]
+    return sum(bool(oracle.candidates(request, anchors=[root])) for root in roots)

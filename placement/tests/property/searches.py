@@ -1,0 +1,44 @@
+"""Search a generated world, and compare the candidates with those of the oracle."""
+
+import random
+import time
+
+from placement.core.model import ProviderState
+from placement.core.request import CandidateRequest, SearchSettings
+from placement.core.search.candidates import Candidates
+from placement.core.search.deadline import Deadline
+from placement.core.search.search import search
+from placement.core.snapshot.snapshot import Snapshot
+from placement.tests.oracle import Found
+from placement.tests.property.strategies import CLASSES, TRAITS
+
+World = list[ProviderState]
+
+
+def snapshot_of(world: World) -> Snapshot:
+    return Snapshot.of(world, class_names=CLASSES, trait_names=TRAITS)
+
+
+def search_in(
+    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings
+) -> Candidates:
+    rng = random.Random(7) if settings.randomize else None
+    return search(snapshot, request, settings, Deadline(5, time.monotonic), rng=rng)
+
+
+def found_in(
+    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
+) -> list[object]:
+    answer = search_in(snapshot, request, settings or SearchSettings())
+    return [
+        (
+            frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
+            frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
+        )
+        for one in answer.candidates
+    ]
+
+
+def once(found: list[object]) -> Found:
+    assert len(set(found)) == len(found), "a candidate is offered twice"
+    return frozenset(found)
