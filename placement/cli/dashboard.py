@@ -1,6 +1,7 @@
 """``openstack placement dashboard``."""
 
 import argparse
+import signal
 import socket
 import webbrowser
 from collections.abc import Mapping
@@ -58,6 +59,9 @@ class ServeDashboard(command.Command):
             ) from None
         address = f"http://{HOST}:{_port(server.socket)}{dashboard.path}"
         print(f"The dashboard is at {address}\nCtrl-C ends it.", file=self.app.stdout, flush=True)
+        # also in the background of a shell, where SIGINT is ignored
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         if not parsed_args.no_browser:
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):

@@ -3,10 +3,10 @@
 import logging
 import signal
 import socket
-from contextlib import suppress
+import threading
 from dataclasses import dataclass
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from cheroot import wsgi
 
@@ -128,21 +128,17 @@ def serve(application: "WSGIApplication", address: Address, *, threads: int) -> 
     Requests in progress are completed; SIGALRM ends the process after ``STOP_DEADLINE_SECONDS``.
     """
     server = Server(application, address, threads=threads)
-    # A handler that raised while the threads start would leave a thread that the server does not
-    # know, and the process would wait for it. Until then a signal ends the process at once.
     server.prepare()
-    try:
-        with suppress(SystemExit):
-            for number in _STOP_SIGNALS:
-                signal.signal(number, _stop)
-            server.serve()
-    finally:
-        server.stop()
+    # Until here a signal ends the process at once. From here on another thread stops the server:
+    # an exception raised within Cheroot's bookkeeping could leave it unable to stop.
+    for number in _STOP_SIGNALS:
+        signal.signal(number, lambda *_: _stop(server))
+    server.serve()
 
 
-def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave the serving loop, and ignore further signals to stop."""
+def _stop(server: Server) -> None:
+    """Stop the server, and ignore further signals to stop."""
     signal.alarm(STOP_DEADLINE_SECONDS)
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    raise SystemExit
+    threading.Thread(target=server.stop, name="stop").start()
