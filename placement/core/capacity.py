@@ -5,6 +5,9 @@ computed in double precision and compared without rounding; as amounts are
 integers, "at most the product" and "at most the truncated product" are equivalent.
 """
 
+from collections.abc import Mapping
+
+from placement import exception
 from placement.core.model import Inventory
 
 
@@ -24,6 +27,19 @@ def integer_capacity(inventory: Inventory) -> int:
     114
     """
     return int(capacity(inventory))
+
+
+def check_minimum(
+    inventories: Mapping[str, Inventory], minimum: int, *, uuid: str, action: str
+) -> None:
+    """Check that the capacity of each inventory is at least ``minimum``, 0 or 1.
+
+    It is negative if more than the total is reserved, and 0 if all of it is.
+    Raises: NegativeCapacity with the provider's ``uuid`` and the ``action``, "create" or "update".
+    """
+    for name, inventory in inventories.items():
+        if integer_capacity(inventory) < minimum:
+            raise exception.NegativeCapacity(uuid, name, action, equal_refused=minimum > 0)
 
 
 def is_within_capacity(inventory: Inventory, used: int, amount: int) -> bool:

@@ -5,16 +5,12 @@ from placement.exception.base import PlacementException, mistake
 
 @mistake
 class NegativeCapacity(PlacementException):
-    """An inventory reserves more than its total (before 1.26: all of it).
-
-    ``generation`` is the provider generation in the request, None if there is none.
-    """
+    """An inventory reserves more than its total (before 1.26: all of it)."""
 
     uuid: str
     resource_class: str
     action: str
     equal_refused: bool
-    generation: int | None = None
 
     def __str__(self) -> str:
         return (

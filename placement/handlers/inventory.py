@@ -33,8 +33,14 @@ def create_inventory(request: Request) -> webob.Response:
     request.context.can(policies.CREATE)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
-    new = provider.parsed(store, uuid, lambda: parse.creation(uuid, request.json_body, version))
-    changed = inventory.create(store, uuid, new.resource_class, new.inventory)
+    new = provider.parsed(store, uuid, lambda: parse.creation(request.json_body, version))
+    changed = inventory.create(
+        store,
+        uuid,
+        new.resource_class,
+        new.inventory,
+        minimum_capacity=parse.minimum_capacity(version),
+    )
     return json_response(
         request,
         render.one(new.as_written, changed.generation),
@@ -53,7 +59,12 @@ def replace_inventories(request: Request) -> webob.Response:
     replacement = provider.parsed(
         store, uuid, lambda: parse.replacement(uuid, request.json_body, version)
     )
-    changed = inventory.replace(store, replacement.command, log_overcommit(request))
+    changed = inventory.replace(
+        store,
+        replacement.command,
+        log_overcommit(request),
+        minimum_capacity=parse.minimum_capacity(version),
+    )
     body = render.all_of_provider(replacement.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
@@ -85,7 +96,7 @@ def update_inventory(request: Request) -> webob.Response:
     resource_class = request.route["resource_class"]
     version = request.version
     generation, new = provider.parsed(
-        store, uuid, lambda: parse.update(uuid, resource_class, request.json_body, version)
+        store, uuid, lambda: parse.update(resource_class, request.json_body, version)
     )
     changed = inventory.update(
         store,
@@ -93,6 +104,7 @@ def update_inventory(request: Request) -> webob.Response:
         generation,
         resource_class,
         new.inventory,
+        minimum_capacity=parse.minimum_capacity(version),
         report=log_overcommit(request),
     )
     body = render.one(new.as_written, changed.generation)

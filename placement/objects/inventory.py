@@ -1,7 +1,8 @@
 """Inventories of one provider.
 
 A write with a stale generation is refused. A write increases the provider's generation by one and
-returns the provider as it is afterwards.
+returns the provider as it is afterwards. ``minimum_capacity`` is the least capacity that an
+inventory may have: 0, and 1 for requests that may not reserve all of the total (before 1.26).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +10,7 @@ from dataclasses import replace as with_values
 from typing import NamedTuple
 
 from placement import exception
-from placement.core.capacity import integer_capacity, is_within_capacity
+from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
 from placement.core.model import (
     Inventory,
     Overcommit,
@@ -47,16 +48,27 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
     return ProviderInventories(provider, inventories, modified_at)
 
 
-def create(store: Store, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
+def create(
+    store: Store,
+    uuid: str,
+    resource_class: str,
+    inventory: Inventory,
+    *,
+    minimum_capacity: int = 0,
+) -> Provider:
     """Add one inventory, without checking the generation.
 
-    Raises: ProviderNotFound, UnknownResourceClass (400), InventoryExists (409 concurrent).
+    Raises: ProviderNotFound, NegativeCapacity, UnknownResourceClass (400),
+    InventoryExists (409 concurrent).
     """
-    return store.write(_create, uuid, resource_class, inventory)
+    return store.write(_create, uuid, resource_class, inventory, minimum_capacity)
 
 
-def _create(tx: Transaction, uuid: str, resource_class: str, inventory: Inventory) -> Provider:
+def _create(
+    tx: Transaction, uuid: str, resource_class: str, inventory: Inventory, minimum_capacity: int
+) -> Provider:
     provider = locked(tx, uuid)
+    check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="create")
     action = f"Unable to create inventory for resource provider {uuid}"
     class_ids = used_classes(tx, {resource_class: inventory}, action)
     if resource_class in tx.inventories.class_ids(provider.id):
@@ -65,13 +77,20 @@ def _create(tx: Transaction, uuid: str, resource_class: str, inventory: Inventor
     return _published(tx, provider)
 
 
-def replace(store: Store, command: ReplaceInventories, report: Report = ignore) -> Provider:
+def replace(
+    store: Store,
+    command: ReplaceInventories,
+    report: Report = ignore,
+    *,
+    minimum_capacity: int = 0,
+) -> Provider:
     """Give the provider exactly these inventories.
 
     Reports each class of which less capacity is left than is used, once that is committed.
-    Raises: ProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400), InventoryInUse.
+    Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
+    UnknownResourceClass (400), InventoryInUse.
     """
-    return _reported(store.write(_replace, command), report)
+    return _reported(store.write(_replace, command, minimum_capacity), report)
 
 
 def _reported(change: "_Change", report: Report) -> Provider:
@@ -87,8 +106,9 @@ class _Change(NamedTuple):
     overcommits: tuple[Overcommit, ...]
 
 
-def _replace(tx: Transaction, command: ReplaceInventories) -> _Change:
+def _replace(tx: Transaction, command: ReplaceInventories, minimum_capacity: int) -> _Change:
     provider = locked_at_generation(tx, command.provider_uuid, command.generation)
+    check_minimum(command.inventories, minimum_capacity, uuid=provider.uuid, action="update")
     action = f"Unknown resource class in inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, command.inventories, action)
     remove_others(tx, provider, command.inventories)
@@ -156,21 +176,31 @@ def update(  # noqa: PLR0913 - the parts of one command
     resource_class: str,
     inventory: Inventory,
     *,
+    minimum_capacity: int = 0,
     report: Report = ignore,
 ) -> Provider:
     """Change one existing inventory; reports as ``replace`` does.
 
-    Raises: ProviderNotFound, StaleProviderGeneration, ResourceClassNotFound (404),
-    NoInventoryRecord (400).
+    Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
+    ResourceClassNotFound (404), NoInventoryRecord (400).
     """
-    change = store.write(_update, uuid, generation, resource_class, inventory)
+    change = store.write(
+        _update, uuid, generation, resource_class, inventory, minimum_capacity=minimum_capacity
+    )
     return _reported(change, report)
 
 
-def _update(
-    tx: Transaction, uuid: str, generation: int, resource_class: str, inventory: Inventory
+def _update(  # noqa: PLR0913 - the parts of one command
+    tx: Transaction,
+    uuid: str,
+    generation: int,
+    resource_class: str,
+    inventory: Inventory,
+    *,
+    minimum_capacity: int,
 ) -> _Change:
     provider = locked_at_generation(tx, uuid, generation)
+    check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="update")
     present = tx.inventories.class_ids_and_used(provider.id)
     if resource_class not in present:
         if tx.resource_classes.find(resource_class) is None:

@@ -31,19 +31,13 @@ def show(store: Store, uuid: str) -> Provider:
 def parsed(store: Store, uuid: str, parse: Callable[[], T]) -> T:
     """Return the result of ``parse``; if it raises, report a missing provider first.
 
-    Clients rely on the order of errors: 404 before an invalid body, and a stale generation before
-    invalid amounts. Valid requests are checked by the write itself, in its transaction.
-    Raises: ProviderNotFound, StaleProviderGeneration, whatever ``parse`` raises.
+    Clients rely on 404 before 400 for an invalid body. A request that cannot be parsed has no
+    write: this read is its only transaction. All other requests are checked by their write, in
+    its transaction. The body is parsed before, since a slow client must not keep a row locked.
+    Raises: ProviderNotFound, whatever ``parse`` raises.
     """
     try:
         return parse()
-    except exception.NegativeCapacity as error:
-        provider = show(store, uuid)
-        if error.generation not in (None, provider.generation):
-            raise exception.StaleProviderGeneration(
-                uuid, provider.generation, error.generation
-            ) from error
-        raise
     except exception.PlacementException:
         show(store, uuid)
         raise

@@ -7,8 +7,6 @@ integer, and returned as the client wrote it.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from placement import exception
-from placement.core.capacity import integer_capacity
 from placement.core.model import MAX_INT, Inventory, ReplaceInventories
 from placement.microversion import Version
 from placement.parse import body
@@ -45,40 +43,34 @@ class Replacement(NamedTuple):
     as_written: Mapping[str, AsWritten]
 
 
-def creation(provider_uuid: str, document: Any, version: Version) -> NewInventory:
-    """Return the inventory to add to the provider.
+def minimum_capacity(version: Version) -> int:
+    """Return the least capacity of an inventory: 0, before 1.26 1.
 
-    Raises: BadRequest, NegativeCapacity.
+    The capacity is negative if more than the total is reserved, and 0 if all of it is.
     """
+    return 0 if version >= (1, 26) else 1
+
+
+def creation(document: Any, version: Version) -> NewInventory:
+    """Return the inventory to add to a provider.  Raises: BadRequest."""
     body.validate(_CREATE, document, version)
-    added = _new(document["resource_class"], document)
-    _check_capacity("create", provider_uuid, {added.resource_class: added.inventory}, version)
-    return added
+    return _new(document["resource_class"], document)
 
 
-def update(
-    provider_uuid: str, resource_class: str, document: Any, version: Version
-) -> tuple[int, NewInventory]:
+def update(resource_class: str, document: Any, version: Version) -> tuple[int, NewInventory]:
     """Return the provider generation in a body, and the new values of one inventory.
 
-    Raises: BadRequest, NegativeCapacity with that generation.
+    Raises: BadRequest.
     """
     body.validate(_UPDATE, document, version)
     generation = int(document["resource_provider_generation"])
-    changed = _new(resource_class, document)
-    inventories = {resource_class: changed.inventory}
-    _check_capacity("update", provider_uuid, inventories, version, generation)
-    return generation, changed
+    return generation, _new(resource_class, document)
 
 
 def replacement(provider_uuid: str, document: Any, version: Version) -> Replacement:
-    """Return all new inventories of a provider.
-
-    Raises: BadRequest, NegativeCapacity with the provider generation in the body.
-    """
+    """Return all new inventories of a provider.  Raises: BadRequest."""
     body.validate(_REPLACE, document, version)
     command = all_of_provider(provider_uuid, document)
-    _check_capacity("update", provider_uuid, command.inventories, version, command.generation)
     written = {name: _written(record) for name, record in document["inventories"].items()}
     return Replacement(command, written)
 
@@ -112,20 +104,3 @@ def _inventory(written: AsWritten) -> Inventory:
         step_size=int(written["step_size"]),
         allocation_ratio=float(written["allocation_ratio"]),
     )
-
-
-def _check_capacity(
-    operation: str,
-    provider_uuid: str,
-    inventories: Mapping[str, Inventory],
-    version: Version,
-    generation: int | None = None,
-) -> None:
-    """Check that not more than the total is reserved; before 1.26, less than the total."""
-    is_zero_refused = version < (1, 26)
-    minimum = 1 if is_zero_refused else 0
-    for name, inventory_ in inventories.items():
-        if integer_capacity(inventory_) < minimum:
-            raise exception.NegativeCapacity(
-                provider_uuid, name, operation, is_zero_refused, generation
-            )

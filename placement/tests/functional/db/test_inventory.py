@@ -131,6 +131,30 @@ def test_one_inventory_is_changed(store):
         inventory.update(store, provider, 2, "MEMORY_MB", FULL)
 
 
+def test_a_stale_generation_is_reported_before_too_many_reserved(store):
+    provider = new_provider(store, VCPU=4)
+    too_many_reserved = Inventory(total=4, reserved=5)
+    for write in (
+        lambda at: inventory.replace(
+            store, ReplaceInventories(provider, at, {"VCPU": too_many_reserved})
+        ),
+        lambda at: inventory.update(store, provider, at, "VCPU", too_many_reserved),
+    ):
+        with pytest.raises(exception.StaleProviderGeneration):
+            write(0)
+        with pytest.raises(exception.NegativeCapacity, match="is greater than total"):
+            write(1)
+    assert inventories(store, provider) == {"VCPU": Inventory(total=4)}
+
+
+def test_too_many_reserved_is_reported_before_an_unknown_class_and_an_existing_inventory(store):
+    provider = new_provider(store, VCPU=4)
+    for name in ("VCPU", "CUSTOM_UNKNOWN"):
+        with pytest.raises(exception.NegativeCapacity, match="or equal to total"):
+            inventory.create(store, provider, name, Inventory(4, reserved=4), minimum_capacity=1)
+    assert generation(store, provider) == 1
+
+
 def test_one_inventory_is_removed(store):
     provider = new_provider(store, VCPU=4, DISK_GB=1)
     inventory.delete(store, provider, "VCPU")

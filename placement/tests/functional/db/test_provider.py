@@ -255,16 +255,3 @@ def test_a_missing_provider_is_reported_before_an_invalid_body(store):
         provider.parsed(store, uuid(), raising(exception.BadRequest("invalid")))
     with pytest.raises(exception.BadRequest):
         provider.parsed(store, new_provider(store), raising(exception.BadRequest("invalid")))
-
-
-def test_a_stale_generation_is_reported_before_invalid_amounts(store):
-    host = new_provider(store)
-
-    def negative(generation):
-        return raising(exception.NegativeCapacity(host, "VCPU", "update", False, generation))
-
-    with pytest.raises(exception.StaleProviderGeneration):
-        provider.parsed(store, host, negative(1))
-    for named in (0, None):
-        with pytest.raises(exception.NegativeCapacity):
-            provider.parsed(store, host, negative(named))
