@@ -202,6 +202,10 @@ class Store:
         """
         return self._single_statement(clocks.values)
 
+    def epoch(self) -> int:
+        """Return the number of the current epoch: another one after a restore and ``db sync``."""
+        return self.probe()[clocks.EPOCH_CLOCK]
+
     def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
         """Return the providers that changed since the clocks had the values ``seen``.
 
