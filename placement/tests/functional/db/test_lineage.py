@@ -219,7 +219,9 @@ def standby_of(first):
     second = servers.PostgreSql(folder)
     if os.getuid() == 0:
         shutil.chown(folder, "postgres", "postgres")
-    copy = [*second._program("pg_basebackup"), "-D", str(folder / "data"), "-R", "-X", "stream"]
+    # without a fast checkpoint the copy begins minutes later, once a checkpoint has been spread
+    options = ["-R", "-X", "stream", "--checkpoint=fast"]
+    copy = [*second._program("pg_basebackup"), "-D", str(folder / "data"), *options]
     place = ["-h", str(first.folder), "-p", str(first.port), "-U", servers.USER]
     servers.run([*copy, *place], folder)
     second.start()
