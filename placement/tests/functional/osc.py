@@ -17,14 +17,14 @@ class Client:
         self.options = ["--os-endpoint", url, "--os-token", "admin"]
 
     def __call__(self, command, *arguments):
-        done = self.run(command, *arguments, "-f", "json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        result = self.run(command, *arguments, "-f", "json")
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
 
     def refused(self, command, *arguments):
-        done = self.run(command, *arguments)
-        assert done.returncode != 0
-        return done.stderr
+        result = self.run(command, *arguments)
+        assert result.returncode != 0
+        return result.stderr
 
     def run(self, command, *arguments):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}

@@ -141,11 +141,11 @@ def test_chunked_request_closes_connection(tmp_path):
                 b"GET /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                 b"4\r\npony\r\n0\r\n\r\n"
             )
-            answer = b""
+            response = b""
             while piece := connection.recv(65536):
-                answer += piece
-    assert answer.startswith(b"HTTP/1.1 401 ")
-    assert answer.count(b"HTTP/1.1") == 1
+                response += piece
+    assert response.startswith(b"HTTP/1.1 401 ")
+    assert response.count(b"HTTP/1.1") == 1
 
 
 def test_configuration_file_is_read(tmp_path):
@@ -309,8 +309,8 @@ def test_installed_command_is_a_wsgi_file(tmp_path):
     }
     interpreter = [sys.executable, "-W", "ignore", "-c", code]
     environ = os.environ | environment
-    done = subprocess.run(interpreter, capture_output=True, env=environ, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    result = subprocess.run(interpreter, capture_output=True, env=environ, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

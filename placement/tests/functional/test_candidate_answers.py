@@ -40,18 +40,18 @@ def candidates(http, query, version="latest", **options):
 
 
 def groups(count):
-    asked = "&".join(f"resources_{n}=VGPU:1" for n in range(count))
-    return f"{asked}&group_policy=isolate"
+    query = "&".join(f"resources_{n}=VGPU:1" for n in range(count))
+    return f"{query}&group_policy=isolate"
 
 
 def test_a_search_without_end_is_given_up_with_a_sentence(http):
     began = time.monotonic()
-    answer = candidates(http, groups(DEVICES), status=503)
+    response = candidates(http, groups(DEVICES), status=503)
     assert time.monotonic() - began < BUDGET_SECONDS + 2
-    (error,) = answer.json["errors"]
+    (error,) = response.json["errors"]
     assert (error["status"], error["title"]) == (503, "Service Unavailable")
     assert "ended after 0.25 seconds. Ask for fewer" in error["detail"]
-    assert error["request_id"] == answer.headers["X-OpenStack-Request-Id"]
+    assert error["request_id"] == response.headers["X-OpenStack-Request-Id"]
 
 
 def test_the_worker_answers_the_next_request(http):

@@ -44,5 +44,5 @@ def test_a_client_registers_a_host_and_claims_a_candidate(openstack):
 
 def test_errors_reach_the_client(openstack):
     nobody = "00000000-1111-2222-3333-444444444444"
-    said = openstack.refused("resource provider delete", nobody)
-    assert f"No resource provider with uuid {nobody} found for delete" in said
+    error = openstack.refused("resource provider delete", nobody)
+    assert f"No resource provider with uuid {nobody} found for delete" in error

@@ -172,9 +172,9 @@ def test_port_in_use(run, database_url):
 
 @pytest.mark.parametrize("command", ["placement-manage", "placement-status", "placement-api"])
 def test_version(run, command):
-    done = run(command, "--version")
-    assert done.returncode == 0
-    assert re.search(r"\d+\.\d+", done.stdout)
+    result = run(command, "--version")
+    assert result.returncode == 0
+    assert re.search(r"\d+\.\d+", result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_version(run, command):
 )
 @on_sqlite
 def test_upgrade_check_covers_authentication(run, database_url, variables, problem):
-    done = run(*STATUS, **connection(database_url, **variables))
-    assert done.returncode == (2 if problem else 0)
-    words = re.sub(r"[|\s]+", " ", done.stdout)
+    result = run(*STATUS, **connection(database_url, **variables))
+    assert result.returncode == (2 if problem else 0)
+    words = re.sub(r"[|\s]+", " ", result.stdout)
     assert problem is None or problem in words
 
 
@@ -197,9 +197,9 @@ def test_upgrade_check_fails_if_the_schema_is_too_old(run, empty_database_url):
     variables = connection(empty_database_url, OS_API__AUTH_STRATEGY="noauth2")
     assert run(*SYNC, **variables).returncode == 0
     assert run("placement-manage", "db", "stamp", "a082b8bb98d0", **variables).returncode == 0
-    done = run(*STATUS, **variables)
-    assert done.returncode == 2
-    assert "The API does not start" in re.sub(r"[|\s]+", " ", done.stdout)
+    result = run(*STATUS, **variables)
+    assert result.returncode == 2
+    assert "The API does not start" in re.sub(r"[|\s]+", " ", result.stdout)
     startup = {"OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true"}
     assert run(*STATUS, **variables, **startup).returncode == 0
 
@@ -218,5 +218,5 @@ def test_make_repairs_an_interrupted_environment(tmp_path):
 
 def test_make_serve_takes_a_port():
     make = ["make", "-n", "serve", "PORT=9999"]
-    done = subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "placement-api --port 9999" in done.stdout
+    result = subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "placement-api --port 9999" in result.stdout

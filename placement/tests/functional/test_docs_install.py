@@ -116,7 +116,7 @@ def test_the_migration_is_rehearsed_on_copies_of_the_database(mariadb, name, tmp
     migration.upgrade(store, migration.COMMON_HEAD)
     (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
     environment = {"HOME": str(tmp_path), "PATH": f"{BIN}:{os.environ['PATH']}"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euc", rehearsal(mariadb, name, tmp_path)],
         env=os.environ | environment | {"OS_API__AUTH_STRATEGY": "noauth2"},
         capture_output=True,
@@ -124,9 +124,9 @@ def test_the_migration_is_rehearsed_on_copies_of_the_database(mariadb, name, tmp
         check=False,
         timeout=200,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"Compared \d+ requests: (\d+) equal, 0 different", done.stdout)
-    assert done.stdout.splitlines()[-1] == "unset"
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert re.search(r"Compared \d+ requests: (\d+) equal, 0 different", result.stdout)
+    assert result.stdout.splitlines()[-1] == "unset"
     revision = "SELECT version_num FROM alembic_version"
     assert mariadb.execute(revision, f"{name}_new") == [(migration.head(),)]
     assert mariadb.execute(revision, f"{name}_old") == [(migration.COMMON_HEAD,)]

@@ -66,7 +66,7 @@ def run(example):
     for uuid, name in names.items():
         query = query.replace(f"{{{name}}}", uuid)
     version = parse(arguments.microversion or str(MAX_VERSION))
-    found = explain(
+    explanation = explain(
         Snapshot.of(
             states,
             class_names=[*os_resource_classes.STANDARDS, "CUSTOM_GPU"],
@@ -78,7 +78,7 @@ def run(example):
         budget_seconds=60,
         remedies=arguments.remedies,
     )
-    text = json.dumps(as_json(found))
+    text = json.dumps(as_json(explanation))
     for uuid, name in names.items():
         text = text.replace(uuid, f"{{{name}}}")
     document = json.loads(text)

@@ -58,8 +58,8 @@ class Http:
 def host(http, name="host1", vcpus=8):
     made = http("POST", "/resource_providers", json={"name": name}).json()
     body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": vcpus}}}
-    answer = http("PUT", f"/resource_providers/{made['uuid']}/inventories", json=body)
-    assert answer.status_code == 200
+    response = http("PUT", f"/resource_providers/{made['uuid']}/inventories", json=body)
+    assert response.status_code == 200
     return made["uuid"]
 
 
@@ -229,20 +229,20 @@ def test_with_neither_it_is_a_configuration(use):
 def test_many_threads_use_the_one_database_in_memory(use):
     http = Http(use(placement_fixture.PlacementFixture()))
     provider = host(http, vcpus=30)
-    answers = []
+    responses = []
 
     def work():
         for _ in range(5):
-            answers.append(claim(http, provider).status_code)
+            responses.append(claim(http, provider).status_code)
             found = http("GET", "/allocation_candidates?resources=VCPU:1")
-            answers.append(found.status_code)
+            responses.append(found.status_code)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {answer: answers.count(answer) for answer in set(answers)} == {
+    assert {response: responses.count(response) for response in set(responses)} == {
         204: 30,
         409: 10,
         200: 40,
@@ -336,10 +336,10 @@ def test_an_adapter_reaches_the_service(conf):
 
 def test_the_latest_version_may_be_the_default(conf):
     with direct.PlacementDirect(conf, latest_microversion=True) as client:
-        answer = client.get("/resource_providers")
-        assert answer.headers["openstack-api-version"] == "placement 1.39"
-        answer = client.get("/resource_providers", microversion="1.10")
-        assert answer.headers["openstack-api-version"] == "placement 1.10"
+        response = client.get("/resource_providers")
+        assert response.headers["openstack-api-version"] == "placement 1.39"
+        response = client.get("/resource_providers", microversion="1.10")
+        assert response.headers["openstack-api-version"] == "placement 1.10"
 
 
 def test_caller_is_administrator_without_reshape(conf):
@@ -487,5 +487,5 @@ def test_the_fixtures_need_no_library_of_our_own_tests():
         "placement.PlacementFixture().setUp()\n"
     )
     interpreter = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(interpreter, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    result = subprocess.run(interpreter, capture_output=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")

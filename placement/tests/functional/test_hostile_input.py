@@ -152,8 +152,8 @@ def bodies(document):
 
 def status(http, version, method, path, body=""):
     headers = HEADERS | {"OpenStack-API-Version": f"placement {version}"}
-    answer = http.request(path, method=method, headers=headers, body=body.encode(), status="*")
-    return answer.status_int
+    response = http.request(path, method=method, headers=headers, body=body.encode(), status="*")
+    return response.status_int
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: " ".join(write[:3]))

@@ -65,9 +65,9 @@ def test_nobody_does_anything_without_a_rule_that_says_so(http):
         for operation in getattr(rule, "operations", ())
     }
     for route in ROUTES:
-        answer = request(http, route, NOBODY | JSON, 403, b"no JSON")
+        response = request(http, route, NOBODY | JSON, 403, b"no JSON")
         expected = f"Policy does not allow {rules[route]} to be performed."
-        assert last_line(answer) == expected
+        assert last_line(response) == expected
 
 
 def test_a_version_that_is_not_served_wins_over_everything(http):
@@ -77,21 +77,21 @@ def test_a_version_that_is_not_served_wins_over_everything(http):
 
 def test_every_answer_with_a_body_is_json_only(http):
     for route in ANSWERING:
-        answer = request(http, route, NOBODY | {"Accept": "text/plain"}, 406)
-        assert "Only application/json is provided" in answer.text
+        response = request(http, route, NOBODY | {"Accept": "text/plain"}, 406)
+        assert "Only application/json is provided" in response.text
 
 
 def test_every_body_must_have_media_type_json(http):
     for route in WITH_BODY:
-        answer = request(http, route, NOBODY | {"Content-Type": "text/plain"}, 415, b"{}")
+        response = request(http, route, NOBODY | {"Content-Type": "text/plain"}, 415, b"{}")
         told = "The media type text/plain is not supported, use application/json"
-        assert last_line(answer) == told
+        assert last_line(response) == told
 
 
 def test_every_body_must_be_json(http):
     service = LATEST | JSON | {"X-Roles": "admin,service"}
     refused = [request(http, route, service, (400, 404), b"no JSON") for route in WITH_BODY]
-    assert {answer.status_int for answer in refused} <= {400, 404}
+    assert {response.status_int for response in refused} <= {400, 404}
 
 
 def test_missing_provider_is_reported_before_a_malformed_body(http):
@@ -104,8 +104,8 @@ def test_missing_provider_is_reported_before_a_malformed_body(http):
         ("POST", f"{unknown}/inventories"),
         ("PUT", f"{unknown}/inventories/VCPU"),
     ):
-        answer = request(http, (method, path), headers, 404, b"no JSON")
-        assert "No resource provider with uuid" in answer.text
+        response = request(http, (method, path), headers, 404, b"no JSON")
+        assert "No resource provider with uuid" in response.text
 
 
 def test_below_its_window_a_route_is_not_there(http):
@@ -123,9 +123,9 @@ def test_methods_that_a_path_has_not_are_refused_with_those_it_has(http, version
     headers = LATEST | {"OpenStack-API-Version": f"placement {version}"}
     for path, methods in ROUTE_DECLARATIONS.items():
         for method in {"HEAD", "OPTIONS", "PATCH", "DELETE", "PUT", "POST"} - methods.keys():
-            answer = request(http, (method, path), headers, 405)
-            assert answer.headers["allow"] == ", ".join(methods)
-            assert method != "HEAD" or answer.body == b""
+            response = request(http, (method, path), headers, 405)
+            assert response.headers["allow"] == ", ".join(methods)
+            assert method != "HEAD" or response.body == b""
 
 
 @pytest.mark.parametrize(

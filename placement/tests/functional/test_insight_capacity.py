@@ -30,8 +30,8 @@ def provider(http, name, stock, parent=None, *, traits=(), aggregates=()):
         ("aggregates", {"aggregates": list(aggregates)}),
     ):
         body = {"resource_provider_generation": generation, **value}
-        answer = http.put_json(f"{path}/{noun}", body, headers=HEADERS).json
-        generation = answer["resource_provider_generation"]
+        response = http.put_json(f"{path}/{noun}", body, headers=HEADERS).json
+        generation = response["resource_provider_generation"]
     return made["uuid"]
 
 

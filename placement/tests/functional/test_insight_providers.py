@@ -148,8 +148,8 @@ class Cloud:
     def rename_class(self):
         self.renamed += 1
         new = f"CUSTOM_DEVICE_{self.renamed}"
-        answer = self.put(f"/resource_classes/{self.device}", {"name": new}, headers=OLD)
-        assert answer.status_int == 200
+        response = self.put(f"/resource_classes/{self.device}", {"name": new}, headers=OLD)
+        assert response.status_int == 200
         self.device = new
 
     def add_trait(self):
@@ -309,9 +309,9 @@ def test_lines_say_the_same_as_the_document(http):
     for _ in range(30):
         cloud.step()
     document = http.get(PATH, headers=ADMIN).json
-    answer = http.get(PATH, headers={**ADMIN, "Accept": "application/x-ndjson"})
-    assert answer.content_type == "application/x-ndjson"
-    head, *providers, end = map(json.loads, answer.text.splitlines())
+    response = http.get(PATH, headers={**ADMIN, "Accept": "application/x-ndjson"})
+    assert response.content_type == "application/x-ndjson"
+    head, *providers, end = map(json.loads, response.text.splitlines())
     assert {**head, "providers": providers, **end} == document
     assert head.keys() == {"version", "token", "complete"}
 

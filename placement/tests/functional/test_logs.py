@@ -70,7 +70,7 @@ def told(tmp_path):
             "sync_on_startup = true\n"
         )
         apart = ["unshare", "--mount", "sh", "-euc", IN_A_MACHINE_OF_ITS_OWN, "sh"]
-        done = subprocess.run(
+        result = subprocess.run(
             [*apart, sys.executable, "-W", "ignore", str(script), socket],
             env=os.environ | {"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)} | environment,
             capture_output=True,
@@ -78,8 +78,8 @@ def told(tmp_path):
             check=False,
             timeout=60,
         )
-        assert (done.returncode, done.stderr) == (0, "")
-        return json.loads(done.stdout)[-1]
+        assert (result.returncode, result.stderr) == (0, "")
+        return json.loads(result.stdout)[-1]
 
     return run
 
@@ -111,8 +111,8 @@ def bindings(tmp_path):
     (folder / "systemd").symlink_to("/usr/lib/python3/dist-packages/systemd")
     imported = [sys.executable, "-c", "import systemd.journal"]
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(imported, env=environment, capture_output=True, check=False)
-    if done.returncode:
+    result = subprocess.run(imported, env=environment, capture_output=True, check=False)
+    if result.returncode:
         skip_untested("bindings for systemd of this Python: apt-get install python3-systemd")
     return folder
 

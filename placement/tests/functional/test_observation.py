@@ -54,16 +54,16 @@ class TestHealth:
         assert http.get("/healthcheck", headers=LATEST, status="*").status_int == 404
 
     def test_reports_that_the_process_responds(self, healthy):
-        answer = healthy().get("/healthcheck", headers={"Accept": "application/json"})
-        assert answer.json == {"detailed": False, "reasons": []}
+        response = healthy().get("/healthcheck", headers={"Accept": "application/json"})
+        assert response.json == {"detailed": False, "reasons": []}
 
     def test_root_is_unchanged(self, healthy):
         assert healthy().get("/").json["versions"][0]["max_version"] == "1.39"
 
     def test_backend_reports_database_and_snapshot(self, healthy):
         http = healthy(backends=["placement"], detailed=True)
-        answer = http.get("/healthcheck", headers={"Accept": "application/json"})
-        (reason,) = answer.json["reasons"]
+        response = http.get("/healthcheck", headers={"Accept": "application/json"})
+        (reason,) = response.json["reasons"]
         assert reason == {
             "class": "HealthcheckResult",
             "details": f"database: reachable, schema: {migration.head()}, "
@@ -76,11 +76,11 @@ class TestHealth:
         store = Store(db_api.settings(conf))
         migration.stamp(store, migration.COMMON_HEAD)
         store.dispose()
-        answer = http.get("/healthcheck", status=503)
+        response = http.get("/healthcheck", status=503)
         assert f"schema: The schema of the database is at revision {migration.COMMON_HEAD}" in (
-            answer.text
+            response.text
         )
-        assert "snapshot" not in answer.text
+        assert "snapshot" not in response.text
 
     def test_unreachable_keystone_is_reported(self, conf, application):
         """The address is one where nothing listens."""
@@ -127,8 +127,8 @@ class TestHealth:
         for path in tmp_path.glob("placement.sqlite*"):
             path.rename(tmp_path / f"gone-{path.name}")
         (tmp_path / "placement.sqlite").mkdir()
-        answer = http.get("/healthcheck", status=503)
-        assert "database: " in answer.text
+        response = http.get("/healthcheck", status=503)
+        assert "database: " in response.text
 
     def test_others_are_not_answered(self, healthy):
         http = healthy(allowed_source_ranges=["192.0.2.0/24"])

@@ -41,17 +41,17 @@ def send(service):
     host, port = service.url.removeprefix("http://").split(":")
 
     def send(*pieces):
-        answer = b""
+        response = b""
         with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
             try:
                 for piece in pieces:
                     connection.sendall(piece)
                 connection.shutdown(socket.SHUT_WR)
                 while received := connection.recv(2**16):
-                    answer += received
+                    response += received
             except ConnectionError:  # it was told already that more is not wanted
                 pass
-        return answer
+        return response
 
     return send
 
@@ -188,9 +188,9 @@ REQUESTS = {
 
 def test_anything_is_answered_and_the_service_goes_on(send):
     wrong = {
-        name: answer[:500]
+        name: response[:500]
         for name, (request, expected) in REQUESTS.items()
-        if status(answer := send(request)) not in expected
+        if status(response := send(request)) not in expected
     }
     assert wrong == {}
     for name in ("\N{SNOWMAN}", "\u00e9", EMOJI, "\u202e", "%", "'; DROP TABLE traits"):
@@ -199,12 +199,12 @@ def test_anything_is_answered_and_the_service_goes_on(send):
 
 def assert_kept_or_refused(send, name):
     """A text that a database cannot keep is refused; it is never changed."""
-    answer = send(written("POST", PROVIDERS, provider(name)))
-    if status(answer) == 200:
-        assert json.loads(answer.partition(b"\r\n\r\n")[2])["name"] == name
+    response = send(written("POST", PROVIDERS, provider(name)))
+    if status(response) == 200:
+        assert json.loads(response.partition(b"\r\n\r\n")[2])["name"] == name
     else:
-        assert status(answer) in {400, 409}
-        assert detail(answer)
+        assert status(response) in {400, 409}
+        assert detail(response)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

@@ -45,7 +45,7 @@ def ran(shown, url, folder):
         ":" if command.line.startswith("pip install") else command.line.replace(SHOWN_URL, url)
         for command in shown
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
         env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
@@ -54,8 +54,8 @@ def ran(shown, url, folder):
         check=False,
         timeout=120,
     )
-    assert done.stderr == ""
-    return done.stdout.split(f"{MARK}\n")
+    assert result.stderr == ""
+    return result.stdout.split(f"{MARK}\n")
 
 
 def rewritten(text, shown, outputs):

@@ -14,15 +14,15 @@ def http(application):
 
 def test_empty_database_has_no_providers_and_candidates(http):
     assert http.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
-    answer = http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
-    assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
+    response = http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
+    assert response.json == {"allocation_requests": [], "provider_summaries": {}}
 
 
 def test_mount_prefix(http):
     mounted = {"SCRIPT_NAME": "/placement"}
     for path in ("", "/"):
-        answer = http.get(path, headers=LATEST, extra_environ=mounted)
-        assert answer.json["versions"][0]["links"] == [{"rel": "self", "href": ""}]
+        response = http.get(path, headers=LATEST, extra_environ=mounted)
+        assert response.json["versions"][0]["links"] == [{"rel": "self", "href": ""}]
 
 
 def test_a_second_application_of_a_process_uses_its_database(application, conf):

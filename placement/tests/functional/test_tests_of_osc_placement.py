@@ -19,7 +19,7 @@ def test_they_pass():
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # one runs `openstack`
     environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
     discover = ["-m", "unittest", "discover", "-s", FOLDER, "-t", SITE]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "ignore", *discover],
         env=environ | {"PATH": programs},
         capture_output=True,
@@ -27,5 +27,5 @@ def test_they_pass():
         check=False,
         timeout=280,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert int(re.search(r"^Ran (\d+) tests ", done.stderr, re.MULTILINE)[1]) >= 100
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert int(re.search(r"^Ran (\d+) tests ", result.stderr, re.MULTILINE)[1]) >= 100

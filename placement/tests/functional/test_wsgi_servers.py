@@ -114,8 +114,8 @@ def test_systemd_unit_is_valid(deployment):
     )
     (deployment.folder / "placement-api.service").write_text(unit)
     command = [analyze, "--man=no", "verify", deployment.folder / "placement-api.service"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 # --- Gunicorn -----------------------------------------------------------------------------

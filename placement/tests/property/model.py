@@ -183,14 +183,14 @@ class Model:
     ) -> str | None:
         if any(uuid not in inventories for claim in claims for uuid in claim.resources):
             return "ProviderToAllocateNotFound"
-        asked = {name for claim in claims for own in claim.resources.values() for name in own}
+        query = {name for claim in claims for own in claim.resources.values() for name in own}
         wanted = [
             (uuid, name, amount)
             for claim in claims
             for uuid, own in claim.resources.items()
             for name, amount in own.items()
         ]
-        if any(not asked & inventories[uuid].keys() for uuid, _, _ in wanted):
+        if any(not query & inventories[uuid].keys() for uuid, _, _ in wanted):
             return "NoSuchInventory"
         needed: Counter[tuple[str, str]] = Counter()
         for uuid, name, amount in wanted:

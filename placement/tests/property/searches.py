@@ -29,13 +29,13 @@ def search_in(
 def found_in(
     snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
 ) -> list[object]:
-    answer = search_in(snapshot, request, settings or SearchSettings())
+    response = search_in(snapshot, request, settings or SearchSettings())
     return [
         (
             frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
             frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
         )
-        for one in answer.candidates
+        for one in response.candidates
     ]
 
 

@@ -57,6 +57,6 @@ def test_bad_input_is_never_500(service, environ, token, body):
         "wsgi.input": io.BytesIO(body),
         "wsgi.errors": sys.stderr,
     }
-    answer = service(required | environ, lambda status, headers, error=None: told.append(status))
-    assert b"".join(answer) is not None
+    response = service(required | environ, lambda status, headers, error=None: told.append(status))
+    assert b"".join(response) is not None
     assert told[0] < "500"

@@ -12,28 +12,30 @@ from placement.tests.property.strategies import requests, worlds
 
 @given(worlds(), requests())
 def test_the_losses_and_the_roots_that_fit_add_up(world: World, request: CandidateRequest):
-    found = explained(world, request)
-    assert found.fits == roots_with_candidates(world, request)
-    assert sum(row.lost for row in found.funnel) + found.fits == found.roots
-    left = found.roots
-    for row in found.funnel:
+    explanation = explained(world, request)
+    assert explanation.fits == roots_with_candidates(world, request)
+    assert sum(row.lost for row in explanation.funnel) + explanation.fits == explanation.roots
+    left = explanation.roots
+    for row in explanation.funnel:
         assert row.code in CODES
         assert row.lost > 0
         left -= row.lost
         assert row.left == left
-    assert found.undetermined == ()
+    assert explanation.undetermined == ()
 
 
 @given(worlds(), requests())
 def test_the_dropped_requirements_are_those_that_help(world: World, request: CandidateRequest):
-    found = explained(world, request, remedies=True)
+    explanation = explained(world, request, remedies=True)
     fitting = {
         requirement: roots_with_candidates(world, looser)
         for requirement, looser in without_one(request)
     }
     dropped = {
-        remedy.requirement: remedy.roots for remedy in found.remedies if remedy.change == "drop"
+        remedy.requirement: remedy.roots
+        for remedy in explanation.remedies
+        if remedy.change == "drop"
     }
     assert dropped == {
-        requirement: roots for requirement, roots in fitting.items() if roots > found.fits
+        requirement: roots for requirement, roots in fitting.items() if roots > explanation.fits
     }

@@ -133,10 +133,10 @@ def possible(oracle: Oracle, request: CandidateRequest, anchor: str) -> set[froz
 
 @given(worlds(), requests())
 def test_a_near_miss_lacks_exactly_what_is_listed(world: World, request: CandidateRequest):
-    found = explained(world, request)
+    explanation = explained(world, request)
     oracle = Oracle(world)
-    assert len(found.near_misses) == min(NEAR_MISSES, found.roots - found.fits)
-    for miss in found.near_misses:
+    assert len(explanation.near_misses) == min(NEAR_MISSES, explanation.roots - explanation.fits)
+    for miss in explanation.near_misses:
         root = miss.root.uuid
         assert not oracle.candidates(request, anchors=[root])
         listed = frozenset((each.code, each.requirement) for each in miss.unmet)

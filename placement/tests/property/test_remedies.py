@@ -51,12 +51,12 @@ def test_every_remedy_lets_that_many_roots_fit(world: World, request: CandidateR
 @FEWER
 @given(worlds(), requests())
 def test_no_larger_amount_fits(world: World, request: CandidateRequest):
-    found = explained(world, request, remedies=True)
-    if found.fits:
+    explanation = explained(world, request, remedies=True)
+    if explanation.fits:
         return
     lowered = {
         (remedy.group, remedy.resource_class): remedy.to
-        for remedy in found.remedies
+        for remedy in explanation.remedies
         if remedy.change == "amount"
     }
     for group in request.groups:
@@ -71,10 +71,10 @@ def test_no_larger_amount_fits(world: World, request: CandidateRequest):
 def test_two_changes_are_listed_only_if_no_single_one_helps(
     world: World, request: CandidateRequest
 ):
-    found = explained(world, request, remedies=True)
-    changes = {remedy.change for remedy in found.remedies}
+    explanation = explained(world, request, remedies=True)
+    changes = {remedy.change for remedy in explanation.remedies}
     assert "both" not in changes or changes == {"both"}
-    for remedy in found.remedies:
+    for remedy in explanation.remedies:
         for change in remedy.changes:
             assert not helps(world, applied(request, change))
             if change.change == "amount":
@@ -87,8 +87,8 @@ def test_two_changes_are_listed_only_if_no_single_one_helps(
 @FEWER
 @given(worlds(), requests())
 def test_two_dropped_requirements_that_help_are_found(world: World, request: CandidateRequest):
-    found = explained(world, request, remedies=True)
-    if found.fits or found.remedies:
+    explanation = explained(world, request, remedies=True)
+    if explanation.fits or explanation.remedies:
         return
     for first, second in combinations([relaxed for _, relaxed in without_one(request)], 2):
         for _, both in (*without_one(first), *without_one(second)):

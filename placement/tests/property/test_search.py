@@ -146,13 +146,13 @@ def test_every_candidate_can_be_claimed_as_it_stands(world: World, request: Cand
 @given(worlds(), requests())
 def test_summaries_show_the_trees_that_are_used(world: World, request: CandidateRequest):
     snapshot = snapshot_of(world)
-    answer = search_in(snapshot, request, SearchSettings())
-    used = {uuid for candidate in answer.candidates for uuid in candidate.allocations}
+    response = search_in(snapshot, request, SearchSettings())
+    used = {uuid for candidate in response.candidates for uuid in candidate.allocations}
     root_of = {state.provider.uuid: state.provider.root_uuid for state in world}
     if request.nested:
         roots = {root_of[uuid] for uuid in used}
         used = {uuid for uuid, root in root_of.items() if root in roots}
-    shown = Counter(entry.state.provider.uuid for entry in answer.summaries)
+    shown = Counter(entry.state.provider.uuid for entry in response.summaries)
     assert shown == Counter(used)
 
 

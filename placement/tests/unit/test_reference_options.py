@@ -289,24 +289,24 @@ def logged(tmp_path, options):
     (tmp_path / "placement.conf").write_text(
         f"[DEFAULT]\n{options}\n[placement_database]\nconnection = sqlite://\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOGGING, str(tmp_path / "placement.conf")],
         capture_output=True,
         text=True,
         check=False,
     )
     log = tmp_path / "log"
-    return (log.read_text() if log.exists() else ""), done
+    return (log.read_text() if log.exists() else ""), result
 
 
 def test_the_log_may_be_json(tmp_path):
-    text, done = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_json = true")
+    text, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_json = true")
     lines = [json.loads(line) for line in text.splitlines()]
     assert [(line["levelname"], line["message"]) for line in lines] == [
         ("WARNING", "seen 1"),
         ("INFO", "told"),
     ]
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_levels_may_be_set_for_a_part(tmp_path):
@@ -318,16 +318,16 @@ def test_levels_may_be_set_for_a_part(tmp_path):
 
 
 def test_the_log_may_go_to_syslog_as_well(tmp_path):
-    text, done = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_syslog = true")
+    text, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_syslog = true")
     assert "seen 1" in text
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_the_log_may_go_to_the_journal_where_its_library_is(tmp_path):
-    _, done = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_journal = true")
+    _, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_journal = true")
     has_library = importlib.util.find_spec("systemd") is not None
-    assert has_library or "Systemd bindings do not exist" in done.stderr
-    assert done.returncode == (0 if has_library else 1)
+    assert has_library or "Systemd bindings do not exist" in result.stderr
+    assert result.returncode == (0 if has_library else 1)
 
 
 def test_a_connection_is_demanded(tmp_path):

@@ -89,12 +89,12 @@ def test_a_service_that_stops_is_a_bad_gateway(small, tmp_path):
 
 
 def failed(*command):
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, env=environment(), timeout=60, check=False
     )
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    return result.stderr
 
 
 def test_no_service_is_reported(tmp_path):

@@ -11,19 +11,19 @@ MODULES = {"mysqldb": "MySQLdb"}
 
 
 @pytest.fixture
-def bare(empty_database_url):
+def empty_store(empty_database_url):
     """A store on a database without tables."""
-    found = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
-    yield found
-    found.dispose()
+    store = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    yield store
+    store.dispose()
 
 
 @pytest.fixture
-def elsewhere(settings):
+def other_store(settings):
     """A second store on the same database, like that of another process."""
-    found = Store(settings)
-    yield found
-    found.dispose()
+    store = Store(settings)
+    yield store
+    store.dispose()
 
 
 @pytest.fixture(params=sorted(DRIVERS))

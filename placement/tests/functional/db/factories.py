@@ -23,21 +23,21 @@ def uuid() -> str:
 
 def new_provider(store, name=None, parent=None, **inventories) -> str:
     """Return the UUID of a new provider with inventories: totals, or Inventory values."""
-    made = uuid()
-    provider.create(store, made, name or f"provider-{made}", parent)
+    provider_uuid = uuid()
+    provider.create(store, provider_uuid, name or f"provider-{provider_uuid}", parent)
     if inventories:
-        set_inventories(store, made, **inventories)
-    return made
+        set_inventories(store, provider_uuid, **inventories)
+    return provider_uuid
 
 
 def set_inventories(store, provider_uuid, **inventories):
     """Replace the inventories of a provider; return it."""
-    wanted = {
+    new_inventories = {
         name: value if isinstance(value, Inventory) else Inventory(total=value)
         for name, value in inventories.items()
     }
     at = generation(store, provider_uuid)
-    return inventory.replace(store, ReplaceInventories(provider_uuid, at, wanted))
+    return inventory.replace(store, ReplaceInventories(provider_uuid, at, new_inventories))
 
 
 def generation(store, provider_uuid) -> int:
@@ -58,14 +58,14 @@ def claim(store, consumer, resources, **values) -> None:
 
 def allocations_of(store, consumer) -> dict:
     """Return the allocations of a consumer, by provider."""
-    found = allocation.of_consumer(store, consumer).allocations
-    return {uuid: dict(holding.resources) for uuid, holding in found.items()}
+    allocations = allocation.of_consumer(store, consumer).allocations
+    return {uuid: dict(holding.resources) for uuid, holding in allocations.items()}
 
 
 def consumer_generation(store, consumer):
     """Return the generation, None for a consumer without allocations."""
-    found = allocation.of_consumer(store, consumer).consumer
-    return found and found.generation
+    consumer_record = allocation.of_consumer(store, consumer).consumer
+    return consumer_record and consumer_record.generation
 
 
 def rows(store, table) -> list:
@@ -77,8 +77,8 @@ def used(store, provider_uuid) -> dict:
     """Return the used amounts that are not 0."""
     from placement.objects import usage  # noqa: PLC0415
 
-    found = usage.of_provider(store, provider_uuid).usages
-    return {name: amount for name, amount in found.items() if amount}
+    usages = usage.of_provider(store, provider_uuid).usages
+    return {name: amount for name, amount in usages.items() if amount}
 
 
 def assert_sound(store) -> None:
@@ -112,22 +112,22 @@ def _assert_trees(providers) -> None:
 @contextmanager
 def statements(store) -> Iterator[list[str]]:
     """Record the statements of a write, including BEGIN and COMMIT."""
-    seen: list[str] = []
+    executed: list[str] = []
     engine = store.engines().writer
 
     def execute(_connection, _cursor, statement, _parameters, _context, _many):
-        seen.append(statement)
+        executed.append(statement)
 
     def begin(connection):
         if connection.dialect.name != "sqlite":  # the store sends BEGIN as a statement there
-            seen.append("BEGIN")
+            executed.append("BEGIN")
 
     def commit(_connection):
-        seen.append("COMMIT")
+        executed.append("COMMIT")
 
     listeners = {"before_cursor_execute": execute, "begin": begin, "commit": commit}
     for name, listener in listeners.items():
         sa.event.listen(engine, name, listener)
-    yield seen
+    yield executed
     for name, listener in listeners.items():
         sa.event.remove(engine, name, listener)

@@ -51,7 +51,7 @@ def accepted(outcomes) -> int:
 
 @contextmanager
 def paused_at(store, text) -> Iterator:
-    """Pause an operation before its first statement with this text, and run another meanwhile.
+    """Pause an operation before its first statement with this text, and run another one.
 
     The first continues when the other is done, or after 0.15 s if the other waits for a lock.
     Yields a function that runs both and returns their outcomes.

@@ -14,9 +14,9 @@ def of(store, provider) -> set:
 
 def test_replace_aggregates_sets_the_associations(store):
     provider, one, two, three = new_provider(store), uuid(), uuid(), uuid()
-    done = aggregate.replace(store, provider, [two, one], 0)
-    assert done.aggregates == (two, one)
-    assert done.provider.generation == 1
+    replaced = aggregate.replace(store, provider, [two, one], 0)
+    assert replaced.aggregates == (two, one)
+    assert replaced.provider.generation == 1
     assert of(store, provider) == {one, two}
     aggregate.replace(store, provider, [two, three], 1)
     assert of(store, provider) == {two, three}
@@ -49,7 +49,10 @@ def test_providers_share_an_aggregate(store):
 def test_uuid_spellings_are_stored_if_the_database_supports_it(store):
     provider, one = new_provider(store), uuid()
     aggregate.replace(store, provider, [one, one.upper(), one.replace("-", "")], 0)
-    assert {found.lower() for found in of(store, provider)} == {one, one.replace("-", "")}
+    assert {aggregate_uuid.lower() for aggregate_uuid in of(store, provider)} == {
+        one,
+        one.replace("-", ""),
+    }
     aggregate.replace(store, provider, [one.upper()], 1)
     assert len(of(store, provider)) == 1
 

@@ -34,13 +34,13 @@ def host(store):
 def test_claim_is_stored(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 2, "MEMORY_MB": 512}}, generation=None, type="INSTANCE")
-    found = allocation.of_consumer(store, consumer)
-    assert found.consumer.uuid == consumer
-    assert (found.consumer.project_id, found.consumer.user_id) == ("project", "user")
-    assert (found.consumer.generation, found.consumer.type) == (1, "INSTANCE")
-    assert found.allocations[host].generation == 2
-    assert found.allocations[host].resources == {"VCPU": 2, "MEMORY_MB": 512}
-    assert found.modified_at is not None
+    stored = allocation.of_consumer(store, consumer)
+    assert stored.consumer.uuid == consumer
+    assert (stored.consumer.project_id, stored.consumer.user_id) == ("project", "user")
+    assert (stored.consumer.generation, stored.consumer.type) == (1, "INSTANCE")
+    assert stored.allocations[host].generation == 2
+    assert stored.allocations[host].resources == {"VCPU": 2, "MEMORY_MB": 512}
+    assert stored.modified_at is not None
     on_host = allocation.of_provider(store, host)
     assert on_host.provider.generation == 2
     assert on_host.allocations[consumer].generation == 1
@@ -99,8 +99,8 @@ def test_removal_does_not_change_provider_generations(store, host):
 
 @pytest.mark.parametrize("consumer", ["unknown", "", "nul\0", "\ud800", "\U0001f680"])
 def test_consumer_without_allocations_is_not_listed_or_removed(store, consumer):
-    found = allocation.of_consumer(store, consumer)
-    assert (found.consumer, found.allocations, found.modified_at) == (None, {}, None)
+    stored = allocation.of_consumer(store, consumer)
+    assert (stored.consumer, stored.allocations, stored.modified_at) == (None, {}, None)
     with pytest.raises(exception.NoAllocations):
         allocation.delete(store, consumer)
 
@@ -224,8 +224,8 @@ def test_last_write_sets_owner_and_type(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}}, type="INSTANCE")
     claim(store, consumer, {host: {"VCPU": 1}}, project_id="p2", user_id="u2", type="MIGRATION")
-    found = allocation.of_consumer(store, consumer).consumer
-    assert (found.project_id, found.user_id, found.type) == ("p2", "u2", "MIGRATION")
+    stored = allocation.of_consumer(store, consumer).consumer
+    assert (stored.project_id, stored.user_id, stored.type) == ("p2", "u2", "MIGRATION")
 
 
 def test_write_without_type_keeps_the_type(store, host):
@@ -310,23 +310,23 @@ def test_a_write_on_one_provider_takes_ten_statements_at_most(store, host):
         lambda: allocation.delete(store, consumer),
     ]
     for write in writes:
-        with statements(store) as seen:
+        with statements(store) as executed:
             write()
-        assert len(seen) <= 10, seen
-        assert (seen[0].partition(" ")[0], seen[-1]) == ("BEGIN", "COMMIT")
+        assert len(executed) <= 10, executed
+        assert (executed[0].partition(" ")[0], executed[-1]) == ("BEGIN", "COMMIT")
 
 
 @pytest.mark.parametrize("checked", [{}, {"generation": None}])
-def test_first_claims_take_ten_statements_at_most(store, elsewhere, host, checked):
+def test_first_claims_take_ten_statements_at_most(store, other_store, host, checked):
     """With owners that are new, or new to this process; requests have a type from 1.38."""
     type_ = {"type": "INSTANCE"} if checked else {}
-    for others in ([], [elsewhere]):
+    for others in ([], [other_store]):
         owners = {"project_id": uuid(), "user_id": uuid(), **type_, **checked}
         for other in others:
             claim(other, uuid(), {host: {"VCPU": 1}}, **owners)
-        with statements(store) as seen:
+        with statements(store) as executed:
             claim(store, uuid(), {host: THREE}, **owners)
-        assert len(seen) <= len(["BEGIN"]) + 10 + len(["COMMIT"]), seen
+        assert len(executed) <= len(["BEGIN"]) + 10 + len(["COMMIT"]), executed
 
 
 def test_statement_count_is_constant(store):
@@ -337,9 +337,9 @@ def test_statement_count_is_constant(store):
     for resources in ({"VCPU": 1}, {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1, "PCPU": 1}):
         for consumers in (1, 20):
             claims = [a_claim(uuid(), {host: resources}) for _ in range(consumers)]
-            with statements(store) as seen:
+            with statements(store) as executed:
                 post(store, *claims)
-            counts.add(len(seen))
+            counts.add(len(executed))
     assert len(counts) == 1
 
 

@@ -41,15 +41,15 @@ def publish(store, *arguments, **named):
 
 def row(store, id_):
     with store.read() as tx:
-        found = sa.select(resource_providers).where(resource_providers.c.id == id_)
-        return tx.connection.execute(found).one()
+        query = sa.select(resource_providers).where(resource_providers.c.id == id_)
+        return tx.connection.execute(query).one()
 
 
-def changes(store, seen):
+def changes(store, clocks_before):
     with store.read() as tx:
-        found = tx.snapshot.changes(seen, tx.snapshot.clocks())
-        states = found.states(tx.snapshot.names())
-    return {state.provider.id for state in states}, set(found.removed)
+        provider_changes = tx.snapshot.changes(clocks_before, tx.snapshot.clocks())
+        states = provider_changes.states(tx.snapshot.names())
+    return {state.provider.id for state in states}, set(provider_changes.removed)
 
 
 def test_new_database_has_clocks(store):
@@ -77,7 +77,7 @@ def test_generation_changes_only_for_increased_providers(store, providers):
 
 
 def test_probe_detects_each_change(store, providers):
-    seen = [store.probe()]
+    probes = [store.probe()]
     for change in (
         {"changed": [1]},
         {"generation_bumped": [2]},
@@ -85,10 +85,10 @@ def test_probe_detects_each_change(store, providers):
         {"names": True},
     ):
         publish(store, **change)
-        seen.append(store.probe())
+        probes.append(store.probe())
     assert all(
         before.items() != now.items() and all(now[clock] >= before[clock] for clock in now)
-        for before, now in itertools.pairwise(seen)
+        for before, now in itertools.pairwise(probes)
     )
 
 
@@ -118,9 +118,9 @@ def test_more_providers_than_fit_into_a_statement(store):
         tx.connection.execute(sa.text("UPDATE resource_providers SET root_provider_id = id"))
 
     store.write(add)
-    seen = readings(store)
+    clocks_before = readings(store)
     publish(store, range(1, 2501))
-    assert len(changes(store, seen)[0]) == 2500
+    assert len(changes(store, clocks_before)[0]) == 2500
 
 
 def test_concurrent_writers_of_many_providers_advance_all_clocks(store, providers):

@@ -58,18 +58,18 @@ def backend(driver):
 
 @pytest.fixture
 def proxy(server, backend):
-    found = CountingProxy(server(backend).port)
-    yield found
-    found.close()
+    counting_proxy = CountingProxy(server(backend).port)
+    yield counting_proxy
+    counting_proxy.close()
 
 
 @pytest.fixture
 def store(database_url, server, backend, driver, proxy):
     name = sa.make_url(database_url).database
     url = server(backend).tcp_url(name, driver, proxy.port)
-    found = Store(DatabaseSettings(connection=url, max_retries=0))
-    yield found
-    found.dispose()
+    opened = Store(DatabaseSettings(connection=url, max_retries=0))
+    yield opened
+    opened.dispose()
 
 
 def trips(proxy, work) -> int:

@@ -13,12 +13,12 @@ from placement.tests.functional.db.factories import claim, new_provider, uuid
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def listed(store, **wanted):
-    return page(store, ConsumerFilter(**wanted)).consumers
+def listed(store, **conditions):
+    return page(store, ConsumerFilter(**conditions)).consumers
 
 
-def uuids(store, **wanted):
-    return {each.uuid for each in listed(store, **wanted)}
+def uuids(store, **conditions):
+    return {each.uuid for each in listed(store, **conditions)}
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def cloud(store):
 
 
 def test_consumer_is_listed_with_all_its_allocations(store, cloud):
-    (found,) = listed(store, provider=cloud["on_other"])
-    assert found.uuid == cloud["other"]
-    assert (found.project_id, found.user_id, found.type) == ("b", "two", "MIGRATION")
-    assert (found.generation, found.updated_at) == (1, None)
-    assert found.created_at is not None
-    assert found.allocations == {cloud["on_other"]: {"VCPU": 5, "DISK_GB": 6}}
+    (consumer,) = listed(store, provider=cloud["on_other"])
+    assert consumer.uuid == cloud["other"]
+    assert (consumer.project_id, consumer.user_id, consumer.type) == ("b", "two", "MIGRATION")
+    assert (consumer.generation, consumer.updated_at) == (1, None)
+    assert consumer.created_at is not None
+    assert consumer.allocations == {cloud["on_other"]: {"VCPU": 5, "DISK_GB": 6}}
     (both,) = listed(store, type="INSTANCE")
     assert both.allocations == {
         cloud["on_root"]: {"VCPU": 3},
@@ -72,8 +72,8 @@ def test_consumer_is_listed_with_all_its_allocations(store, cloud):
     ],
 )
 def test_all_conditions_must_hold(store, cloud, wanted, names):
-    known = {key: cloud.get(value, value) for key, value in wanted.items()}
-    assert uuids(store, **known) == {cloud[name] for name in names.split()}
+    conditions_by_uuid = {key: cloud.get(value, value) for key, value in wanted.items()}
+    assert uuids(store, **conditions_by_uuid) == {cloud[name] for name in names.split()}
 
 
 def test_consumers_are_listed_by_age(store, cloud):
@@ -94,20 +94,20 @@ def test_consumers_are_listed_by_age(store, cloud):
 
 def test_pages_neither_skip_nor_repeat_with_concurrent_writes(store, cloud):
     host = cloud["on_other"]
-    known = set(uuids(store)) | {uuid() for _ in range(20)}
-    for consumer in known - uuids(store):
+    expected = set(uuids(store)) | {uuid() for _ in range(20)}
+    for consumer in expected - uuids(store):
         claim(store, consumer, {host: {"VCPU": 1}})
-    marker, seen = None, []
+    marker, listed_uuids = None, []
     while True:
-        found = page(store, ConsumerFilter(limit=5, marker=marker))
-        seen += [each.uuid for each in found.consumers]
-        marker = found.next_marker
+        current_page = page(store, ConsumerFilter(limit=5, marker=marker))
+        listed_uuids += [each.uuid for each in current_page.consumers]
+        marker = current_page.next_marker
         if marker is None:
             break
-        assert marker == seen[-1]
-        claim(store, seen[0], {})  # pages that were read may change
-    assert len(seen) == len(known)
-    assert set(seen) == known
+        assert marker == listed_uuids[-1]
+        claim(store, listed_uuids[0], {})  # pages that were read may change
+    assert len(listed_uuids) == len(expected)
+    assert set(listed_uuids) == expected
 
 
 def test_last_page_has_no_marker(store, cloud):
@@ -128,6 +128,6 @@ def test_legacy_rows_are_listed_with_the_available_data(store, cloud):
         tx.connection.execute(allocations.insert().values(**{**values, "used": 7}))
 
     store.write(leave)
-    found = {each.uuid: each.allocations for each in listed(store)}
-    assert found[emptied] == {}
-    assert found[cloud["root"]] == {cloud["on_root"]: {"VCPU": 8}}
+    allocations_by_consumer = {each.uuid: each.allocations for each in listed(store)}
+    assert allocations_by_consumer[emptied] == {}
+    assert allocations_by_consumer[cloud["root"]] == {cloud["on_root"]: {"VCPU": 8}}

@@ -172,8 +172,8 @@ def test_deadlocked_transactions_are_retried(store, backend):
     runs = []
 
     def count_up(tx, table):
-        found = sa.select(table.c.external_id).where(table.c.id == 1).with_for_update()
-        number = int(tx.connection.scalar(found)) + 1
+        query = sa.select(table.c.external_id).where(table.c.id == 1).with_for_update()
+        number = int(tx.connection.scalar(query)) + 1
         tx.connection.execute(table.update().values(external_id=str(number)))
 
     def work(tx, first, second):

@@ -45,13 +45,15 @@ def user(backend, worker):
 @pytest.fixture
 def servers_of(server, backend, user):
     """The server, with the user created."""
-    found = server(backend)
+    database_server = server(backend)
     user, password = user
     if backend == "mariadb":
         quoted = password.replace("\\", "\\\\")
-        found.execute(f"CREATE OR REPLACE USER '{user}'@'127.0.0.1' IDENTIFIED BY '{quoted}'")
-        found.execute(f"GRANT ALL ON *.* TO '{user}'@'127.0.0.1'")
-    return found
+        database_server.execute(
+            f"CREATE OR REPLACE USER '{user}'@'127.0.0.1' IDENTIFIED BY '{quoted}'"
+        )
+        database_server.execute(f"GRANT ALL ON *.* TO '{user}'@'127.0.0.1'")
+    return database_server
 
 
 @pytest.fixture
@@ -161,9 +163,9 @@ def migrate(backend, file, url, *options):
 
 @pytest.mark.parametrize("options", [[], ["--skip-locks"]], ids=["locks", "skip-locks"])
 def test_tables_are_moved_and_served_from(backend, configured, moved_url, databases, options):
-    done = migrate(backend, configured, moved_url, *options)
-    assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
-    assert "resource_providers: 2 rows" in done.stdout
+    result = migrate(backend, configured, moved_url, *options)
+    assert (result.returncode, "ERROR" in result.stderr) == (0, False), result.stderr
+    assert "resource_providers: 2 rows" in result.stdout
 
     store = Store(DatabaseSettings(connection=moved_url))
     assert migration.version(store) == INITIAL
@@ -199,22 +201,25 @@ def test_a_database_with_tables_is_not_written_to(
     backend, configured, moved_url, databases, servers_of
 ):
     servers_of.execute("CREATE TABLE traits (id INTEGER)", databases[1])
-    done = migrate(backend, configured, moved_url)
-    assert done.returncode == 2
-    assert f"{databases[1]} is not empty: it has traits" in done.stderr
+    result = migrate(backend, configured, moved_url)
+    assert result.returncode == 2
+    assert f"{databases[1]} is not empty: it has traits" in result.stderr
 
 
 def test_unreachable_database_is_reported(backend, configured, moved_url, databases):
     text = configured.read_text()
     configured.write_text(text.replace(f"PLACEMENT_DB={databases[1]}", "PLACEMENT_DB=nowhere"))
-    done = migrate(backend, configured, moved_url)
-    assert (done.returncode, "database of placement is not reached" in done.stderr) == (2, True)
+    result = migrate(backend, configured, moved_url)
+    assert (result.returncode, "database of placement is not reached" in result.stderr) == (
+        2,
+        True,
+    )
 
 
 def test_a_missing_table_is_named(backend, configured, moved_url, databases, servers_of):
     servers_of.execute("DROP TABLE allocations", databases[0])
-    done = migrate(backend, configured, moved_url)
-    assert (done.returncode, "has no table allocations" in done.stderr) == (2, True)
+    result = migrate(backend, configured, moved_url)
+    assert (result.returncode, "has no table allocations" in result.stderr) == (2, True)
 
 
 def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url, servers_of):
@@ -225,8 +230,8 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
     early = [name for name in names if name not in late]
     for tables in (early, late):
         configured.write_text(text.replace(line, f'MIGRATE_TABLES="{" ".join(tables)}"'))
-        done = migrate(backend, configured, moved_url)
-        assert (done.returncode, "ERROR" in done.stderr) == (0, False), done.stderr
+        result = migrate(backend, configured, moved_url)
+        assert (result.returncode, "ERROR" in result.stderr) == (0, False), result.stderr
     store = Store(DatabaseSettings(connection=moved_url))
     migration.sync(store)
     store.dispose()
@@ -235,14 +240,17 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
 
 def test_stamp_is_left_to_the_operator_without_configuration(backend, configured, tmp_path):
     (tmp_path / "placement.conf").touch()  # the machine may have a configuration of its own
-    done = run(script_of(backend), "--migrate", configured, HOME=str(tmp_path))
-    assert (done.returncode, f"placement-manage db stamp {INITIAL}" in done.stderr) == (4, True)
+    result = run(script_of(backend), "--migrate", configured, HOME=str(tmp_path))
+    assert (result.returncode, f"placement-manage db stamp {INITIAL}" in result.stderr) == (
+        4,
+        True,
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["--migrate"], ["--mkconfig"], ["--unknown", "x"]])
 def test_invalid_usage_is_reported(backend, arguments):
-    done = run(script_of(backend), *arguments)
-    assert (done.returncode, "--mkconfig FILE" in done.stderr) == (1, True)
+    result = run(script_of(backend), *arguments)
+    assert (result.returncode, "--mkconfig FILE" in result.stderr) == (1, True)
 
 
 def test_a_configuration_is_not_overwritten(backend, tmp_path):
@@ -256,8 +264,8 @@ def test_a_symbolic_link_runs_the_script(backend, tmp_path):
     script, link, file = script_of(backend), tmp_path / "bin" / "link", tmp_path / "rc"
     link.parent.mkdir()
     link.symlink_to(os.path.relpath(script, link.parent))
-    done = run(link, "--mkconfig", file)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = run(link, "--mkconfig", file)
+    assert (result.returncode, result.stderr) == (0, "")
     port = {"mariadb": 3306, "postgresql": 5432}[backend]
     assert f'NOVA_API_DB_PORT="{port}"' in file.read_text()
     assert "--mkconfig FILE" in run(link, "--help").stdout

@@ -47,25 +47,25 @@ def test_an_empty_database_is_an_empty_snapshot(engine):
     assert "HW_CPU_X86_AVX2" in snapshot.trait_names
 
 
-def test_snapshot_has_acknowledged_writes_of_other_processes(engine, elsewhere):
+def test_snapshot_has_acknowledged_writes_of_other_processes(engine, other_store):
     engine.current()
-    host = new_provider(elsewhere, "cn1", VCPU=8)
+    host = new_provider(other_store, "cn1", VCPU=8)
     assert by_name(engine.current())["cn1"].inventories["VCPU"].total == 8
-    claim(elsewhere, uuid(), {host: {"VCPU": 3}})
+    claim(other_store, uuid(), {host: {"VCPU": 3}})
     assert by_name(engine.current())["cn1"].used == {"VCPU": 3}
-    trait.ensure(elsewhere, "CUSTOM_RED")
+    trait.ensure(other_store, "CUSTOM_RED")
     assert "CUSTOM_RED" in engine.current().trait_names
-    trait.replace(elsewhere, host, generation(elsewhere, host), ["CUSTOM_RED"])
+    trait.replace(other_store, host, generation(other_store, host), ["CUSTOM_RED"])
     assert by_name(engine.current())["cn1"].traits == {"CUSTOM_RED"}
     rack = uuid()
-    aggregate.replace(elsewhere, host, [rack], generation(elsewhere, host))
+    aggregate.replace(other_store, host, [rack], generation(other_store, host))
     assert by_name(engine.current())["cn1"].aggregates == {rack}
 
 
-def test_all_statements_read_the_same_ratio(engine, store, elsewhere):
-    host = new_provider(elsewhere, "cn1", VCPU=8)
+def test_all_statements_read_the_same_ratio(engine, store, other_store):
+    host = new_provider(other_store, "cn1", VCPU=8)
     engine.current()
-    set_inventories(elsewhere, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
+    set_inventories(other_store, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
     assert by_id(engine.current()) == by_id(Engine(store).current())
 
 
@@ -84,65 +84,65 @@ def test_objects_are_frozen_from_a_number_of_providers(
     gc.unfreeze()
 
 
-def test_unchanged_snapshot_is_not_read_again(engine, events, elsewhere):
-    new_provider(elsewhere, "cn1")
+def test_unchanged_snapshot_is_not_read_again(engine, events, other_store):
+    new_provider(other_store, "cn1")
     first = engine.current()
     assert engine.current() is first
     assert [type(event) for event in events] == [SnapshotLoaded]
     assert events[0].providers == 1
 
 
-def test_only_changed_providers_are_read(engine, events, elsewhere):
-    hosts = [new_provider(elsewhere, VCPU=1) for _ in range(5)]
+def test_only_changed_providers_are_read(engine, events, other_store):
+    hosts = [new_provider(other_store, VCPU=1) for _ in range(5)]
     engine.current()
-    set_inventories(elsewhere, hosts[0], VCPU=2)
-    provider.delete(elsewhere, hosts[1])
+    set_inventories(other_store, hosts[0], VCPU=2)
+    provider.delete(other_store, hosts[1])
     engine.current()
     assert isinstance(events[-1], SnapshotRefreshed)
     assert (events[-1].changed, events[-1].removed) == (1, 1)
 
 
-def test_snapshot_is_immutable(engine, elsewhere):
-    host = new_provider(elsewhere, "cn1", VCPU=8)
+def test_snapshot_is_immutable(engine, other_store):
+    host = new_provider(other_store, "cn1", VCPU=8)
     earlier = engine.current()
-    provider.delete(elsewhere, host)
+    provider.delete(other_store, host)
     assert "cn1" not in by_name(engine.current())
     assert by_name(earlier)["cn1"].inventories["VCPU"].total == 8
 
 
-def test_a_moved_tree_has_its_new_root(engine, elsewhere):
-    top = new_provider(elsewhere, "top")
-    middle = new_provider(elsewhere, "middle")
-    new_provider(elsewhere, "leaf", middle)
+def test_a_moved_tree_has_its_new_root(engine, other_store):
+    top = new_provider(other_store, "top")
+    middle = new_provider(other_store, "middle")
+    new_provider(other_store, "leaf", middle)
     engine.current()
-    provider.update(elsewhere, middle, "middle", top, may_move=True)
+    provider.update(other_store, middle, "middle", top, may_move=True)
     assert by_name(engine.current())["leaf"].provider.root_uuid == top
 
 
-def test_a_renamed_class_is_renamed_everywhere(engine, elsewhere):
-    resource_class.create(elsewhere, "CUSTOM_OLD")
-    new_provider(elsewhere, "cn1", CUSTOM_OLD=4)
+def test_a_renamed_class_is_renamed_everywhere(engine, other_store):
+    resource_class.create(other_store, "CUSTOM_OLD")
+    new_provider(other_store, "cn1", CUSTOM_OLD=4)
     engine.current()
-    resource_class.rename(elsewhere, "CUSTOM_OLD", "CUSTOM_NEW")
+    resource_class.rename(other_store, "CUSTOM_OLD", "CUSTOM_NEW")
     snapshot = engine.current()
     assert by_name(snapshot)["cn1"].inventories.keys() == {"CUSTOM_NEW"}
     assert "CUSTOM_OLD" not in snapshot.class_names
 
 
-def test_reused_id_is_another_provider(engine, elsewhere):
+def test_reused_id_is_another_provider(engine, other_store):
     """SQLite reuses the last id; the other databases do not."""
-    provider.delete(elsewhere, new_provider(elsewhere, "old"))
-    new_provider(elsewhere, "first")
+    provider.delete(other_store, new_provider(other_store, "old"))
+    new_provider(other_store, "first")
     engine.current()
-    provider.delete(elsewhere, by_name(engine.current())["first"].provider.uuid)
-    new_provider(elsewhere, "second", VCPU=1)
+    provider.delete(other_store, by_name(engine.current())["first"].provider.uuid)
+    new_provider(other_store, "second", VCPU=1)
     assert by_name(engine.current()).keys() == {"second"}
 
 
-def test_new_epoch_reloads_everything(engine, events, elsewhere):
-    new_provider(elsewhere, "cn1")
+def test_new_epoch_reloads_everything(engine, events, other_store):
+    new_provider(other_store, "cn1")
     engine.current()
-    migration.sync(elsewhere)
+    migration.sync(other_store)
     engine.current()
     expected = [SnapshotLoaded, SnapshotDiscarded, SnapshotLoaded]
     assert [type(event) for event in events] == expected
@@ -151,51 +151,51 @@ def test_new_epoch_reloads_everything(engine, events, elsewhere):
 class _Interrupted(Store):
     """A store with a write between the probe and the statement that reads the changes."""
 
-    meanwhile = None
+    concurrent_write = None
 
     def probe(self):
-        seen = super().probe()
-        if self.meanwhile is not None:
-            write, self.meanwhile = self.meanwhile, None
+        clocks = super().probe()
+        if self.concurrent_write is not None:
+            write, self.concurrent_write = self.concurrent_write, None
             write()
-        return seen
+        return clocks
 
 
 @pytest.fixture
 def interrupted(settings):
-    found = _Interrupted(settings)
-    yield found
-    found.dispose()
+    interrupted_store = _Interrupted(settings)
+    yield interrupted_store
+    interrupted_store.dispose()
 
 
-def test_concurrent_write_is_never_read_in_part(interrupted, elsewhere):
+def test_concurrent_write_is_never_read_in_part(interrupted, other_store):
     """The probe reports the first host only; then allocations move to the second."""
-    first, second = (new_provider(elsewhere, VCPU=8) for _ in range(2))
+    first, second = (new_provider(other_store, VCPU=8) for _ in range(2))
     consumer, engine = uuid(), Engine(interrupted)
     engine.current()
-    claim(elsewhere, consumer, {first: {"VCPU": 3}})
-    interrupted.meanwhile = lambda: claim(elsewhere, consumer, {second: {"VCPU": 3}})
+    claim(other_store, consumer, {first: {"VCPU": 3}})
+    interrupted.concurrent_write = lambda: claim(other_store, consumer, {second: {"VCPU": 3}})
     snapshot = engine.current()
     assert (snapshot.state(first).used, snapshot.state(second).used) == ({}, {"VCPU": 3})
 
 
-def test_name_created_during_a_read_is_resolved(interrupted, elsewhere):
-    host, engine = new_provider(elsewhere, VCPU=8), Engine(interrupted)
+def test_name_created_during_a_read_is_resolved(interrupted, other_store):
+    host, engine = new_provider(other_store, VCPU=8), Engine(interrupted)
     engine.current()
 
     def make_and_use():
-        resource_class.create(elsewhere, "CUSTOM_NEW")
-        set_inventories(elsewhere, host, CUSTOM_NEW=1)
+        resource_class.create(other_store, "CUSTOM_NEW")
+        set_inventories(other_store, host, CUSTOM_NEW=1)
 
-    set_inventories(elsewhere, host, VCPU=9)
-    interrupted.meanwhile = make_and_use
+    set_inventories(other_store, host, VCPU=9)
+    interrupted.concurrent_write = make_and_use
     assert engine.current().state(host).inventories.keys() == {"CUSTOM_NEW"}
 
 
-def test_error_is_reported_and_the_next_request_retries(engine, store, elsewhere, backend):
+def test_error_is_reported_and_the_next_request_retries(engine, store, other_store, backend):
     if backend == "sqlite":
         pytest.skip("a file is never away")
-    new_provider(elsewhere, "cn1")
+    new_provider(other_store, "cn1")
     engine.current()
     writer = store.engines().reader
     with writer.connect() as connection:
@@ -207,29 +207,29 @@ def test_error_is_reported_and_the_next_request_retries(engine, store, elsewhere
 # --- several processes --------------------------------------------------------------------
 
 
-def test_forked_child_has_its_own_connections(engine, store, elsewhere):
+def test_forked_child_has_its_own_connections(engine, store, other_store):
     new_provider(store, "before")
     assert by_name(engine.current()).keys() == {"before"}
     fork = multiprocessing.get_context("fork")
-    answers = fork.SimpleQueue()
+    results = fork.SimpleQueue()
 
     def child(number):
         for count in range(5):
             new_provider(store, f"child {number} {count}")
-        answers.put(set(by_name(engine.current())))
+        results.put(set(by_name(engine.current())))
 
     children = [fork.Process(target=child, args=(number,)) for number in range(2)]
     for each in children:
         each.start()
-    seen = [answers.get() for _ in children]
+    snapshots = [results.get() for _ in children]
     for each in children:
         each.join(30)
         assert each.exitcode == 0
-    made = {f"child {number} {count}" for number in range(2) for count in range(5)}
-    assert max(seen, key=len) == made | {"before"}
+    created = {f"child {number} {count}" for number in range(2) for count in range(5)}
+    assert max(snapshots, key=len) == created | {"before"}
     # the parent's connections are still usable
     new_provider(store, "after")
-    assert by_name(engine.current()).keys() == made | {"before", "after"}
+    assert by_name(engine.current()).keys() == created | {"before", "after"}
 
 
 def exit_code_of(work):
@@ -355,10 +355,10 @@ def compare(view, store, engine, acknowledged):
     """Check that a read has all acknowledged writes, and an advanced view equals a full load."""
     with acknowledged.get_lock():
         noted = list(acknowledged)
-    found = by_id(engine.current())
+    current = by_id(engine.current())
     for id_, grown_to in zip(noted[::2], noted[1::2], strict=True):
         if id_:
-            assert found[id_].provider.generation >= grown_to
+            assert current[id_].provider.generation >= grown_to
     with store.read() as tx:
         return assert_exact(view, tx)
 

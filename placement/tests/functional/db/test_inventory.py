@@ -25,8 +25,8 @@ def inventories(store, provider):
 
 def test_replace_inventories_stores_all_values(store):
     provider = new_provider(store)
-    given = set_inventories(store, provider, MEMORY_MB=2048, VCPU=FULL)
-    assert given.generation == 1
+    replaced = set_inventories(store, provider, MEMORY_MB=2048, VCPU=FULL)
+    assert replaced.generation == 1
     listed = inventory.list_of(store, provider)
     assert listed.provider.generation == 1
     assert listed.inventories == {"VCPU": FULL, "MEMORY_MB": Inventory(total=2048)}

@@ -108,12 +108,12 @@ def test_restored_backup_is_detected(kind, monkeypatch):
         engine = Engine(store)
         claim(store, uuid(), {HOST: {"VCPU": 3}})
         assert used(engine) == {"VCPU": 3}
-        seen = store.probe()
+        clocks = store.probe()
         time.sleep(1.1)  # MariaDB tells restored tables apart by a creation time in seconds
         subprocess.run(restore, check=True, input=backup, capture_output=True)
         with opened(server.tcp_url(NAME)) as other:
             claim(other, uuid(), {HOST: {"VCPU": 5}})
-            assert other.probe() == seen
+            assert other.probe() == clocks
         assert used(engine) == {"VCPU": 5}
 
 

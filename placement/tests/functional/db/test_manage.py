@@ -62,15 +62,15 @@ def test_stamp_accepts_known_revisions(run):
 
 
 @pytest.fixture
-def others(bare):
+def others(empty_store):
     """A database filled by another implementation, with wrong usage counters."""
-    migration.upgrade(bare, migration.COMMON_HEAD)
+    migration.upgrade(empty_store, migration.COMMON_HEAD)
     provider = {"now": NOW, "id": 1, "uuid": uuid(), "name": "host1", "parent": None}
-    execute(bare, ADD_PROVIDER, provider)
-    execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
+    execute(empty_store, ADD_PROVIDER, provider)
+    execute(empty_store, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
     allocation_row = {"now": NOW, "provider": 1, "class": 1, "consumer": uuid(), "used": 4}
-    execute(bare, ADD_ALLOCATION, allocation_row)
-    bare.dispose()
+    execute(empty_store, ADD_ALLOCATION, allocation_row)
+    empty_store.dispose()
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -88,20 +88,20 @@ class TestProgress:
             database.execute("UPDATE inventories SET used = 77")
             database.commit()
         terminal, its_other_end = pty.openpty()
-        done = self.sync(empty_database_url, its_other_end)
+        result = self.sync(empty_database_url, its_other_end)
         os.close(its_other_end)
         shown = os.read(terminal, 65536)
         os.close(terminal)
-        assert done.stdout == b""
+        assert result.stdout == b""
         *_, comparing, corrected, end = shown.split(b"\r\x1b[K")
         assert comparing == b"Comparing usage counters with allocations"
         assert corrected == b"Corrected the usage counters of 1 of 1 providers"
         assert end == b""
 
     def test_progress_is_not_written_to_a_file(self, others, empty_database_url):
-        done = self.sync(empty_database_url, subprocess.PIPE)
-        assert done.stdout == b""
-        lines = done.stderr.decode().splitlines()
+        result = self.sync(empty_database_url, subprocess.PIPE)
+        assert result.stdout == b""
+        lines = result.stderr.decode().splitlines()
         assert lines
         assert all(" INFO alembic.runtime.migration " in line for line in lines)
 
@@ -132,8 +132,8 @@ def make_first_revision(store):
         )
 
 
-def test_online_data_migrations_run_in_batches(run, bare):
-    make_first_revision(bare)
+def test_online_data_migrations_run_in_batches(run, empty_store):
+    make_first_revision(empty_store)
     code, printed = run(manage.main, "db", "online_data_migrations")
     assert code == 0
     assert printed.out == (
@@ -148,23 +148,23 @@ def test_online_data_migrations_run_in_batches(run, bare):
         "+-----------------------------+-------------+-----------+\n"
     )
     assert run(manage.main, "db", "sync")[0] == 0
-    assert scalar(bare, "SELECT COUNT(*) FROM consumers WHERE generation = 0") == 2
-    assert scalar(bare, "SELECT external_id FROM projects") == NOBODY
-    assert scalar(bare, "SELECT external_id FROM users") == NOBODY
+    assert scalar(empty_store, "SELECT COUNT(*) FROM consumers WHERE generation = 0") == 2
+    assert scalar(empty_store, "SELECT external_id FROM projects") == NOBODY
+    assert scalar(empty_store, "SELECT external_id FROM users") == NOBODY
 
 
-def test_root_is_the_end_of_the_parent_chain(run, bare):
-    make_first_revision(bare)
+def test_root_is_the_end_of_the_parent_chain(run, empty_store):
+    make_first_revision(empty_store)
     run(manage.main, "db", "online_data_migrations")
     of_child = (
         "SELECT root.name FROM resource_providers root JOIN resource_providers child"
         " ON child.root_provider_id = root.id WHERE child.name = 'numa0'"
     )
-    assert scalar(bare, of_child) == "cn1"
+    assert scalar(empty_store, of_child) == "cn1"
 
 
-def test_max_count_bounds_what_is_migrated(run, bare):
-    make_first_revision(bare)
+def test_max_count_bounds_what_is_migrated(run, empty_store):
+    make_first_revision(empty_store)
     limited = ("db", "online_data_migrations", "--max-count")
     code, printed = run(manage.main, *limited, "2")
     assert code == 1
@@ -182,9 +182,9 @@ def test_max_count_is_a_positive_number(run, count):
     assert (code, printed.out) == (127, "Must supply a positive value for max_count\n")
 
 
-def test_failed_migration_is_reported(run, bare):
-    migration.upgrade(bare, "b4ed3a175331")
-    execute(bare, "DROP TABLE allocations")
+def test_failed_migration_is_reported(run, empty_store):
+    migration.upgrade(empty_store, "b4ed3a175331")
+    execute(empty_store, "DROP TABLE allocations")
     code, printed = run(manage.main, "db", "online_data_migrations")
     assert code == 2
     assert "Error attempting to run create_incomplete_consumers" in printed.out
@@ -194,16 +194,16 @@ def test_failed_migration_is_reported(run, bare):
 # --- upgrade check ------------------------------------------------------------------------
 
 
-def test_a_new_database_is_ready(run, bare):
-    migration.sync(bare)
+def test_a_new_database_is_ready(run, empty_store):
+    migration.sync(empty_store)
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
     assert printed.out.count("Result: Success") == 6
 
 
-def test_failed_checks_are_reported(run, bare):
-    make_first_revision(bare)
+def test_failed_checks_are_reported(run, empty_store):
+    make_first_revision(empty_store)
     code, printed = run(status.main, "upgrade", "check", "--json")
     assert code == 2
     checks = {check["check"]: check for check in json.loads(printed.out)["checks"]}
@@ -221,11 +221,11 @@ def test_failed_checks_are_reported(run, bare):
     )
 
 
-def test_wrong_usage_counters_are_reported_and_corrected(run, bare):
-    migration.sync(bare)
-    seed.sync(bare)
-    execute(bare, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
-    execute(bare, "UPDATE inventories SET used = 3")
+def test_wrong_usage_counters_are_reported_and_corrected(run, empty_store):
+    migration.sync(empty_store)
+    seed.sync(empty_store)
+    execute(empty_store, ADD_INVENTORY, {"now": NOW, "provider": 1, "class": 1, "total": 64})
+    execute(empty_store, "UPDATE inventories SET used = 3")
     code, printed = run(status.main, "upgrade", "check")
     assert code == 2
     assert "Check: Usage Counters" in printed.out
@@ -234,16 +234,16 @@ def test_wrong_usage_counters_are_reported_and_corrected(run, bare):
     assert run(status.main, "upgrade", "check")[0] == 0
 
 
-def test_running_processes_reload_rows_changed_in_sql(run, bare):
+def test_running_processes_reload_rows_changed_in_sql(run, empty_store):
     """In SQL, or by an implementation without clocks."""
-    migration.sync(bare)
-    seed.sync(bare)
-    host = new_provider(bare, VCPU=64)
-    claim(bare, uuid(), {host: {"VCPU": 4}})
-    engine = Engine(bare)
+    migration.sync(empty_store)
+    seed.sync(empty_store)
+    host = new_provider(empty_store, VCPU=64)
+    claim(empty_store, uuid(), {host: {"VCPU": 4}})
+    engine = Engine(empty_store)
     before = engine.current().state(host)
-    execute(bare, "UPDATE inventories SET used = 3, total = 128")
-    execute(bare, "UPDATE resource_providers SET name = 'renamed'")
+    execute(empty_store, "UPDATE inventories SET used = 3, total = 128")
+    execute(empty_store, "UPDATE resource_providers SET name = 'renamed'")
     assert engine.current().state(host) == before
     assert run(status.main, "upgrade", "check")[0] == 2
     assert run(manage.main, "db", "sync")[0] == 0

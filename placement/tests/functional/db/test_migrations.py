@@ -178,10 +178,10 @@ def test_upstream_revisions_precede_ours():
     assert script.get_heads() == [migration.head()] == [migration.HEAD]
 
 
-def test_upstream_revisions_create_the_upstream_schema(bare):
-    migration.upgrade(bare, COMMON_HEAD)
-    assert described(bare.engines().writer) == COMMON
-    inspector = sa.inspect(bare.engines().writer)
+def test_upstream_revisions_create_the_upstream_schema(empty_store):
+    migration.upgrade(empty_store, COMMON_HEAD)
+    assert described(empty_store.engines().writer) == COMMON
+    inspector = sa.inspect(empty_store.engines().writer)
     for table in COMMON:
         keys = inspector.get_pk_constraint(table)["constrained_columns"]
         assert keys == PRIMARY_KEYS.get(table, ["id"])
@@ -190,64 +190,64 @@ def test_upstream_revisions_create_the_upstream_schema(bare):
         }
 
 
-def test_the_first_revision_has_indexes_that_the_fifth_drops(bare):
-    migration.upgrade(bare, "b4ed3a175331")
-    schema = described(bare.engines().writer)
+def test_the_first_revision_has_indexes_that_the_fifth_drops(empty_store):
+    migration.upgrade(empty_store, "b4ed3a175331")
+    schema = described(empty_store.engines().writer)
     assert "consumer_types" not in schema
     assert "consumer_type_id" not in schema["consumers"][0]
     assert {name for table in schema.values() for name in table[2]} >= REDUNDANT
 
 
-def test_our_revisions_only_add(bare):
-    migration.upgrade(bare)
+def test_our_revisions_only_add(empty_store):
+    migration.upgrade(empty_store)
     expected = {table: list(parts) for table, parts in COMMON.items()} | OURS
     expected["inventories"][0] = COMMON["inventories"][0] | {"used!"}
     expected["resource_providers"][0] = COMMON["resource_providers"][0] | {"stamp!"}
     expected["resource_providers"][2] = COMMON["resource_providers"][2] | {
         "resource_providers_stamp_idx": ["stamp"]
     }
-    assert described(bare.engines().writer) == {
+    assert described(empty_store.engines().writer) == {
         table: tuple(parts) for table, parts in expected.items()
     }
 
 
-def test_models_equal_the_schema_of_the_revisions(bare):
-    models.metadata.create_all(bare.engines().writer)
-    at_once = described(bare.engines().writer)
-    models.metadata.drop_all(bare.engines().writer)
-    migration.upgrade(bare)
-    assert described(bare.engines().writer) == at_once
+def test_models_equal_the_schema_of_the_revisions(empty_store):
+    models.metadata.create_all(empty_store.engines().writer)
+    at_once = described(empty_store.engines().writer)
+    models.metadata.drop_all(empty_store.engines().writer)
+    migration.upgrade(empty_store)
+    assert described(empty_store.engines().writer) == at_once
 
 
-def test_a_provider_without_root_stops_the_second_revision(bare):
-    migration.upgrade(bare, "b4ed3a175331")
-    execute(bare, "INSERT INTO resource_providers (uuid, name) VALUES ('u', 'cn')")
+def test_a_provider_without_root_stops_the_second_revision(empty_store):
+    migration.upgrade(empty_store, "b4ed3a175331")
+    execute(empty_store, "INSERT INTO resource_providers (uuid, name) VALUES ('u', 'cn')")
     with pytest.raises(RuntimeError, match="placement-manage db online_data_migrations"):
-        migration.upgrade(bare)
-    assert migration.version(bare) == "b4ed3a175331"
+        migration.upgrade(empty_store)
+    assert migration.version(empty_store) == "b4ed3a175331"
 
 
-def test_an_allocation_without_consumer_stops_the_third_revision(bare):
-    migration.upgrade(bare, "611cd6dffd7b")
+def test_an_allocation_without_consumer_stops_the_third_revision(empty_store):
+    migration.upgrade(empty_store, "611cd6dffd7b")
     execute(
-        bare,
+        empty_store,
         "INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used)"
         " VALUES (1, 'c', 0, 1)",
     )
     with pytest.raises(RuntimeError, match="placement-manage db online_data_migrations"):
-        migration.upgrade(bare)
-    assert migration.version(bare) == "611cd6dffd7b"
+        migration.upgrade(empty_store)
+    assert migration.version(empty_store) == "611cd6dffd7b"
 
 
-def test_failed_upgrade_is_resumed(bare):
-    test_a_provider_without_root_stops_the_second_revision(bare)
-    execute(bare, "UPDATE resource_providers SET root_provider_id = id")
-    migration.upgrade(bare)
-    assert migration.version(bare) == migration.head()
+def test_failed_upgrade_is_resumed(empty_store):
+    test_a_provider_without_root_stops_the_second_revision(empty_store)
+    execute(empty_store, "UPDATE resource_providers SET root_provider_id = id")
+    migration.upgrade(empty_store)
+    assert migration.version(empty_store) == migration.head()
 
 
-def test_concurrent_upgrades_succeed(bare):
-    stores = [Store(bare.settings) for _ in range(4)]
+def test_concurrent_upgrades_succeed(empty_store):
+    stores = [Store(empty_store.settings) for _ in range(4)]
 
     def start(store):
         migration.sync(store)
@@ -255,32 +255,32 @@ def test_concurrent_upgrades_succeed(bare):
 
     with ThreadPoolExecutor(len(stores)) as pool:
         list(pool.map(start, stores))
-    assert migration.version(bare) == migration.head()
-    assert scalar(bare, "SELECT COUNT(*) FROM resource_classes") == 21
+    assert migration.version(empty_store) == migration.head()
+    assert scalar(empty_store, "SELECT COUNT(*) FROM resource_classes") == 21
     for store in stores:
         store.dispose()
 
 
-def test_stamp_records_a_revision_without_applying_it(bare):
-    migration.stamp(bare, COMMON_HEAD)
-    assert migration.version(bare) == COMMON_HEAD
-    assert set(described(bare.engines().writer)) == set()
+def test_stamp_records_a_revision_without_applying_it(empty_store):
+    migration.stamp(empty_store, COMMON_HEAD)
+    assert migration.version(empty_store) == COMMON_HEAD
+    assert set(described(empty_store.engines().writer)) == set()
 
 
-def test_a_database_without_tables_has_no_revision(bare):
-    assert migration.version(bare) is None
+def test_a_database_without_tables_has_no_revision(empty_store):
+    assert migration.version(empty_store) is None
 
 
-def test_service_refuses_an_old_schema(bare):
-    migration.upgrade(bare, COMMON_HEAD)
+def test_service_refuses_an_old_schema(empty_store):
+    migration.upgrade(empty_store, COMMON_HEAD)
     with pytest.raises(migration.SchemaTooOld, match="placement-manage db sync"):
-        migration.check_is_new_enough(bare)
+        migration.check_is_new_enough(empty_store)
 
 
-def test_service_accepts_a_newer_schema(bare):
-    migration.sync(bare)
-    execute(bare, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
-    migration.check_is_new_enough(bare)
+def test_service_accepts_a_newer_schema(empty_store):
+    migration.sync(empty_store)
+    execute(empty_store, "UPDATE alembic_version SET version_num = 'ffffffffffff'")
+    migration.check_is_new_enough(empty_store)
 
 
 def test_database_stamped_by_another_implementation_is_upgraded(inherited):
@@ -303,12 +303,12 @@ class Killed(Exception):  # noqa: N818
 
 def interrupt(store, number):
     """Abort an upgrade before its n-th write statement."""
-    seen = []
+    executed = []
 
     def count(_connection, _cursor, statement, *_):
         if statement.lstrip().upper().startswith(("CREATE", "ALTER", "DROP", "INSERT", "UPDATE")):
-            seen.append(statement)
-            if len(seen) == number:
+            executed.append(statement)
+            if len(executed) == number:
                 raise Killed
 
     sa.event.listen(store.engines().writer, "before_cursor_execute", count)
@@ -321,24 +321,24 @@ def interrupt(store, number):
     return False
 
 
-def test_an_interrupted_upgrade_is_completed_by_the_next(bare):
+def test_an_interrupted_upgrade_is_completed_by_the_next(empty_store):
     """Interrupted at every sixth statement; MySQL keeps the completed steps."""
     number, interruptions = 1, 0
-    while interrupt(bare, number):
+    while interrupt(empty_store, number):
         number, interruptions = number + 5, interruptions + 1
-        if migration.version(bare) == migration.head():
+        if migration.version(empty_store) == migration.head():
             break
-    migration.upgrade(bare)
+    migration.upgrade(empty_store)
     assert interruptions > 3
-    assert migration.version(bare) == migration.head()
-    seed.sync(bare)
-    with bare.read() as tx:
+    assert migration.version(empty_store) == migration.head()
+    seed.sync(empty_store)
+    with empty_store.read() as tx:
         assert set(clocks.values(tx.connection)) == set(range(clocks.CLOCKS))
-    upgraded = described(bare.engines().writer)
-    with bare.engines().writer.begin() as connection:
+    upgraded = described(empty_store.engines().writer)
+    with empty_store.engines().writer.begin() as connection:
         drop_all(connection)
-    migration.upgrade(bare)
-    assert described(bare.engines().writer) == upgraded
+    migration.upgrade(empty_store)
+    assert described(empty_store.engines().writer) == upgraded
 
 
 def drop_all(connection):
@@ -376,57 +376,57 @@ def provider(id_, name, root, parent=None):
 
 
 @pytest.fixture
-def inherited(bare):
+def inherited(empty_store):
     """A database created and filled by another implementation, at its newest revision."""
-    migration.upgrade(bare, COMMON_HEAD)
+    migration.upgrade(empty_store, COMMON_HEAD)
     for row, root in (provider(1, "cn1", 1), provider(2, "numa0", 1, parent=1)):
-        execute(bare, ADD_PROVIDER, row)
-        execute(bare, SET_ROOT, root)
+        execute(empty_store, ADD_PROVIDER, row)
+        execute(empty_store, SET_ROOT, root)
     # standard classes 1 and 2; MySQL replaces the id 0 by a generated one, so class 0 is omitted
     execute(
-        bare,
+        empty_store,
         "INSERT INTO resource_classes (created_at, id, name) VALUES (:now, :id, :name)",
         {"now": NOW, "id": 1, "name": "MEMORY_MB"},
         {"now": NOW, "id": 10001, "name": "CUSTOM_FPGA"},
     )
     execute(
-        bare,
+        empty_store,
         "INSERT INTO traits (created_at, name) VALUES (:now, :name)",
         {"now": NOW, "name": "HW_CPU_X86_AVX2"},
         {"now": NOW, "name": "CUSTOM_RED"},
     )
     execute(
-        bare,
+        empty_store,
         "INSERT INTO resource_provider_traits (created_at, trait_id, resource_provider_id)"
         " SELECT created_at, id, 2 FROM traits",
     )
     execute(
-        bare,
+        empty_store,
         "INSERT INTO placement_aggregates (created_at, uuid) VALUES (:now, 'rack')",
         {"now": NOW},
     )
     execute(
-        bare,
+        empty_store,
         "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)"
         " SELECT 1, id FROM placement_aggregates",
     )
     execute(
-        bare,
+        empty_store,
         ADD_INVENTORY,
         {"now": NOW, "provider": 1, "class": 1, "total": 1024},
         {"now": NOW, "provider": 2, "class": 10001, "total": 4},
     )
     for table in ("projects", "users"):
-        execute(bare, f"INSERT INTO {table} (external_id) VALUES ('somebody')")
-    execute(bare, "INSERT INTO consumer_types (name) VALUES ('INSTANCE')")
+        execute(empty_store, f"INSERT INTO {table} (external_id) VALUES ('somebody')")
+    execute(empty_store, "INSERT INTO consumer_types (name) VALUES ('INSTANCE')")
     for consumer in ("a", "b"):
-        execute(bare, ADD_CONSUMER, {"now": NOW, "uuid": consumer})
+        execute(empty_store, ADD_CONSUMER, {"now": NOW, "uuid": consumer})
         execute(
-            bare,
+            empty_store,
             ADD_ALLOCATION,
             {"now": NOW, "provider": 1, "class": 1, "consumer": consumer, "used": 256},
         )
-    return bare
+    return empty_store
 
 
 def by_name(snapshot):
@@ -439,9 +439,9 @@ def test_database_of_another_implementation_is_served(inherited):
     migration.sync(inherited)
     seed.sync(inherited)
     migration.check_is_new_enough(inherited)
-    found = by_name(Engine(inherited).current())
-    assert set(found) == {"cn1", "numa0"}
-    cn1, numa0 = found["cn1"], found["numa0"]
+    providers = by_name(Engine(inherited).current())
+    assert set(providers) == {"cn1", "numa0"}
+    cn1, numa0 = providers["cn1"], providers["numa0"]
     assert cn1.inventories == {"MEMORY_MB": Inventory(1024, max_unit=1024, allocation_ratio=1.5)}
     assert cn1.used == {"MEMORY_MB": 512}
     assert cn1.aggregates == {"rack"}

@@ -94,8 +94,8 @@ def test_a_loop_of_parents_is_left_out(store, hosts, caplog):
 def test_a_provider_without_name_is_shown_with_its_uuid(store, hosts):
     execute(store, "UPDATE resource_providers SET name = NULL WHERE name = 'odd'")
     assert by_name(Engine(store).current()).keys() == {hosts[0], "sound"}
-    found = provider.show(store, hosts[0])
-    assert isinstance(found, Provider)
-    assert found.name == hosts[0]
+    shown = provider.show(store, hosts[0])
+    assert isinstance(shown, Provider)
+    assert shown.name == hosts[0]
     assert "have no name" in "".join(reported(store))
     assert models.resource_providers.c.name.nullable

@@ -116,9 +116,9 @@ def test_statement_may_have_a_comment_with_its_origin(settings, backend, traces,
 @pytest.fixture
 def manager(monkeypatch):
     """A new manager of the store of the process."""
-    found = db_api.StoreManager()
-    monkeypatch.setattr(db_api, "placement_context_manager", found)
-    return found
+    store_manager = db_api.StoreManager()
+    monkeypatch.setattr(db_api, "placement_context_manager", store_manager)
+    return store_manager
 
 
 def test_unavailable_database_is_retried_as_configured(conf, manager, caplog):

@@ -23,10 +23,10 @@ def move(store, moved, parent, *, may_move=True):
 
 
 def test_a_new_provider_is_its_own_root_at_generation_0(store):
-    made = provider.create(store, uuid(), "cn1", None)
-    assert (made.name, made.generation, made.parent_uuid) == ("cn1", 0, None)
-    assert made.root_uuid == made.uuid
-    assert provider.show(store, made.uuid) == made
+    created = provider.create(store, uuid(), "cn1", None)
+    assert (created.name, created.generation, created.parent_uuid) == ("cn1", 0, None)
+    assert created.root_uuid == created.uuid
+    assert provider.show(store, created.uuid) == created
 
 
 def test_a_child_has_the_root_of_its_parent(store):
@@ -52,15 +52,15 @@ def test_missing_provider_is_not_found(store, name):
 
 
 def test_uuid_lookup_is_case_sensitive(store):
-    made = new_provider(store)
+    host = new_provider(store)
     with pytest.raises(exception.ProviderNotFound):
-        provider.show(store, made.upper())
+        provider.show(store, host.upper())
 
 
 def test_uuid_is_unique(store):
-    made = new_provider(store)
-    with pytest.raises(exception.DuplicateProviderUuid, match=made):
-        provider.create(store, made, "another", None)
+    host = new_provider(store)
+    with pytest.raises(exception.DuplicateProviderUuid, match=host):
+        provider.create(store, host, "another", None)
 
 
 def test_name_is_unique(store):
@@ -83,13 +83,13 @@ def test_unstorable_name_is_refused_by_all_databases(store, name):
 
 
 def test_name_with_characters_beyond_the_bmp_is_stored_or_refused(store):
-    made = uuid()
+    host = uuid()
     try:
-        provider.create(store, made, "\U0001f680", None)
+        provider.create(store, host, "\U0001f680", None)
     except exception.BadRequest:
         assert store.engines().writer.dialect.name == "mysql"
     else:
-        assert provider.show(store, made).name == "\U0001f680"
+        assert provider.show(store, host).name == "\U0001f680"
 
 
 def test_parent_must_exist_and_differ(store):
@@ -101,19 +101,19 @@ def test_parent_must_exist_and_differ(store):
 
 
 def test_a_rename_keeps_the_generation(store):
-    made = new_provider(store, "old", VCPU=1)
-    renamed = provider.update(store, made, "new", UNCHANGED, may_move=False)
+    host = new_provider(store, "old", VCPU=1)
+    renamed = provider.update(store, host, "new", UNCHANGED, may_move=False)
     assert (renamed.name, renamed.generation) == ("new", 1)
-    assert provider.show(store, made) == renamed
+    assert provider.show(store, host) == renamed
 
 
 def test_a_rename_to_a_name_that_is_taken_is_refused(store):
     new_provider(store, "taken")
-    made = new_provider(store)
+    host = new_provider(store)
     with pytest.raises(exception.DuplicateProviderName, match="taken already exists"):
-        provider.update(store, made, "taken", UNCHANGED, may_move=True)
+        provider.update(store, host, "taken", UNCHANGED, may_move=True)
     with pytest.raises(exception.DuplicateProviderName):
-        provider.update(store, made, "taken", None, may_move=True)
+        provider.update(store, host, "taken", None, may_move=True)
 
 
 def test_name_of_an_existing_provider_may_be_empty(store):
@@ -121,10 +121,10 @@ def test_name_of_an_existing_provider_may_be_empty(store):
 
 
 def test_update_without_changes_is_not_recorded(store):
-    made = provider.show(store, new_provider(store, parent=new_provider(store)))
+    host = provider.show(store, new_provider(store, parent=new_provider(store)))
     before = rows(store, models.resource_providers)
-    assert provider.update(store, made.uuid, made.name, made.parent_uuid, may_move=False) == made
-    assert provider.update(store, made.uuid, made.name, UNCHANGED, may_move=False) == made
+    assert provider.update(store, host.uuid, host.name, host.parent_uuid, may_move=False) == host
+    assert provider.update(store, host.uuid, host.name, UNCHANGED, may_move=False) == host
     assert rows(store, models.resource_providers) == before
 
 
@@ -183,12 +183,12 @@ def test_provider_cannot_be_its_own_descendant(store):
 
 
 def test_removal_deletes_dependent_rows(store):
-    made = new_provider(store, VCPU=1)
-    trait.replace(store, made, 1, ["HW_CPU_X86_VMX"])
-    aggregate.replace(store, made, [uuid()], None)
-    provider.delete(store, made)
+    host = new_provider(store, VCPU=1)
+    trait.replace(store, host, 1, ["HW_CPU_X86_VMX"])
+    aggregate.replace(store, host, [uuid()], None)
+    provider.delete(store, host)
     with pytest.raises(exception.ProviderNotFound):
-        provider.show(store, made)
+        provider.show(store, host)
     for table in (
         models.inventories,
         models.resource_provider_traits,
@@ -216,27 +216,27 @@ def test_a_parent_cannot_be_removed(store):
 
 
 def test_a_provider_in_use_cannot_be_removed(store):
-    made = new_provider(store, VCPU=1)
-    claim(store, uuid(), {made: {"VCPU": 1}})
+    host = new_provider(store, VCPU=1)
+    claim(store, uuid(), {host: {"VCPU": 1}})
     with pytest.raises(exception.ProviderInUse):
-        provider.delete(store, made)
+        provider.delete(store, host)
 
 
 def test_provider_without_root_is_not_returned(store):
-    made = new_provider(store, VCPU=1)
+    host = new_provider(store, VCPU=1)
     store.write(
         lambda tx: tx.connection.execute(
             models.resource_providers.update().values(root_provider_id=None)
         )
     )
     with pytest.raises(exception.ProviderNotFound):
-        provider.show(store, made)
+        provider.show(store, host)
 
 
 def test_an_increase_of_the_generation_is_an_update(store):
-    made = provider.show(store, new_provider(store, parent=new_provider(store)))
-    set_inventories(store, made.uuid, VCPU=1)
-    assert generation(store, made.uuid) == 1
+    host = provider.show(store, new_provider(store, parent=new_provider(store)))
+    set_inventories(store, host.uuid, VCPU=1)
+    assert generation(store, host.uuid) == 1
     assert rows(store, models.resource_providers)[1].updated_at is not None
 
 

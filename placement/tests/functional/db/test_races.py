@@ -305,10 +305,10 @@ def test_concurrent_inserts_of_the_same_owners_and_type(store):
     assert len(rows(store, models.projects)) == len(rows(store, models.users)) == 2 * TIMES
     assert (
         sum(
-            found.consumer_count
+            usages.consumer_count
             for turn in range(TIMES)
             for name in (f"p{turn}", f"u{turn}")
-            for found in usage.of_project_by_type(store, name, None, None).values()
+            for usages in usage.of_project_by_type(store, name, None, None).values()
         )
         == 6 * TIMES
     )

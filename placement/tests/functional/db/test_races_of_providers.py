@@ -341,25 +341,25 @@ def test_concurrent_removal_and_use_of_a_trait(store):
 def test_trait_removal_during_its_use(store, stopped_at):
     trait.ensure(store, "CUSTOM_A")
     host = new_provider(store)
-    given, removed = stopped_at(
+    replaced, removed = stopped_at(
         "INSERT INTO resource_provider_traits",
         lambda: trait.replace(store, host, 0, ["CUSTOM_A"]),
         lambda: trait.delete(store, "CUSTOM_A"),
     )
-    assert not is_refused(given)
+    assert not is_refused(replaced)
     assert isinstance(removed, exception.TraitInUse)
 
 
 def test_trait_use_during_its_removal(store, stopped_at):
     trait.ensure(store, "CUSTOM_A")
     host = new_provider(store)
-    removed, given = stopped_at(
+    removed, replaced = stopped_at(
         "DELETE FROM traits",
         lambda: trait.delete(store, "CUSTOM_A"),
         lambda: trait.replace(store, host, 0, ["CUSTOM_A"]),
     )
     assert removed is None
-    assert isinstance(given, exception.TraitsNotFound)
+    assert isinstance(replaced, exception.TraitsNotFound)
 
 
 def test_class_creation_during_another_creation(store, stopped_at):

@@ -11,8 +11,8 @@ OWNED = {"project_id": "ours", "user_id": "we", "type": "INSTANCE"}
 
 
 def owner_of(store, consumer):
-    found = allocation.of_consumer(store, consumer).consumer
-    return {"project_id": found.project_id, "user_id": found.user_id, "type": found.type}
+    stored = allocation.of_consumer(store, consumer).consumer
+    return {"project_id": stored.project_id, "user_id": stored.user_id, "type": stored.type}
 
 
 def lose_owners(store, *, reuse_ids):

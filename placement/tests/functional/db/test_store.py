@@ -53,9 +53,9 @@ def test_conflicting_write_is_retried(store):
 
 @pytest.fixture
 def manager(monkeypatch):
-    found = db_api.StoreManager()
-    monkeypatch.setattr(db_api, "placement_context_manager", found)
-    return found
+    store_manager = db_api.StoreManager()
+    monkeypatch.setattr(db_api, "placement_context_manager", store_manager)
+    return store_manager
 
 
 def test_a_database_is_configured_once(conf, manager, caplog):

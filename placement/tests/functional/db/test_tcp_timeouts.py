@@ -51,16 +51,16 @@ def far_url(host, backend, driver, database_url, server):
 
 @pytest.fixture
 def store(far_url, short_timeouts):
-    found = Store(DatabaseSettings(connection=far_url, max_retries=0))
-    yield found
-    found.dispose()
+    opened = Store(DatabaseSettings(connection=far_url, max_retries=0))
+    yield opened
+    opened.dispose()
 
 
 @pytest.fixture
 def near_store(database_url):
-    found = Store(DatabaseSettings(connection=database_url, max_retries=0))
-    yield found
-    found.dispose()
+    opened = Store(DatabaseSettings(connection=database_url, max_retries=0))
+    yield opened
+    opened.dispose()
 
 
 def add(tx, name):

@@ -19,8 +19,8 @@ def test_standard_traits_exist(store):
 
 
 def test_custom_trait_is_created_once(store):
-    made, names = trait.ensure(store, "CUSTOM_A")
-    assert made
+    is_new, names = trait.ensure(store, "CUSTOM_A")
+    assert is_new
     assert names.names == ("CUSTOM_A",)
     assert names.modified_at is not None
     assert trait.ensure(store, "CUSTOM_A") == (False, names)
@@ -82,12 +82,12 @@ def test_a_trait_in_use_cannot_be_removed(store):
 def test_replace_traits_sets_the_traits(store):
     trait.ensure(store, "CUSTOM_A")
     provider = new_provider(store)
-    given = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
-    assert set(given.traits) == {VMX, "CUSTOM_A"}
-    assert len(given.traits) == 2
-    assert given.provider.generation == 1
-    assert given.modified_at is not None
-    assert trait.of_provider(store, provider).traits == given.traits
+    replaced = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
+    assert set(replaced.traits) == {VMX, "CUSTOM_A"}
+    assert len(replaced.traits) == 2
+    assert replaced.provider.generation == 1
+    assert replaced.modified_at is not None
+    assert trait.of_provider(store, provider).traits == replaced.traits
     assert set(trait.replace(store, provider, 1, [AVX, VMX]).traits) == {AVX, VMX}
 
 

@@ -15,7 +15,7 @@ NEXT = "feedfacecafe"
 
 
 @pytest.fixture
-def bare(empty_database_url, conf):
+def empty_store(empty_database_url, conf):
     """A store on a database without tables."""
     conf.set_override("connection", empty_database_url, "placement_database")
     store = Store(db_api.settings(conf))
@@ -43,36 +43,36 @@ ADDITIVE = (
 )
 
 
-def test_sync_completes_an_additive_revision_of_upstream(bare, caplog):
-    at_next_revision(bare, *ADDITIVE)
-    migration.sync(bare)
-    migration.check_is_new_enough(bare)
-    assert migration.version(bare) == migration.head()
+def test_sync_completes_an_additive_revision_of_upstream(empty_store, caplog):
+    at_next_revision(empty_store, *ADDITIVE)
+    migration.sync(empty_store)
+    migration.check_is_new_enough(empty_store)
+    assert migration.version(empty_store) == migration.head()
     assert NEXT in caplog.text
-    assert "note" in columns(bare, "resource_providers")
+    assert "note" in columns(empty_store, "resource_providers")
 
 
-def test_service_reads_and_writes_after_an_additive_revision(bare, conf):
-    at_next_revision(bare, *ADDITIVE)
-    migration.sync(bare)
-    with db_api.placement_context_manager.replaced(bare):
+def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf):
+    at_next_revision(empty_store, *ADDITIVE)
+    migration.sync(empty_store)
+    with db_api.placement_context_manager.replaced(empty_store):
         store = db_api.store(conf)
     host, consumer = new_provider(store, VCPU=4), uuid()
     claim(store, consumer, {host: {"VCPU": 2}})
     assert list(allocation.of_consumer(store, consumer).allocations) == [host]
 
 
-def test_service_starts_at_a_later_revision_of_its_own(bare):
-    at_next_revision(bare, *ADDITIVE, since="head")
-    migration.check_is_new_enough(bare)
-    migration.sync(bare)
-    assert migration.version(bare) == NEXT
+def test_service_starts_at_a_later_revision_of_its_own(empty_store):
+    at_next_revision(empty_store, *ADDITIVE, since="head")
+    migration.check_is_new_enough(empty_store)
+    migration.sync(empty_store)
+    assert migration.version(empty_store) == NEXT
 
 
-def test_service_does_not_start_before_sync(bare):
-    at_next_revision(bare, *ADDITIVE)
+def test_service_does_not_start_before_sync(empty_store):
+    at_next_revision(empty_store, *ADDITIVE)
     with pytest.raises(migration.SchemaTooOld, match=f"revision {NEXT}.*placement-manage db sync"):
-        migration.check_is_new_enough(bare)
+        migration.check_is_new_enough(empty_store)
 
 
 @pytest.mark.parametrize(
@@ -89,21 +89,21 @@ def test_service_does_not_start_before_sync(bare):
         ),
     ],
 )
-def test_other_revisions_are_refused_in_a_sentence(bare, statement, problem):
+def test_other_revisions_are_refused_in_a_sentence(empty_store, statement, problem):
     statements = [statement]
     if "copied" in statement:
         statements += ["DROP TABLE placement_aggregates"]
         statements += ["ALTER TABLE copied RENAME TO placement_aggregates"]
-    at_next_revision(bare, *statements)
+    at_next_revision(empty_store, *statements)
     for refused in (migration.sync, migration.check_is_new_enough):
         with pytest.raises(IncompatibleSchema, match=f"at revision {NEXT}.*{problem}"):
-            refused(bare)
-    assert migration.version(bare) == NEXT
+            refused(empty_store)
+    assert migration.version(empty_store) == NEXT
 
 
-def test_the_checked_tables_are_those_of_upstream(bare):
-    migration.upgrade(bare, migration.COMMON_HEAD)
-    with bare.read() as tx:
+def test_the_checked_tables_are_those_of_upstream(empty_store):
+    migration.upgrade(empty_store, migration.COMMON_HEAD)
+    with empty_store.read() as tx:
         upstream = set(sa.inspect(tx.connection).get_table_names())
-    migration.upgrade(bare)
+    migration.upgrade(empty_store)
     assert upstream - {"alembic_version"} < set(models.metadata.tables)

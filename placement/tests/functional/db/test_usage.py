@@ -62,8 +62,8 @@ def test_usage_of_all_types_together(store, host):
 
 def test_usage_of_one_type(store, host):
     for name, count in (("MIGRATION", 1), ("unknown", 1), ("INSTANCE", 2)):
-        found = usage.of_project_by_type(store, "project", None, name)
-        assert [(key, value.consumer_count) for key, value in found.items()] == [(name, count)]
+        usages = usage.of_project_by_type(store, "project", None, name)
+        assert [(key, value.consumer_count) for key, value in usages.items()] == [(name, count)]
     for name in ("instance", "UNKNOWN", "allfoo", "NONE"):
         assert usage.of_project_by_type(store, "project", None, name) == {}
 

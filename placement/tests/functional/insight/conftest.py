@@ -8,6 +8,6 @@ from placement.db.store import Store
 @pytest.fixture
 def elsewhere(settings):
     """Another store on the same database, as another process has one."""
-    found = Store(settings)
-    yield found
-    found.dispose()
+    opened = Store(settings)
+    yield opened
+    opened.dispose()

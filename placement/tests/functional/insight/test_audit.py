@@ -143,10 +143,10 @@ def test_findings_over_http(http, store):
     Host(store).inventory(used=3)
     host = Host(store)
     host.inventory(reserved=6)
-    answer = http.get("/insight/findings", headers=HEADERS).json
-    assert [each["code"] for each in answer["findings"]] == ["usage_counter", "over_capacity"]
-    assert (answer["version"], answer["truncated"]) == (1, [])
-    assert answer["findings"][1] == {
+    response = http.get("/insight/findings", headers=HEADERS).json
+    assert [each["code"] for each in response["findings"]] == ["usage_counter", "over_capacity"]
+    assert (response["version"], response["truncated"]) == (1, [])
+    assert response["findings"][1] == {
         "code": "over_capacity",
         "severity": "error",
         "rows": {
@@ -170,8 +170,10 @@ def test_findings_over_http(http, store):
 )
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_query_that_cannot_be_read_is_refused(http, query):
-    answer = http.get(f"/insight/findings?{query}", headers=HEADERS, status=400)
-    assert query.split("=")[0 if query == "all=true" else 1] in answer.json["errors"][0]["detail"]
+    response = http.get(f"/insight/findings?{query}", headers=HEADERS, status=400)
+    assert (
+        query.split("=")[0 if query == "all=true" else 1] in response.json["errors"][0]["detail"]
+    )
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
@@ -179,8 +181,8 @@ def test_of_very_many_findings_the_first_are_returned(store, monkeypatch):
     monkeypatch.setattr(audits, "MOST_OF_ONE_CODE", 2)
     for _ in range(4):
         Host(store).inventory(used=3)
-    found = audit(store, EVERYTHING)
-    assert ([each.code for each in found.findings], found.truncated) == (
+    findings = audit(store, EVERYTHING)
+    assert ([each.code for each in findings.findings], findings.truncated) == (
         ["usage_counter"] * 2,
         ["usage_counter"],
     )

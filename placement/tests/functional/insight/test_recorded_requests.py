@@ -54,10 +54,10 @@ def recorded(http, query=""):
 
 
 def test_an_empty_response_is_found_by_both_of_its_ids(http):
-    answer = http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
-    assert answer.json["allocation_requests"] == []
+    response = http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
+    assert response.json["allocation_requests"] == []
     (found,) = recorded(http)
-    own_id = answer.headers["x-openstack-request-id"]
+    own_id = response.headers["x-openstack-request-id"]
     assert (found["request_id"], found["global_request_id"]) == (own_id, GLOBAL_ID)
     assert (found["project_id"], found["user_id"]) == ("service", "nova")
     assert (found["kind"], found["query"]) == ("no_candidates", "resources=VCPU:7")
@@ -190,8 +190,8 @@ def test_filters_hold_together(http):
 )
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_query_that_cannot_be_read_is_refused(http, query):
-    answer = http.get(f"/insight/requests?{query}", headers=HEADERS, status=400)
-    assert query.partition("=")[0] in answer.json["errors"][0]["detail"]
+    response = http.get(f"/insight/requests?{query}", headers=HEADERS, status=400)
+    assert query.partition("=")[0] in response.json["errors"][0]["detail"]
 
 
 def test_what_is_not_recorded_is_not_found(http):
@@ -229,8 +229,8 @@ def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
     try:
         caplog.set_level(logging.WARNING, logger=recorder.LOG.name)
         for _ in range(3):
-            answer = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
-            assert answer.json["allocation_requests"] == []
+            response = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
+            assert response.json["allocation_requests"] == []
             put(http, claim(1, "DISK_GB"), 409)
         assert len([each for each in caplog.records if each.name == recorder.LOG.name]) == 1
     finally:

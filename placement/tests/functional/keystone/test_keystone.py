@@ -61,11 +61,11 @@ def test_the_root_is_open(http):
 
 @pytest.mark.parametrize("token", [None, "", "no-token", "gAAAAABinvalid"])
 def test_token_must_be_valid(http, keystone, token):
-    answer = http(token, PROVIDERS)
-    assert answer.status_int == 401
-    assert answer.headers["WWW-Authenticate"] == f'Keystone uri="{keystone}"'
-    assert answer.json["error"]["code"] == 401
-    assert answer.headers["x-openstack-request-id"].startswith("req-")
+    response = http(token, PROVIDERS)
+    assert response.status_int == 401
+    assert response.headers["WWW-Authenticate"] == f'Keystone uri="{keystone}"'
+    assert response.json["error"]["code"] == 401
+    assert response.headers["x-openstack-request-id"].startswith("req-")
 
 
 def test_a_revoked_token_is_none(http, cloud, admin):
@@ -90,8 +90,8 @@ def test_the_administrator_does_everything_but_reshape(http, admin, project):
 def test_a_service_does_everything(http, service, other_project):
     assert http(service, PROVIDERS).status_int == 200
     assert http(service, f"/usages?project_id={other_project}").status_int == 200
-    answer = reshape(http, service)
-    assert (answer.status_int, "Malformed JSON" in answer.text) == (400, True)
+    response = reshape(http, service)
+    assert (response.status_int, "Malformed JSON" in response.text) == (400, True)
 
 
 def test_a_reader_sees_what_its_own_project_uses(http, reader, project, other_project):
@@ -126,8 +126,8 @@ def claim(http, token, project):
 
 def write(http, token, method, path, document):
     body = json.dumps(document).encode()
-    answer = http(token, path, method, body, **{"Content-Type": "application/json"})
-    assert answer.status_int < 300
+    response = http(token, path, method, body, **{"Content-Type": "application/json"})
+    assert response.status_int < 300
 
 
 # --- the sample policy of an auditor ------------------------------------------------------
@@ -210,6 +210,6 @@ def test_the_health_check_asks_the_keystone_that_is_configured(conf, application
     conf.set_override("detailed", True, "healthcheck")
     environ = {"REMOTE_ADDR": "127.0.0.1"}
     http = webtest.TestApp(deploy.loadapp(conf), extra_environ=environ)
-    answer = http.get("/healthcheck", headers={"Accept": "application/json"})
-    (reason,) = answer.json["reasons"]
+    response = http.get("/healthcheck", headers={"Accept": "application/json"})
+    (reason,) = response.json["reasons"]
     assert reason["details"].endswith("keystone: responds")

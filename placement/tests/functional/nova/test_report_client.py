@@ -36,11 +36,11 @@ def served(tmp_path_factory):
 def of_nova(served):
     """What nova's client sent, by its global request ids."""
     url, _ = served
-    done = subprocess.run(
+    result = subprocess.run(
         [PYTHON, SCRIPT, url], capture_output=True, text=True, check=False, timeout=120
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def test_a_request_that_does_not_fit_is_found_by_the_global_id(served, of_nova):

@@ -108,7 +108,7 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
         started_at = time.monotonic()
         assert used(stores[1 - count % 2], host) == {"VCPU": count + 1}
         seconds.append(time.monotonic() - started_at)
-    print(f"\na read after a write elsewhere: median {sorted(seconds)[50] * 1000:.1f} ms")
+    print(f"\nRead after a write on another node: median {sorted(seconds)[50] * 1000:.1f} ms")
 
 
 def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):

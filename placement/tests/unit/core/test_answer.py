@@ -43,13 +43,13 @@ def test_a_bound_is_filled_depth_first_unless_told_otherwise():
 
 @pytest.mark.parametrize(("bound", "count"), [(None, 9), (-1, 9), (0, 1), (4, 4), (99, 9)])
 def test_a_bound_of_zero_acts_as_one_and_a_negative_one_as_none(bound, count):
-    found = ask(DEVICES, EACH, settings=SearchSettings(max_candidates=bound))
-    assert len(found.candidates) == count
+    candidates = ask(DEVICES, EACH, settings=SearchSettings(max_candidates=bound))
+    assert len(candidates.candidates) == count
 
 
 def test_the_smaller_of_limit_and_bound_counts():
-    found = ask(DEVICES, EACH + "&limit=2", settings=SearchSettings(max_candidates=5))
-    assert len(found.candidates) == 2
+    candidates = ask(DEVICES, EACH + "&limit=2", settings=SearchSettings(max_candidates=5))
+    assert len(candidates.candidates) == 2
 
 
 def test_summaries_are_whole_trees_and_below_1_29_only_providers_with_allocations():
@@ -62,12 +62,12 @@ def test_a_tree_that_only_serves_groups_without_resources_is_not_described():
         hub   @x +CUSTOM_HUB
         disk  DISK_GB=10 @x +MISC_SHARES_VIA_AGGREGATE
     """)
-    found = ask(
+    candidates = ask(
         snapshot,
         "resources_D=DISK_GB:1&required_H=CUSTOM_HUB&same_subtree=_H&group_policy=none",
     )
-    assert names(found) == ["disk"]
-    (candidate,) = found.candidates
+    assert names(candidates) == ["disk"]
+    (candidate,) = candidates.candidates
     assert [name_of(snapshot, uuid) for uuid in candidate.providers] == ["disk", "hub"]
 
 
@@ -82,22 +82,24 @@ def sample(seed, query=EACH + "&limit=3", **settings):
 
 
 def test_a_random_sample_is_uniform():
-    seen = Counter(c.providers for seed in range(600) for c in sample(seed).candidates)
-    assert len(seen) == 9
-    assert max(seen.values()) < 1.5 * min(seen.values())
+    counts = Counter(c.providers for seed in range(600) for c in sample(seed).candidates)
+    assert len(counts) == 9
+    assert max(counts.values()) < 1.5 * min(counts.values())
 
 
 def test_a_random_sample_comes_from_the_bounded_set():
-    seen = {c.providers for seed in range(50) for c in sample(seed, max_candidates=3).candidates}
-    assert len(seen) == 3
+    samples = {
+        c.providers for seed in range(50) for c in sample(seed, max_candidates=3).candidates
+    }
+    assert len(samples) == 3
 
 
 def test_where_there_are_too_many_a_sample_is_fair_over_the_roots(monkeypatch):
     monkeypatch.setattr("placement.core.search.search.MAX_SAMPLED", 5)
     for seed in range(20):
         assert len(set(hosts(sample(seed)))) == 3
-    seen = {c.providers for seed in range(100) for c in sample(seed).candidates}
-    assert len(seen) == 9
+    samples = {c.providers for seed in range(100) for c in sample(seed).candidates}
+    assert len(samples) == 9
 
 
 def test_a_search_that_takes_too_long_is_ended():

@@ -20,32 +20,32 @@ def counted(world, query, now=never):
 
 
 def capacity(world, query):
-    found = counted(world, query)
-    return found.of(found.rows)
+    shape_capacity = counted(world, query)
+    return shape_capacity.of(shape_capacity.rows)
 
 
 def test_a_standalone_root_gives_what_its_scarcest_class_gives():
-    found = capacity(
+    shape_capacity = capacity(
         "cn VCPU=16(used=3, ratio=2.0, max=16) DISK_GB=100", "resources=VCPU:4,DISK_GB:20"
     )
-    assert (found.claims, found.roots, found.is_exact) == (5, 1, True)
-    assert found.limited_by == {"DISK_GB": 1}
-    assert found.free == {"VCPU": 29, "DISK_GB": 100}
-    assert found.stranded == {"VCPU": 9, "DISK_GB": 0}
-    assert found.largest == {"VCPU": 16, "DISK_GB": 100}
+    assert (shape_capacity.claims, shape_capacity.roots, shape_capacity.is_exact) == (5, 1, True)
+    assert shape_capacity.limited_by == {"DISK_GB": 1}
+    assert shape_capacity.free == {"VCPU": 29, "DISK_GB": 100}
+    assert shape_capacity.stranded == {"VCPU": 9, "DISK_GB": 0}
+    assert shape_capacity.largest == {"VCPU": 16, "DISK_GB": 100}
 
 
 def test_groups_that_meet_on_one_provider_take_their_sum():
-    found = capacity("cn VCPU=16", "resources=VCPU:1&resources1=VCPU:2&group_policy=none")
-    assert (found.claims, found.stranded) == (5, {"VCPU": 1})
+    shape_capacity = capacity("cn VCPU=16", "resources=VCPU:1&resources1=VCPU:2&group_policy=none")
+    assert (shape_capacity.claims, shape_capacity.stranded) == (5, {"VCPU": 1})
 
 
 @pytest.mark.parametrize("options", ["max=3", "min=5", "step=3"])
 def test_an_amount_that_is_not_given_in_one_piece_is_stranded(options):
-    found = capacity(f"cn VCPU=16({options})", "resources=VCPU:4")
-    assert (found.claims, found.roots, found.at_most) == (0, 0, 0)
-    assert found.stranded == {"VCPU": 16}
-    assert found.limited_by == {"VCPU": 1}
+    shape_capacity = capacity(f"cn VCPU=16({options})", "resources=VCPU:4")
+    assert (shape_capacity.claims, shape_capacity.roots, shape_capacity.at_most) == (0, 0, 0)
+    assert shape_capacity.stranded == {"VCPU": 16}
+    assert shape_capacity.limited_by == {"VCPU": 1}
 
 
 def test_the_largest_single_claim_is_a_portion():
@@ -54,15 +54,19 @@ def test_the_largest_single_claim_is_a_portion():
 
 
 def test_hosts_without_the_class_or_the_trait_are_not_considered():
-    found = capacity(
+    shape_capacity = capacity(
         "cn1 VCPU=4 +CUSTOM_A\ncn2 VCPU=8\ncn3 DISK_GB=9", "resources=VCPU:2&required=CUSTOM_A"
     )
-    assert (found.claims, found.free) == (2, {"VCPU": 4})
+    assert (shape_capacity.claims, shape_capacity.free) == (2, {"VCPU": 4})
 
 
 def test_a_host_with_less_than_is_used_takes_nothing():
-    found = capacity("cn VCPU=4(used=9)", "resources=VCPU:1")
-    assert (found.claims, found.free, found.stranded) == (0, {"VCPU": 0}, {"VCPU": 0})
+    shape_capacity = capacity("cn VCPU=4(used=9)", "resources=VCPU:1")
+    assert (shape_capacity.claims, shape_capacity.free, shape_capacity.stranded) == (
+        0,
+        {"VCPU": 0},
+        {"VCPU": 0},
+    )
 
 
 NUMA = """
@@ -75,16 +79,24 @@ NUMA = """
 
 
 def test_the_members_of_a_tree_are_used_one_after_the_other():
-    found = capacity(NUMA, "resources=VCPU:3,MEMORY_MB:100")
-    assert (found.claims, found.at_most, found.roots) == (2 + 2 + 1, 5, 2)
-    assert found.limited_by == {"VCPU": 1, "MEMORY_MB": 1}
-    assert found.stranded == {"VCPU": 24 - 1 - 15, "MEMORY_MB": 600}
+    shape_capacity = capacity(NUMA, "resources=VCPU:3,MEMORY_MB:100")
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.roots) == (
+        2 + 2 + 1,
+        5,
+        2,
+    )
+    assert shape_capacity.limited_by == {"VCPU": 1, "MEMORY_MB": 1}
+    assert shape_capacity.stranded == {"VCPU": 24 - 1 - 15, "MEMORY_MB": 600}
 
 
 def test_isolated_groups_of_a_tree_are_within_the_bound():
     query = "resources1=VCPU:4&resources2=VCPU:4&group_policy=isolate"
-    found = capacity("cn DISK_GB=1\n  numa0 VCPU=12\n  numa1 VCPU=4", query)
-    assert (found.claims, found.at_most, found.is_exact) == (1, 2, False)
+    shape_capacity = capacity("cn DISK_GB=1\n  numa0 VCPU=12\n  numa1 VCPU=4", query)
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.is_exact) == (
+        1,
+        2,
+        False,
+    )
 
 
 SHARED = """
@@ -96,26 +108,32 @@ SHARED = """
 
 
 def test_what_is_shared_counts_once():
-    found = capacity(SHARED, "resources=VCPU:1,DISK_GB:10")
-    assert (found.claims, found.at_most, found.roots) == (10, 10, 2)
-    assert (found.free, found.stranded) == (
+    shape_capacity = capacity(SHARED, "resources=VCPU:1,DISK_GB:10")
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.roots) == (10, 10, 2)
+    assert (shape_capacity.free, shape_capacity.stranded) == (
         {"VCPU": 16, "DISK_GB": 100},
         {"VCPU": 6, "DISK_GB": 0},
     )
 
 
 def test_what_only_a_sharing_provider_gives_fits_wherever_it_is_shared():
-    found = capacity(SHARED, "resources=DISK_GB:30")
-    assert (found.claims, found.at_most, found.roots) == (3, 3, 3)
-    assert found.free == {"DISK_GB": 100}
+    shape_capacity = capacity(SHARED, "resources=DISK_GB:30")
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.roots) == (3, 3, 3)
+    assert shape_capacity.free == {"DISK_GB": 100}
 
 
 def test_roots_are_grouped():
-    found = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100")
-    snapshot = found.snapshot
-    aggregates = {uuid: found.of(rows).claims for uuid, rows in by_aggregate(snapshot, found.rows)}
+    shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100")
+    snapshot = shape_capacity.snapshot
+    aggregates = {
+        uuid: shape_capacity.of(rows).claims
+        for uuid, rows in by_aggregate(snapshot, shape_capacity.rows)
+    }
     assert aggregates == {aggregate_uuid("az1"): 4, aggregate_uuid("az2"): 1}
-    traits = {n: found.of(rows) for n, rows in by_root_trait(snapshot, found.rows, "CUSTOM_AZ_")}
+    traits = {
+        n: shape_capacity.of(rows)
+        for n, rows in by_root_trait(snapshot, shape_capacity.rows, "CUSTOM_AZ_")
+    }
     assert {name: (each.claims, each.roots) for name, each in traits.items()} == {
         "CUSTOM_AZ_1": (4, 1),
         "CUSTOM_AZ_2": (1, 1),
@@ -123,8 +141,12 @@ def test_roots_are_grouped():
 
 
 def test_an_empty_snapshot_takes_nothing():
-    found = capacity("", "resources=VCPU:1")
-    assert (found.claims, found.at_most, found.free) == (0, 0, {"VCPU": 0})
+    shape_capacity = capacity("", "resources=VCPU:1")
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.free) == (
+        0,
+        0,
+        {"VCPU": 0},
+    )
 
 
 def test_a_class_that_does_not_exist_is_an_error():
@@ -134,7 +156,9 @@ def test_a_class_that_does_not_exist_is_an_error():
 
 def test_a_budget_that_ends_leaves_the_bound():
     ticks = iter(range(0, 10_000, 2))
-    found = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: float(next(ticks)))
-    total = found.of(found.rows)
-    assert not found.is_finished
+    shape_capacity = counted(
+        NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: float(next(ticks))
+    )
+    total = shape_capacity.of(shape_capacity.rows)
+    assert not shape_capacity.is_finished
     assert (total.claims, total.at_most, total.is_exact) == (0, 5, False)

@@ -24,8 +24,8 @@ def devices(count, hosts=1, total=1):
 
 
 def groups(amounts, policy):
-    asked = "&".join(f"resources_{n}=VGPU:{amount}" for n, amount in enumerate(amounts))
-    return f"{asked}&group_policy={policy}"
+    query = "&".join(f"resources_{n}=VGPU:{amount}" for n, amount in enumerate(amounts))
+    return f"{query}&group_policy={policy}"
 
 
 def count(snapshot, query, settings=None):
@@ -89,9 +89,9 @@ def test_hundreds_of_groups_do_not_exhaust_the_stack():
 
 
 def test_many_siblings_that_would_have_to_be_above_each_other():
-    asked = "&".join(f"resources_{n}=VGPU:1" for n in range(16))
+    query = "&".join(f"resources_{n}=VGPU:1" for n in range(16))
     pairs = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(0, 16, 2))
-    assert count(devices(32), f"{asked}&{pairs}&group_policy=isolate") == 0
+    assert count(devices(32), f"{query}&{pairs}&group_policy=isolate") == 0
 
 
 def test_groups_under_one_of_very_many_siblings():
@@ -110,7 +110,7 @@ def test_a_long_chain_through_a_deep_tree_begins_at_once():
 @pytest.mark.parametrize("version", [Version(1, 26), LATEST])
 def test_the_deadline_also_ends_rendering(version):
     query = "resources=VGPU:1,VCPU:1"
-    found = ask(devices(3), query)
+    candidates = ask(devices(3), query)
     deadline = Deadline(0, count_up().__next__)
     with pytest.raises(SearchDeadlineExceeded):
-        allocation_candidates(found, request_of(query, version), version, deadline.check)
+        allocation_candidates(candidates, request_of(query, version), version, deadline.check)

@@ -41,9 +41,12 @@ def test_a_limit_reaches_the_candidates_of_every_part():
 
 def test_slots_outside_of_the_subtree_use_the_whole_tree():
     query = AFFINE + "&resources=DISK_GB:1&resources_C=VGPU:1"
-    found = served(snapshot_of(TWO_NODES), query)
-    assert [(each["_N"], each["_C"]) for each in found] == [("cn1n0", "cn1d3"), ("cn2n1", "cn2d0")]
-    assert {each[""] for each in found} == {"cn1", "cn2"}
+    candidates = served(snapshot_of(TWO_NODES), query)
+    assert [(each["_N"], each["_C"]) for each in candidates] == [
+        ("cn1n0", "cn1d3"),
+        ("cn2n1", "cn2d0"),
+    ]
+    assert {each[""] for each in candidates} == {"cn1", "cn2"}
 
 
 def test_the_first_candidates_of_trees_with_other_free_devices():
@@ -51,9 +54,11 @@ def test_the_first_candidates_of_trees_with_other_free_devices():
     query = "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate"
     everything = ask(snapshot, query).candidates
     for limit in range(1, len(everything) + 1):
-        found = ask(snapshot, f"{query}&limit={limit}").candidates
-        assert len({(each.providers, tuple(each.mappings.items())) for each in found}) == limit
-    first = [name_of(snapshot, each.providers[0])[:3] for each in found[:4]]
+        candidates = ask(snapshot, f"{query}&limit={limit}").candidates
+        assert (
+            len({(each.providers, tuple(each.mappings.items())) for each in candidates}) == limit
+        )
+    first = [name_of(snapshot, each.providers[0])[:3] for each in candidates[:4]]
     assert first == ["cn1", "cn2", "cn1", "cn2"]
 
 
@@ -86,9 +91,9 @@ def test_trees_with_the_same_options_but_other_sharing_providers():
         ss1  DISK_GB=1 @x +MISC_SHARES_VIA_AGGREGATE
         ss2  DISK_GB=1 @y +MISC_SHARES_VIA_AGGREGATE
     """)
-    found = offered(snapshot, "resources=VCPU:1,DISK_GB:1")
-    assert offered(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9") == found
-    assert sorted(sorted(each) for each in found) == [["cn1", "ss1"], ["cn2", "ss2"]]
+    candidates = offered(snapshot, "resources=VCPU:1,DISK_GB:1")
+    assert offered(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9") == candidates
+    assert sorted(sorted(each) for each in candidates) == [["cn1", "ss1"], ["cn2", "ss2"]]
 
 
 def test_amounts_of_several_groups_on_providers_with_other_free_amounts():
@@ -100,8 +105,8 @@ def test_amounts_of_several_groups_on_providers_with_other_free_amounts():
           n3   VCPU=8(used=5)
           n4   VCPU=8(used=7)
     """)
-    found = served(snapshot, "resources_A=VCPU:2&resources_B=VCPU:2&group_policy=none")
-    assert found == [
+    candidates = served(snapshot, "resources_A=VCPU:2&resources_B=VCPU:2&group_policy=none")
+    assert candidates == [
         {"_A": "n1", "_B": "n2"},
         {"_A": "n2", "_B": "n1"},
         {"_A": "n2", "_B": "n2"},
@@ -119,8 +124,10 @@ def test_a_chain_of_subtrees_with_providers_that_serve_nothing_between():
     """)
     query = "resources_A=VGPU:1&resources_B=FPGA:1&resources_C=VCPU:1"
     assert served(snapshot, f"{query}&same_subtree=_A,_B&group_policy=none") == []
-    found = served(snapshot, f"{query}&same_subtree=_C,_A,_B&same_subtree=_C,_B&group_policy=none")
-    assert sorted(each["_B"] for each in found) == ["b", "c"]
+    candidates = served(
+        snapshot, f"{query}&same_subtree=_C,_A,_B&same_subtree=_C,_B&group_policy=none"
+    )
+    assert sorted(each["_B"] for each in candidates) == ["b", "c"]
 
 
 def test_providers_that_serve_more_groups_are_tried_first():

@@ -152,8 +152,8 @@ def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
     ask, caplog, recorder, monkeypatch
 ):
     monkeypatch.setattr(explaining, "BUDGET_SECONDS", 0)
-    answer = ask("resources=VCPU:60")
-    assert answer == {"allocation_requests": [], "provider_summaries": {}}
+    response = ask("resources=VCPU:60")
+    assert response == {"allocation_requests": [], "provider_summaries": {}}
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == "No allocation candidates for req-1: not explained within 0 s"
     assert [record.reason for record in recorder.records] == ["undetermined"]

@@ -9,10 +9,10 @@ def http():
 
 
 def test_without_a_token_the_answer_is_401(http):
-    answer = http.get("/things/1", status=401)
-    assert answer.json.keys() == {"message", "code", "title"}
-    assert answer.json["code"] == "401 Unauthorized"
-    assert set(answer.headers) == {"Content-Type", "Content-Length", "x-openstack-request-id"}
+    response = http.get("/things/1", status=401)
+    assert response.json.keys() == {"message", "code", "title"}
+    assert response.json["code"] == "401 Unauthorized"
+    assert set(response.headers) == {"Content-Type", "Content-Length", "x-openstack-request-id"}
 
 
 def test_unauthorized_is_html_if_accepted(http):
@@ -72,19 +72,21 @@ def test_with_keystone_the_root_is_open_and_the_rest_is_not():
     http = service(**KEYSTONE)
     http.get("/", status=200)
     http.get("", status=200)
-    answer = http.get("/things/1", status=401)
-    assert answer.headers["WWW-Authenticate"] == 'Keystone uri="http://keystone.example"'
-    assert answer.json["error"]["code"] == 401
-    assert answer.headers["x-openstack-request-id"].startswith("req-")
+    response = http.get("/things/1", status=401)
+    assert response.headers["WWW-Authenticate"] == 'Keystone uri="http://keystone.example"'
+    assert response.json["error"]["code"] == 401
+    assert response.headers["x-openstack-request-id"].startswith("req-")
 
 
 def test_delayed_decision_refuses_requests_without_user():
     http = service(**KEYSTONE, keystone_authtoken__delay_auth_decision=True)
-    answer = http.get("/things/1", headers={"X-User-Id": "admin", "X-Roles": "admin"}, status=401)
-    assert answer.json["code"] == "401 Unauthorized"
+    response = http.get(
+        "/things/1", headers={"X-User-Id": "admin", "X-Roles": "admin"}, status=401
+    )
+    assert response.json["code"] == "401 Unauthorized"
 
 
 def test_authentication_error_has_the_usual_form():
-    answer = service(api__auth_strategy="keystone").get("/things/1", status=500)
-    assert answer.json["errors"][0]["title"] == "Internal Server Error"
-    assert "openstack-api-version" not in answer.headers
+    response = service(api__auth_strategy="keystone").get("/things/1", status=500)
+    assert response.json["errors"][0]["title"] == "Internal Server Error"
+    assert "openstack-api-version" not in response.headers

@@ -17,36 +17,36 @@ def http():
 
 
 def test_a_preflight_needs_no_authentication(http):
-    answer = http.options("/things/1", headers=PREFLIGHT, status=200)
-    assert answer.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
-    assert answer.headers["Access-Control-Allow-Methods"] == "PUT"
-    assert answer.body == b""
-    assert "x-openstack-request-id" in answer.headers
+    response = http.options("/things/1", headers=PREFLIGHT, status=200)
+    assert response.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
+    assert response.headers["Access-Control-Allow-Methods"] == "PUT"
+    assert response.body == b""
+    assert "x-openstack-request-id" in response.headers
 
 
 def test_every_options_request_is_answered(http):
-    answer = http.options("/nowhere", status=200)
-    assert "Access-Control-Allow-Origin" not in answer.headers
+    response = http.options("/nowhere", status=200)
+    assert "Access-Control-Allow-Origin" not in response.headers
 
 
 def test_an_allowed_origin_may_read_the_answer(http):
     origin = {"Origin": "http://dashboard.example"}
-    answer = http.get("/things/1", headers=ADMIN | origin, status=200)
-    assert answer.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
-    assert "OpenStack-API-Version" in answer.headers["Access-Control-Expose-Headers"]
-    assert "Origin" in answer.headers["Vary"]
-    assert "openstack-api-version" in answer.headers["Vary"]
+    response = http.get("/things/1", headers=ADMIN | origin, status=200)
+    assert response.headers["Access-Control-Allow-Origin"] == "http://dashboard.example"
+    assert "OpenStack-API-Version" in response.headers["Access-Control-Expose-Headers"]
+    assert "Origin" in response.headers["Vary"]
+    assert "openstack-api-version" in response.headers["Vary"]
 
 
 def test_another_origin_is_answered_without(http):
-    answer = http.get("/things/1", headers=ADMIN | {"Origin": "http://evil.example"}, status=200)
-    assert "Access-Control-Allow-Origin" not in answer.headers
+    response = http.get("/things/1", headers=ADMIN | {"Origin": "http://evil.example"}, status=200)
+    assert "Access-Control-Allow-Origin" not in response.headers
 
 
 def test_without_configuration_there_is_none():
     http = service()
-    answer = http.options("/things/1", headers=PREFLIGHT | ADMIN, status=405)
-    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+    response = http.options("/things/1", headers=PREFLIGHT | ADMIN, status=405)
+    assert not [name for name in response.headers if name.lower().startswith("access-control")]
 
 
 def test_proxy_headers_are_used_only_if_configured():

@@ -12,19 +12,19 @@ def http():
 
 
 def test_unexpected_exception_is_500_and_logged(http, caplog):
-    answer = http.delete("/things/1", headers=LATEST, status=500)
-    (error,) = answer.json["errors"]
+    response = http.delete("/things/1", headers=LATEST, status=500)
+    (error,) = response.json["errors"]
     assert error["title"] == "Internal Server Error"
     assert error["code"] == "placement.undefined_code"
-    assert "openstack-api-version" not in answer.headers
-    assert "vary" not in answer.headers
+    assert "openstack-api-version" not in response.headers
+    assert "vary" not in response.headers
     assert "Placement API unexpected error" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
 def test_the_message_is_the_last_line_of_the_detail(http):
-    answer = http.delete("/things/1", headers=LATEST, status=500)
-    assert answer.json["errors"][0]["detail"].split("\n")[-1].strip() == "divided by zero"
+    response = http.delete("/things/1", headers=LATEST, status=500)
+    assert response.json["errors"][0]["detail"].split("\n")[-1].strip() == "divided by zero"
 
 
 def test_error_codes_since_1_23(http):
@@ -36,9 +36,9 @@ def test_error_codes_since_1_23(http):
 
 
 def test_a_refusal_names_the_rule(http):
-    answer = http.get("/things/1", headers={"X-Auth-Token": "user"}, status=403)
+    response = http.get("/things/1", headers={"X-Auth-Token": "user"}, status=403)
     assert (
-        answer.json["errors"][0]["detail"]
+        response.json["errors"][0]["detail"]
         .strip()
         .endswith("Policy does not allow placement:resource_providers:show to be performed.")
     )
@@ -46,8 +46,8 @@ def test_a_refusal_names_the_rule(http):
 
 def test_a_refusal_for_scope_is_only_the_rule(http):
     headers = ADMIN | {"OpenStack-System-Scope": "all"}
-    answer = http.get("/things/1", headers=headers, status=403)
-    last = answer.json["errors"][0]["detail"].split("\n")[-1].strip()
+    response = http.get("/things/1", headers=headers, status=403)
+    last = response.json["errors"][0]["detail"].split("\n")[-1].strip()
     assert last == "placement:resource_providers:show"
 
 
@@ -56,17 +56,17 @@ def test_a_client_may_send_again_what_may_have_been_committed():
 
 
 def test_without_a_database_the_client_may_come_back(http):
-    answer = http.get("/unavailable", headers=LATEST, status=503)
-    assert answer.headers["Retry-After"] == "1"
-    detail = answer.json["errors"][0]["detail"]
+    response = http.get("/unavailable", headers=LATEST, status=503)
+    assert response.headers["Retry-After"] == "1"
+    detail = response.json["errors"][0]["detail"]
     assert "please try again" in detail
     assert "gone fishing" not in detail
 
 
 def test_unprintable_text_is_escaped(http):
     environ = {"HTTP_OPENSTACK_API_VERSION": "placement \udcff"}
-    answer = http.get("/", headers={"Accept": "text/html"}, extra_environ=environ, status=400)
-    assert r"invalid version string: \udcff" in answer.text
+    response = http.get("/", headers={"Accept": "text/html"}, extra_environ=environ, status=400)
+    assert r"invalid version string: \udcff" in response.text
 
 
 def test_each_request_has_an_id_of_its_own(http):
@@ -76,17 +76,17 @@ def test_each_request_has_an_id_of_its_own(http):
 
 def test_the_id_that_a_caller_sends_is_not_the_one_that_it_gets(http):
     sent = "req-5b1c4a86-0a4e-4e0d-8f3b-1f2f5d8e7a11"
-    answer = http.get("/", headers={"X-Openstack-Request-Id": sent})
-    assert answer.headers.getall("x-openstack-request-id") != [sent]
+    response = http.get("/", headers={"X-Openstack-Request-Id": sent})
+    assert response.headers.getall("x-openstack-request-id") != [sent]
 
 
 def test_log_has_request_and_response(http, caplog):
     caplog.set_level(logging.DEBUG, "placement.requestlog")
-    answer = http.get("/things?project_id=%E2%98%83", headers=LATEST)
+    response = http.get("/things?project_id=%E2%98%83", headers=LATEST)
     uri = '- "GET /things?project_id=%E2%98%83"'
     assert caplog.messages == [
         f"Starting request: {uri}",
-        f"{uri} status: 200 len: {answer.content_length} microversion: 1.39",
+        f"{uri} status: 200 len: {response.content_length} microversion: 1.39",
     ]
 
 

@@ -13,26 +13,26 @@ def asking(version):
 
 
 def test_response_has_its_version(http):
-    answer = http.get("/things/1", headers=asking("placement 1.7"))
-    assert answer.headers["openstack-api-version"] == "placement 1.7"
-    assert answer.headers["vary"] == "openstack-api-version"
+    response = http.get("/things/1", headers=asking("placement 1.7"))
+    assert response.headers["openstack-api-version"] == "placement 1.7"
+    assert response.headers["vary"] == "openstack-api-version"
 
 
 @pytest.mark.parametrize("path", ["/", "/things/1", "/nowhere"])
 def test_a_version_that_is_not_served_is_406_everywhere(http, path):
-    answer = http.get(path, headers=asking("placement 1.40"), status=406)
-    (error,) = answer.json["errors"]
+    response = http.get(path, headers=asking("placement 1.40"), status=406)
+    (error,) = response.json["errors"]
     assert "Unacceptable version header: 1.40" in error["detail"]
     assert (error["min_version"], error["max_version"]) == ("1.0", "1.39")
     assert "code" not in error
-    assert "openstack-api-version" not in answer.headers
-    assert "vary" not in answer.headers
+    assert "openstack-api-version" not in response.headers
+    assert "vary" not in response.headers
 
 
 def test_a_version_that_is_none_is_400(http):
-    answer = http.get("/", headers=asking("placement pony"), status=400)
-    assert "invalid version string: pony" in answer.json["errors"][0]["detail"]
-    assert answer.json["errors"][0].keys() == {"status", "title", "detail", "request_id"}
+    response = http.get("/", headers=asking("placement pony"), status=400)
+    assert "invalid version string: pony" in response.json["errors"][0]["detail"]
+    assert response.json["errors"][0].keys() == {"status", "title", "detail", "request_id"}
 
 
 def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(http):
@@ -41,8 +41,8 @@ def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(htt
 
 
 def test_root_lists_versions(http):
-    answer = http.get("/")
-    assert answer.json == {
+    response = http.get("/")
+    assert response.json == {
         "versions": [
             {
                 "id": "v1.0",
@@ -53,11 +53,11 @@ def test_root_lists_versions(http):
             }
         ]
     }
-    assert "last-modified" not in answer.headers
-    answer = http.get("/", headers=LATEST | {"Accept": "text/html"})
-    assert answer.content_type == "application/json"
-    assert answer.headers["cache-control"] == "no-cache"
-    assert answer.headers["last-modified"].endswith("GMT")
+    assert "last-modified" not in response.headers
+    response = http.get("/", headers=LATEST | {"Accept": "text/html"})
+    assert response.content_type == "application/json"
+    assert response.headers["cache-control"] == "no-cache"
+    assert response.headers["last-modified"].endswith("GMT")
 
 
 @pytest.mark.parametrize(
@@ -65,26 +65,27 @@ def test_root_lists_versions(http):
     ["/nowhere", "/things/", "//things", "/Things", "/things/a%2Fb", "/%00", "/%ff"],
 )
 def test_unknown_paths_are_404(http, path):
-    answer = http.get(path, headers=LATEST, status=404)
-    (error,) = answer.json["errors"]
+    response = http.get(path, headers=LATEST, status=404)
+    (error,) = response.json["errors"]
     assert error["detail"].startswith("The resource could not be found.\n\n ")
     assert error["code"] == "placement.undefined_code"
     assert error["title"] == "Not Found"
-    assert error["request_id"] == answer.headers["x-openstack-request-id"]
+    assert error["request_id"] == response.headers["x-openstack-request-id"]
 
 
 def test_unknown_methods_are_405(http):
-    answer = http.request("/things/1", method="PATCH", headers=ADMIN, status=405)
-    assert answer.headers["allow"] == "GET, DELETE, PUT"
+    response = http.request("/things/1", method="PATCH", headers=ADMIN, status=405)
+    assert response.headers["allow"] == "GET, DELETE, PUT"
     assert (
-        "The method PATCH is not allowed for this resource." in answer.json["errors"][0]["detail"]
+        "The method PATCH is not allowed for this resource."
+        in response.json["errors"][0]["detail"]
     )
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
 def test_no_method_stands_for_another(http, method):
-    answer = http.request("/things/1", method=method, headers=ADMIN, status=405)
-    assert answer.headers["allow"] == "GET, DELETE, PUT"
+    response = http.request("/things/1", method=method, headers=ADMIN, status=405)
+    assert response.headers["allow"] == "GET, DELETE, PUT"
 
 
 def test_outside_its_window_a_method_is_404(http):
@@ -94,8 +95,8 @@ def test_outside_its_window_a_method_is_404(http):
 
 
 def test_or_405_without_allow(http):
-    answer = http.delete("/things/1", headers=asking("placement 1.4"), status=405)
-    assert "allow" not in answer.headers
+    response = http.delete("/things/1", headers=asking("placement 1.4"), status=405)
+    assert "allow" not in response.headers
 
 
 @pytest.mark.parametrize(
@@ -112,10 +113,10 @@ def test_or_405_without_allow(http):
     ],
 )
 def test_json_must_be_accepted(http, accept, status):
-    answer = http.get("/things/1", headers=ADMIN | {"Accept": accept}, status=status)
+    response = http.get("/things/1", headers=ADMIN | {"Accept": accept}, status=status)
     if status == 406:
-        assert "Only application/json is provided" in answer.text
-        assert "max_version" not in answer.text
+        assert "Only application/json is provided" in response.text
+        assert "max_version" not in response.text
 
 
 @pytest.mark.parametrize(
@@ -131,9 +132,9 @@ def test_json_must_be_accepted(http, accept, status):
     ],
 )
 def test_errors_have_the_accepted_media_type(http, accept, content_type):
-    answer = http.get("/nowhere", headers=ADMIN | {"Accept": accept}, status=404)
-    assert answer.content_type == content_type
-    assert "The resource could not be found" in answer.text
+    response = http.get("/nowhere", headers=ADMIN | {"Accept": accept}, status=404)
+    assert response.content_type == content_type
+    assert "The resource could not be found" in response.text
 
 
 @pytest.mark.parametrize(
@@ -147,40 +148,40 @@ def test_errors_have_the_accepted_media_type(http, accept, content_type):
 )
 def test_body_must_have_media_type_json(http, content_type, status):
     headers = ADMIN | {"Content-Type": content_type}
-    answer = http.put("/things/1", "{}", headers=headers, status=status)
+    response = http.put("/things/1", "{}", headers=headers, status=status)
     if status == 415:
         told = f"The media type {content_type} is not supported, use application/json"
-        assert told in answer.json["errors"][0]["detail"]
+        assert told in response.json["errors"][0]["detail"]
 
 
 def test_no_type_is_called_none(http):
-    answer = http.request("/things/1", method="PUT", headers=ADMIN, status=415)
-    assert "The media type None is not supported" in answer.json["errors"][0]["detail"]
+    response = http.request("/things/1", method="PUT", headers=ADMIN, status=415)
+    assert "The media type None is not supported" in response.json["errors"][0]["detail"]
 
 
 def test_a_body_that_is_not_json_is_malformed(http):
     headers = ADMIN | {"Content-Type": "application/json"}
-    answer = http.put("/things/1", "pony", headers=headers, status=400)
-    assert "Malformed JSON:" in answer.json["errors"][0]["detail"]
+    response = http.put("/things/1", "pony", headers=headers, status=400)
+    assert "Malformed JSON:" in response.json["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize("query", ["?a=%ff", "?%ff=a", "?project_id=%00", "?a=%ed%a0%80"])
 def test_a_query_that_is_not_text_is_400(http, query):
-    answer = http.get(f"/things{query}", headers=ADMIN, status=400)
-    assert "Invalid query string parameters" in answer.json["errors"][0]["detail"]
+    response = http.get(f"/things{query}", headers=ADMIN, status=400)
+    assert "Invalid query string parameters" in response.json["errors"][0]["detail"]
 
 
 def test_an_answer_without_body_has_no_type(http):
-    answer = http.post("/things", headers=asking("placement 1.2"), status=201)
-    assert answer.headers["content-length"] == "0"
-    assert "content-type" not in answer.headers
-    assert answer.headers["location"] == "http://localhost/things/a%20b"
+    response = http.post("/things", headers=asking("placement 1.2"), status=201)
+    assert response.headers["content-length"] == "0"
+    assert "content-type" not in response.headers
+    assert response.headers["location"] == "http://localhost/things/a%20b"
 
 
 def test_a_location_names_the_mount_point():
-    answer = service().post(
+    response = service().post(
         "/things",
         headers=asking("placement 1.2"),
         extra_environ={"SCRIPT_NAME": "/placement", "HTTP_HOST": "cloud:1234"},
     )
-    assert answer.headers["location"] == "http://cloud:1234/placement/things/a%20b"
+    assert response.headers["location"] == "http://cloud:1234/placement/things/a%20b"

@@ -64,9 +64,9 @@ def test_traits_are_a_list():
 
 
 def test_aggregates_come_with_a_generation_since_1_19():
-    found = ProviderAggregates(PROVIDER, (A,))
-    assert json.loads(aggregate.of_provider(found, Version(1, 18))) == {"aggregates": [A]}
-    assert json.loads(aggregate.of_provider(found, Version(1, 19))) == {
+    aggregates = ProviderAggregates(PROVIDER, (A,))
+    assert json.loads(aggregate.of_provider(aggregates, Version(1, 18))) == {"aggregates": [A]}
+    assert json.loads(aggregate.of_provider(aggregates, Version(1, 19))) == {
         "aggregates": [A],
         "resource_provider_generation": 7,
     }
@@ -114,13 +114,13 @@ def test_missing_consumer_is_not_described():
 
 
 def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
-    found = ProviderAllocations(PROVIDER, {C: AllocatedResources(3, {"VCPU": 2})}, None)
+    allocations = ProviderAllocations(PROVIDER, {C: AllocatedResources(3, {"VCPU": 2})}, None)
     for minor, more in (
         (27, {}),
         (28, {"consumer_generation": 3}),
         (39, {"consumer_generation": 3}),
     ):
-        assert json.loads(allocation.on_provider(found, Version(1, minor))) == {
+        assert json.loads(allocation.on_provider(allocations, Version(1, minor))) == {
             "allocations": {C: {"resources": {"VCPU": 2}} | more},
             "resource_provider_generation": 7,
         }

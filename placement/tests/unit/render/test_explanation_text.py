@@ -53,9 +53,9 @@ def test_a_single_cause_says_all():
 
 
 def test_a_request_that_fits():
-    found = document("resources=VCPU:16")
-    assert as_line(found).startswith("3 of 6 roots fit; before: 1 no inventory of VCPU")
-    assert as_text(found).startswith("3 of 6 roots fit resources=VCPU:16\n6 roots\n")
+    explanation = document("resources=VCPU:16")
+    assert as_line(explanation).startswith("3 of 6 roots fit; before: 1 no inventory of VCPU")
+    assert as_text(explanation).startswith("3 of 6 roots fit resources=VCPU:16\n6 roots\n")
 
 
 def test_no_providers():
@@ -72,14 +72,14 @@ def test_the_table_and_the_line_are_ascii_and_one_line():
 
 @pytest.mark.parametrize("query", [QUERY, "resources=VCPU:1000", "resources=VCPU:1&in_tree=$x"])
 def test_names_of_fields_are_stable(query):
-    found = document(query, remedies=True)
-    assert list(found) == [
+    explanation = document(query, remedies=True)
+    assert list(explanation) == [
         *("version", "query", "microversion", "at", "roots", "fits"),
         *("funnel", "near_misses", "remedies", "undetermined"),
     ]
-    for row in found["funnel"]:
+    for row in explanation["funnel"]:
         assert list(row) == ["code", "group", "requirement", "lost", "left", "detail"]
-    for miss in found["near_misses"]:
+    for miss in explanation["near_misses"]:
         assert list(miss) == ["uuid", "name", "unmet"]
         for unmet in miss["unmet"]:
             assert unmet.keys() >= {"code", "group", "requirement", "provider"}
@@ -90,12 +90,14 @@ def test_names_of_fields_are_stable(query):
                 }
             elif unmet["code"] in {"trait", "forbidden_trait"}:
                 assert unmet["traits"]
-    for remedy in found["remedies"]:
+    for remedy in explanation["remedies"]:
         assert remedy["roots"] > 0
 
 
 def test_what_was_not_determined_is_said():
-    found = document() | {"fits": None, "undetermined": ["funnel"]}
-    assert as_line(found).startswith("not fully determined; ")
-    assert as_text(found).splitlines()[-1] == "Not determined within the time allowed: funnel"
-    assert as_line(found | {"funnel": []}) == "not determined within the time allowed"
+    explanation = document() | {"fits": None, "undetermined": ["funnel"]}
+    assert as_line(explanation).startswith("not fully determined; ")
+    assert (
+        as_text(explanation).splitlines()[-1] == "Not determined within the time allowed: funnel"
+    )
+    assert as_line(explanation | {"funnel": []}) == "not determined within the time allowed"

@@ -65,10 +65,10 @@ OLD = Version(1, 28)
 
 def code_of_host(picture, query, version=LATEST):
     """Return the code of the row at which the last root was lost; the host is the last."""
-    found = explained(picture, query, version)
-    assert found.fits == 0
-    assert sum(row.lost for row in found.funnel) == found.roots
-    return found.funnel[-1].code
+    explanation = explained(picture, query, version)
+    assert explanation.fits == 0
+    assert sum(row.lost for row in explanation.funnel) == explanation.roots
+    return explanation.funnel[-1].code
 
 
 @pytest.mark.parametrize(("world", "code", "query"), REACHED)
@@ -96,24 +96,24 @@ def test_a_shared_disk_in_another_step():
 
 def test_the_trait_of_the_full_device_is_not_the_cause():
     """The fast GPU is in use: it is the amount that is missing, not the trait."""
-    picture = """
+    world = """
         host  VCPU=8
           gpu0  CUSTOM_GPU=1(used=1)  +CUSTOM_OFF
           gpu1  CUSTOM_GPU=1
     """
-    assert code_of_host(picture, "resources_G=CUSTOM_GPU:1&required_G=CUSTOM_OFF") == "capacity"
+    assert code_of_host(world, "resources_G=CUSTOM_GPU:1&required_G=CUSTOM_OFF") == "capacity"
 
 
 def test_a_trait_of_a_child_without_the_class_does_not_count():
-    picture = """
+    world = """
         host  VCPU=8
           gpu0  CUSTOM_GPU=1  +CUSTOM_OFF
     """
-    assert code_of_host(picture, "resources=VCPU:1&required=CUSTOM_OFF") == "trait"
+    assert code_of_host(world, "resources=VCPU:1&required=CUSTOM_OFF") == "trait"
 
 
 def test_devices_of_several_hosts_are_not_added_up():
-    picture = """
+    world = """
         h1
           a CUSTOM_GPU=1
           b CUSTOM_GPU=1
@@ -122,33 +122,33 @@ def test_devices_of_several_hosts_are_not_added_up():
           d CUSTOM_GPU=1
     """
     three = "&".join(f"resources{n}=CUSTOM_GPU:1" for n in range(1, 4))
-    found = explained(picture, f"{three}&group_policy=isolate")
-    assert [(row.code, row.lost) for row in found.funnel] == [("combined", 2)]
-    assert found.funnel[0].detail["free"] == 2
+    explanation = explained(world, f"{three}&group_policy=isolate")
+    assert [(row.code, row.lost) for row in explanation.funnel] == [("combined", 2)]
+    assert explanation.funnel[0].detail["free"] == 2
 
 
 def test_traits_that_the_parts_have_together():
-    picture = """
+    world = """
         host  MEMORY_MB=64  +CUSTOM_OFF
           cpu  VCPU=8(used=8)  +CUSTOM_NOBODY
           cpu2 VCPU=8
     """
     query = "resources=VCPU:4,MEMORY_MB:8&required=CUSTOM_OFF,CUSTOM_NOBODY"
-    assert code_of_host(picture, query) == "combined"
+    assert code_of_host(world, query) == "combined"
 
 
 def test_aggregates_of_the_root_count_for_its_tree_only_if_all_do():
-    picture = """
+    world = """
         host  @az
           cpu VCPU=8 @old
     """
-    assert explained(picture, "resources=VCPU:1&member_of=@az").fits == 1
-    found = explained(picture, "resources=VCPU:1&member_of=@az&member_of=@old")
-    (row,) = found.funnel
+    assert explained(world, "resources=VCPU:1&member_of=@az").fits == 1
+    explanation = explained(world, "resources=VCPU:1&member_of=@az&member_of=@old")
+    (row,) = explanation.funnel
     assert row.code == "aggregate"
     assert row.requirement.count("member_of=") == 2
 
 
 def test_no_providers_at_all():
-    found = explained("", "resources=VCPU:1")
-    assert (found.roots, found.fits, found.funnel) == (0, 0, ())
+    explanation = explained("", "resources=VCPU:1")
+    assert (explanation.roots, explanation.fits, explanation.funnel) == (0, 0, ())

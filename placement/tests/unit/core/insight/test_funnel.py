@@ -42,28 +42,28 @@ def picture(request):
 
 
 def test_an_aggregate_without_members(picture):
-    found = explained(picture, "resources=VCPU:1&member_of=@empty")
-    (row,) = found.funnel
-    assert (row.code, row.lost, row.left) == ("aggregate", found.roots, 0)
+    explanation = explained(picture, "resources=VCPU:1&member_of=@empty")
+    (row,) = explanation.funnel
+    assert (row.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
     assert row.detail == {"members": 0}
     assert row.requirement.startswith("member_of=")
-    assert note(as_json(found)["funnel"][0]) == "the aggregate has no providers"
+    assert note(as_json(explanation)["funnel"][0]) == "the aggregate has no providers"
 
 
 def test_a_tree_that_does_not_exist(picture):
-    found = explained(picture, "resources=VCPU:1&in_tree=$nobody")
-    (row,) = found.funnel
-    assert (row.code, row.lost, row.detail) == ("in_tree", found.roots, {"exists": False})
-    assert note(as_json(found)["funnel"][0]) == "no such provider"
+    explanation = explained(picture, "resources=VCPU:1&in_tree=$nobody")
+    (row,) = explanation.funnel
+    assert (row.code, row.lost, row.detail) == ("in_tree", explanation.roots, {"exists": False})
+    assert note(as_json(explanation)["funnel"][0]) == "no such provider"
 
 
 def test_an_amount_above_max_unit(picture):
-    found = explained(picture, "resources=VCPU:128")
-    codes = [code for code, _ in losses(found)]
+    explanation = explained(picture, "resources=VCPU:128")
+    codes = [code for code, _ in losses(explanation)]
     assert codes in (["unit"], ["no_inventory", "unit"])  # the disk has no VCPU at all
-    row = found.funnel[-1]
+    row = explanation.funnel[-1]
     assert (row.lost, row.left) == (3, 0)
-    document = as_json(found)["funnel"][-1]
+    document = as_json(explanation)["funnel"][-1]
     assert (phrase(document), note(document)) == (
         "VCPU:128 above max_unit",
         "max_unit 64 everywhere",
@@ -71,16 +71,16 @@ def test_an_amount_above_max_unit(picture):
 
 
 def test_children_without_the_class_are_not_counted():
-    found = explained(NESTED, "resources=VCPU:62")
-    assert losses(found) == [("capacity", 2)]
-    assert found.fits == 1
-    assert found.funnel[0].detail["free"] == 32
+    explanation = explained(NESTED, "resources=VCPU:62")
+    assert losses(explanation) == [("capacity", 2)]
+    assert explanation.fits == 1
+    assert explanation.funnel[0].detail["free"] == 32
 
 
 def test_more_devices_than_any_host_has():
     four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
-    found = explained(NESTED, f"{four}&group_policy=isolate")
-    assert losses(found) == [("no_inventory", 2), ("combined", 1)]
-    document = as_json(found)["funnel"][-1]
+    explanation = explained(NESTED, f"{four}&group_policy=isolate")
+    assert losses(explanation) == [("no_inventory", 2), ("combined", 1)]
+    document = as_json(explanation)["funnel"][-1]
     assert phrase(document) == "4 x CUSTOM_GPU together"
     assert note(document) == "best: h1 has 3 free"

@@ -22,52 +22,52 @@ def amounts(picture, query):
 
 
 def test_the_largest_amount_that_fits_is_found_among_many():
-    picture = "\n".join(f"h{n} VCPU=1000(used={n})" for n in range(10, 500))
-    assert amounts(picture, "resources=VCPU:5000") == {("", "VCPU"): (990, 1)}
+    world = "\n".join(f"h{n} VCPU=1000(used={n})" for n in range(10, 500))
+    assert amounts(world, "resources=VCPU:5000") == {("", "VCPU"): (990, 1)}
 
 
 def test_the_step_of_each_provider_counts():
-    picture = """
+    world = """
         h1  VCPU=1000(used=900, step=64)
         h2  VCPU=1000(used=950, step=3)
         h3  VCPU=1000(used=999, step=1)
     """
-    assert amounts(picture, "resources=VCPU:640") == {("", "VCPU"): (64, 1)}
+    assert amounts(world, "resources=VCPU:640") == {("", "VCPU"): (64, 1)}
 
 
 def test_a_least_amount_counts():
-    picture = """
+    world = """
         h1  VCPU=100(min=60)
         h2  VCPU=100(used=80)
     """
-    assert amounts(picture, "resources=VCPU:101") == {("", "VCPU"): (100, 1)}
-    picture = picture.replace("min=60", "used=50, min=60")
-    assert amounts(picture, "resources=VCPU:101") == {("", "VCPU"): (20, 1)}
+    assert amounts(world, "resources=VCPU:101") == {("", "VCPU"): (100, 1)}
+    world = world.replace("min=60", "used=50, min=60")
+    assert amounts(world, "resources=VCPU:101") == {("", "VCPU"): (20, 1)}
 
 
 def test_an_amount_is_bounded_by_what_other_groups_take():
-    picture = "h1 VCPU=100"
+    world = "h1 VCPU=100"
     query = "resources1=VCPU:80&resources2=VCPU:60&group_policy=none"
-    assert amounts(picture, query) == {("1", "VCPU"): (40, 1), ("2", "VCPU"): (20, 1)}
+    assert amounts(world, query) == {("1", "VCPU"): (40, 1), ("2", "VCPU"): (20, 1)}
 
 
 def test_an_amount_of_a_tree():
-    picture = """
+    world = """
         h1
           a VCPU=1000(used=400)
           b VCPU=1000(used=700)
     """
     query = "resources1=VCPU:900&resources2=VCPU:300&group_policy=isolate"
-    assert amounts(picture, query) == {("1", "VCPU"): (600, 1)}
+    assert amounts(world, query) == {("1", "VCPU"): (600, 1)}
 
 
 def test_the_requirement_that_lets_most_hosts_fit_comes_first():
-    picture = "\n".join(
+    world = "\n".join(
         f"cn{n} VCPU=8 {'+CUSTOM_OFF' * (n < 1)} {'@rack' * (n > 1)}" for n in range(6)
     )
-    found = remedies(picture, "resources=VCPU:1&required=CUSTOM_OFF&member_of=@rack")
-    assert [each.roots for each in found] == [4, 1]
-    assert [each.change for each in found] == ["drop", "drop"]
+    suggestions = remedies(world, "resources=VCPU:1&required=CUSTOM_OFF&member_of=@rack")
+    assert [each.roots for each in suggestions] == [4, 1]
+    assert [each.change for each in suggestions] == ["drop", "drop"]
 
 
 def test_two_changes_if_no_single_one_helps():
@@ -83,8 +83,8 @@ def test_two_changes_if_no_single_one_helps():
 
 
 def test_two_amounts():
-    found = remedies("h1 VCPU=8 MEMORY_MB=64", "resources=VCPU:9,MEMORY_MB:65")
-    assert {tuple((each.change, each.to) for each in both.changes) for both in found} == {
+    suggestions = remedies("h1 VCPU=8 MEMORY_MB=64", "resources=VCPU:9,MEMORY_MB:65")
+    assert {tuple((each.change, each.to) for each in both.changes) for both in suggestions} == {
         (("drop", 0), ("amount", 64)),
         (("drop", 0), ("amount", 8)),
         (("amount", 8), ("amount", 64)),
@@ -95,7 +95,7 @@ def test_what_was_not_computed_is_named():
     ticks = itertools.count()
     snapshot = snapshot_of("h1 VCPU=8")
     for budget in range(100):
-        found = explain(
+        explanation = explain(
             snapshot,
             request_of("resources=VCPU:9"),
             query="",
@@ -103,25 +103,25 @@ def test_what_was_not_computed_is_named():
             budget_seconds=budget,
             remedies=True,
         )
-        if not found.undetermined:
+        if not explanation.undetermined:
             break
-        if "funnel" in found.undetermined:
-            assert found.fits is None
+        if "funnel" in explanation.undetermined:
+            assert explanation.fits is None
         else:
-            assert found.fits == 0
+            assert explanation.fits == 0
     assert budget > 3
-    assert found.remedies
+    assert explanation.remedies
 
 
 def test_a_request_that_fits_needs_no_smaller_amount():
-    found = explained("h1 VCPU=8", "resources=VCPU:8", remedies=True)
-    assert (found.fits, found.remedies, found.near_misses) == (1, (), ())
+    explanation = explained("h1 VCPU=8", "resources=VCPU:8", remedies=True)
+    assert (explanation.fits, explanation.remedies, explanation.near_misses) == (1, (), ())
 
 
 def test_the_limit_does_not_matter():
     query = "resources=VCPU:9"
-    picture = "h1 VCPU=8\nh2 VCPU=8"
-    snapshot = snapshot_of(picture)
+    world = "h1 VCPU=8\nh2 VCPU=8"
+    snapshot = snapshot_of(world)
     first, second = (
         explain(snapshot, request_of(text), query="", now=time.monotonic)
         for text in (query, f"{query}&limit=1")
