@@ -41,8 +41,8 @@ class Policy:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        opts.set_defaults(conf)  # registers the options, too
-        self._stamps = _stamps(_files(conf))
+        register_options(conf)
+        self._stamps = _stamps(policy_files(conf))
         self._decisions = PolicyDecisions(_loaded(conf))
 
     def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
@@ -50,9 +50,13 @@ class Policy:
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
         """
+        self.decisions().authorize(rule, target, caller)
+
+    def decisions(self) -> PolicyDecisions:
+        """Return the decisions of the current rules, which do not change any more."""
         if self._is_outdated():
             self._reload()
-        self._decisions.authorize(rule, target, caller)
+        return self._decisions
 
     def _is_outdated(self) -> bool:
         stamps = self._stamps
@@ -61,14 +65,14 @@ class Policy:
         if time.monotonic() < self._search_at:
             return False
         self._search_at = time.monotonic() + _SECONDS_BETWEEN_SEARCHES
-        return stamps.keys() != set(_files(self._conf))
+        return stamps.keys() != set(policy_files(self._conf))
 
     def _reload(self) -> None:
         """Read the files again; concurrent requests use the previous rules until this is done."""
         if not self._reloading.acquire(blocking=False):
             return
         try:
-            self._stamps = _stamps(_files(self._conf))
+            self._stamps = _stamps(policy_files(self._conf))
             self._decisions = PolicyDecisions(_loaded(self._conf))
         except Exception:
             LOG.exception("The policy files cannot be loaded; the previous rules stay in force")
@@ -93,7 +97,17 @@ def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     return enforcer
 
 
-def _files(conf: cfg.ConfigOpts) -> Iterator[str]:
+def register_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of [oslo_policy]."""
+    opts.set_defaults(conf)
+
+
+def rule_names() -> Iterator[str]:
+    """Yield the names of the rules of the service."""
+    return (rule.name for rule in policies.list_rules())
+
+
+def policy_files(conf: cfg.ConfigOpts) -> Iterator[str]:
     """Yield the existing policy files and directories.  Cost: about 100 us."""
     for name in (conf.oslo_policy.policy_file, *conf.oslo_policy.policy_dirs):
         path = conf.find_file(name)

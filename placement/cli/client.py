@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from osc_lib import exceptions
 from osc_placement import version
+
+_MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
+"""What an unknown path is reported as: by this service, by osc-lib, and by upstream."""
 
 
 def get(app: Any, url: str) -> Any:
@@ -11,11 +15,30 @@ def get(app: Any, url: str) -> Any:
     A query is read at ``--os-placement-api-version`` if one is given, else at the newest: the
     version that the client negotiates is older.
 
-    Raises: what osc-placement raises for an error of the service.
+    Raises: CommandError if the service does not have the route, and what osc-placement raises for
+    an error of the service.
     """
     manager = app.client_manager
     asked = manager._api_version["placement"]
     newest = asked in version.NEGOTIATE_VERSIONS
     client = manager.placement
-    response = client.request("GET", url, **({"version": "latest"} if newest else {}))
+    try:
+        response = client.request("GET", url, **({"version": "latest"} if newest else {}))
+    except exceptions.NotFound as error:
+        if error.message not in _MISSING:
+            raise
+        raise exceptions.CommandError(_missing_route(url)) from error
+    except ValueError as error:
+        raise exceptions.CommandError(
+            f"The response to GET {url} is an error without a JSON document: a proxy in front of "
+            "the service may have sent it. Check the endpoint in the catalog."
+        ) from error
     return response.json()
+
+
+def _missing_route(url: str) -> str:
+    return (
+        f"The service has no {url.partition('?')[0]}: it is an older release of this service, or "
+        "another implementation of Placement. Upgrade it, or run the command of placement-manage "
+        "on an API host."
+    )

@@ -13,7 +13,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
-from placement.cmd import audit, errors, explain, progress
+from placement.cmd import audit, errors, explain, permission, progress
 from placement.conf.files import config_files
 from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import data_migrations, migration
@@ -53,8 +53,8 @@ def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
             default_config_files=config_files(),
         )
     except cfg.RequiredOptError:
-        # help does not need the database options
-        if conf.category.name and conf.category.command:
+        # help and commands on the configuration do not need the database options
+        if conf.category.name and conf.category.command and conf.category.needs_database:
             raise
     if not conf.category.name:
         conf.print_help()
@@ -93,13 +93,21 @@ def _add_categories(categories: Any) -> None:
     explain.add_arguments(
         _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
     )
+    _add_permission(categories)
     audit.add_arguments(_add(categories, "audit", audit.run, audit.DESCRIPTION))
 
 
 def _add(commands: Any, name: str, run: Command, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(run=run, command=name)
+    parser.set_defaults(run=run, command=name, needs_database=True)
     return parser
+
+
+def _add_permission(categories: Any) -> None:
+    parser = categories.add_parser("permission", help="Check the policy.")
+    parser.set_defaults(run=lambda _conf: parser.print_help() or 0, command=None)
+    commands = parser.add_subparsers(dest="command")
+    permission.add_arguments(_add(commands, "check", permission.run, permission.DESCRIPTION))
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:

@@ -1,6 +1,6 @@
 """Errors of the HTTP layer, raised before a handler runs."""
 
-from placement.exception.base import PlacementException, mistake
+from placement.exception.base import PlacementException, listed, mistake
 
 
 class RouteNotFound(PlacementException):
@@ -61,16 +61,35 @@ class UnsupportedMediaType(PlacementException):
 
 @mistake
 class PolicyNotAuthorized(PlacementException):
-    """The policy does not allow the caller this operation."""
+    """The policy does not allow the caller this operation.
+
+    ``requirement`` is what the rule needs, ``roles`` are those of the caller. Clients match the
+    text up to the first period.
+    """
 
     rule: str
+    requirement: str = ""
+    roles: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"Policy does not allow {self.rule} to be performed."
+        denied = f"Policy does not allow {self.rule} to be performed."
+        if not self.requirement:
+            return denied
+        own = f"the roles {listed(self.roles)}" if self.roles else "no roles"
+        own = own if len(self.roles) != 1 else f"the role {self.roles[0]}"
+        return f"{denied} It needs {self.requirement}; this token has {own}."
 
 
 class ScopeNotAuthorized(PolicyNotAuthorized):
-    """The token is scoped to a system or a domain; the operation requires a project scope."""
+    """The token is scoped to a system or a domain; the operation requires a project scope.
+
+    Clients match the rule at the beginning of the text.
+    """
 
     def __str__(self) -> str:
-        return self.rule
+        if not self.requirement:
+            return self.rule
+        return (
+            f"{self.rule} needs a token with project scope, which this token does not have. "
+            f"It also needs {self.requirement}."
+        )

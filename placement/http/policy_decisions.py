@@ -5,19 +5,21 @@ checks. Its result depends on the rule, the target and the caller alone, unless 
 external check, such as ``http:``. Then no decision is kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from oslo_policy import policy as oslo_policy
 
 from placement import exception
+from placement.policies import requirements
 
 # each is a few hundred bytes; a caller needs one for each rule and target
 _MAX_DECISIONS = 4096
 # its checks compare values of the target and the caller; external checks are elsewhere
 _PURE_CHECKS = "oslo_policy._checks"
 
-Denial = type[exception.PolicyNotAuthorized] | type[exception.ScopeNotAuthorized]
+Denial = Callable[[], exception.PolicyNotAuthorized]
 
 
 class PolicyDecisions:
@@ -41,7 +43,7 @@ class PolicyDecisions:
             denial = self._decide(rule, target, caller)
             self._keep(key, denial)
         if denial is not None:
-            raise denial(rule)
+            raise denial()
 
     def _keep(self, key: tuple[str, str, str], denial: Denial | None) -> None:
         if len(self._denials) >= _MAX_DECISIONS:
@@ -56,10 +58,23 @@ class PolicyDecisions:
         try:
             self._enforcer.enforce(rule, target, dict(caller), do_raise=True)
         except oslo_policy.InvalidScope:
-            return exception.ScopeNotAuthorized
+            return self._denial(exception.ScopeNotAuthorized, rule, caller)
         except oslo_policy.PolicyNotAuthorized:
-            return exception.PolicyNotAuthorized
+            return self._denial(exception.PolicyNotAuthorized, rule, caller)
         return None
+
+    def _denial(
+        self, kind: type[exception.PolicyNotAuthorized], rule: str, caller: Mapping[str, Any]
+    ) -> Denial:
+        return partial(kind, rule, self.requirement(rule), tuple(caller.get("roles") or ()))
+
+    def requirement(self, rule: str) -> str:
+        """Return what the rule requires of a caller; empty if there is no such rule."""
+        return requirements.described(self._enforcer.rules, rule)
+
+    def named_roles(self) -> frozenset[str]:
+        """Return the roles, in lower case, that the rules name."""
+        return requirements.roles(self._enforcer.rules)
 
 
 def _is_pure(check: Any) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from placement.handlers.insight.routes import PREFIX
 from placement.openapi.operation import Operation, Responses
-from placement.schemas import insight, insight_cloud, insight_findings
+from placement.schemas import insight, insight_cloud, insight_findings, insight_permissions
 from placement.schemas.base import Windows
 
 
@@ -15,7 +15,7 @@ def from_snapshot(windows: Windows) -> Responses:
 
 
 def from_database(windows: Windows) -> Responses:
-    """Return the responses of an operation that reads the database."""
+    """Return the responses of an operation that does not read the snapshot: 200."""
     return tuple((since, {200: schema}) for since, schema in windows)
 
 
@@ -43,5 +43,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", f"{PREFIX}/findings"): Operation(
         from_database(insight_findings.FINDINGS), query=insight_findings.FINDINGS_QUERY
+    ),
+    ("GET", f"{PREFIX}/permissions"): Operation(
+        from_database(insight_permissions.PERMISSIONS),
+        query=insight_permissions.PERMISSIONS_QUERY,
     ),
 }

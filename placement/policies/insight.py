@@ -9,6 +9,7 @@ PROVIDERS = PREFIX + "providers"
 CAPACITY = PREFIX + "capacity"
 CONSUMERS = PREFIX + "consumers"
 FINDINGS = PREFIX + "findings"
+PERMISSIONS = PREFIX + "permissions"
 LIST_REQUESTS = PREFIX + "requests:list"
 SHOW_REQUEST = PREFIX + "requests:show"
 
@@ -48,5 +49,10 @@ RULES = (
         FINDINGS,
         "List what an audit of the database finds.",
         ("GET", "/insight/findings"),
+    ),
+    base.operation(
+        PERMISSIONS,
+        "List which calls of other services the policy allows a set of roles.",
+        ("GET", "/insight/permissions"),
     ),
 )

@@ -13,6 +13,7 @@ from placement.handlers.insight import (
     explanation,
     findings,
     overview,
+    permissions,
     providers,
     requests,
 )
@@ -29,6 +30,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/capacity": {"GET": capacity.show_capacity},
     f"{PREFIX}/consumers": {"GET": consumers.list_consumers},
     f"{PREFIX}/findings": {"GET": findings.list_findings},
+    f"{PREFIX}/permissions": {"GET": permissions.show_permissions},
 }
 
 

@@ -16,7 +16,7 @@ OF_OURS = {
         "exception",
     },
     "db": {"db", "core", "exception"},
-    "insight": {"insight", "core", "render", "db", "exception"},
+    "insight": {"insight", "core", "render", "db", "policies", "exception"},
     "policies": {"policies"},
     "cli": {"cli", "render", "dashboard"},
     "compare": {"compare"},

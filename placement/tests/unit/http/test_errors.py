@@ -37,18 +37,30 @@ def test_error_codes_since_1_23(http):
 
 def test_a_refusal_names_the_rule(http):
     response = http.get("/things/1", headers={"X-Auth-Token": "user"}, status=403)
-    assert (
-        response.json["errors"][0]["detail"]
-        .strip()
-        .endswith("Policy does not allow placement:resource_providers:show to be performed.")
+    assert last_line(response) == (
+        "Policy does not allow placement:resource_providers:show to be performed. "
+        "It needs role admin or role service; this token has no roles."
     )
 
 
-def test_a_refusal_for_scope_is_only_the_rule(http):
+def last_line(response):
+    """Return what osc-placement shows of an error."""
+    return response.json["errors"][0]["detail"].split("\n")[-1].strip()
+
+
+def test_a_refusal_names_the_roles_of_the_token(http):
+    headers = {"X-Auth-Token": "user", "X-Roles": "reader,member"}
+    response = http.get("/things/1", headers=headers, status=403)
+    assert last_line(response).endswith("; this token has the roles member, reader.")
+
+
+def test_a_refusal_for_scope_begins_with_the_rule(http):
     headers = ADMIN | {"OpenStack-System-Scope": "all"}
     response = http.get("/things/1", headers=headers, status=403)
-    last = response.json["errors"][0]["detail"].split("\n")[-1].strip()
-    assert last == "placement:resource_providers:show"
+    assert last_line(response) == (
+        "placement:resource_providers:show needs a token with project scope, which this token "
+        "does not have. It also needs role admin or role service."
+    )
 
 
 def test_a_client_may_send_again_what_may_have_been_committed():

@@ -1,0 +1,103 @@
+"""``placement-manage permission check``: which calls of other services a set of roles may send.
+
+It reads the configuration and the policy files of this host: no token, no database, no service.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import prettytable
+from oslo_config import cfg
+
+from placement.core.insight.permissions import CheckedCall, Permissions
+from placement.core.insight.service_calls import SERVICES
+from placement.http.policy_files import problems
+from placement.insight.permissions import permissions
+from placement.parse.insight_permissions import role_names
+from placement.policy import Policy, policy_files, register_options, rule_names
+from placement.render import insight_permissions as render
+
+ALLOWED: Final = 0
+INVALID: Final = 1
+DENIED: Final = 3
+"""The exit status if at least one call is denied."""
+
+DESCRIPTION = "List the calls of other services that the policy denies a set of roles."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.set_defaults(needs_database=False)
+    parser.add_argument(
+        "--roles",
+        required=True,
+        type=_roles,
+        metavar="<role>[,<role>]",
+        help="The roles of a token, as `openstack role assignment list --names` shows them.",
+    )
+    parser.add_argument(
+        "--project-id",
+        metavar="<id>",
+        help="The project of the token, for rules that name a project.",
+    )
+    parser.add_argument("--service", choices=SERVICES, help="Check the calls of one service only.")
+    parser.add_argument("--all", action="store_true", help="List the allowed calls, too.")
+    parser.add_argument("--json", action="store_true", help="Print JSON, with all calls.")
+
+
+def _roles(text: str) -> tuple[str, ...]:
+    roles = role_names(text)
+    if not roles:
+        raise argparse.ArgumentTypeError("names no role. Write --roles reader,member")
+    return roles
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Print the denied calls; return 0, 3 if there are any, or 1 if a policy file is invalid."""
+    options = conf.category
+    register_options(conf)
+    wrong = list(problems(policy_files(conf), rule_names()))
+    for problem in wrong:
+        print(f"placement-manage: {problem}.", file=sys.stderr)
+    if wrong:
+        return INVALID
+    found = permissions(
+        Policy(conf).decisions(),
+        options.roles,
+        project_id=options.project_id,
+        service=options.service,
+    )
+    if options.json:
+        print(render.permissions(found).decode())
+    else:
+        print(_text(found, found.calls if options.all else found.denied))
+    return DENIED if found.denied else ALLOWED
+
+
+def _text(found: Permissions, shown: Sequence[CheckedCall]) -> str:
+    lines = [f"No rule names the role {role}: it allows nothing." for role in found.unnamed_roles]
+    if shown:
+        lines.append(_table(shown))
+    count, denied = len(found.calls), len(found.denied)
+    roles = ", ".join(found.roles)
+    return "\n".join((*lines, f"Denied with the roles {roles}: {denied} of {count} calls."))
+
+
+def _table(shown: Sequence[CheckedCall]) -> str:
+    table = prettytable.PrettyTable(["Service", "Call", "Allowed", "Rule", "Needs"], align="l")
+    table.add_rows([_row(each) for each in shown])
+    return str(table)
+
+
+def _row(checked: CheckedCall) -> list[str]:
+    call = checked.call
+    allowed = "yes" if checked.is_allowed else "no"
+    return [
+        call.service,
+        f"{call.method} {call.path}",
+        allowed,
+        checked.rule.removeprefix("placement:"),
+        checked.requirement,
+    ]
