@@ -1,22 +1,35 @@
-"""``placement-manage audit``: what is wrong in the database, and exit statuses for monitoring."""
+"""``placement-manage audit``: what is wrong in the database, its repair, and exit statuses."""
 
 import argparse
 import json
-from typing import Final
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
 
 from oslo_config import cfg
 
 from placement import db_api
+from placement.cmd import repair
+from placement.cmd.errors import CommandError
+from placement.core.insight import planning
 from placement.core.insight.audit import GRACE_MINUTES, AuditSettings
-from placement.core.insight.findings import SEVERITIES, Finding
+from placement.core.insight.finding import SEVERITIES, Finding
+from placement.db.store import Store
 from placement.insight.audit import Audit, audit
+from placement.live import orphans, source
+from placement.live.text import InvalidList
 from placement.render import insight_findings
 
 CLEAN: Final = 0
 FOUND: Final = 3
 """The exit status if there are findings of the severity ``error``."""
 
-DESCRIPTION = "Report what is wrong in the database. Nothing is changed, and no writer waits."
+ALL: Final = 10**7
+
+DESCRIPTION = (
+    "Report what is wrong in the database, and repair it in two steps: --plan and --apply. "
+    "Without --apply nothing is changed, and no writer waits."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +56,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="<days>",
         help="Also report providers with allocations whose generation did not change for so long.",
     )
+    source.add_arguments(parser)
+    parser.add_argument(
+        "--os-cloud",
+        metavar="<cloud>",
+        help="The cloud in clouds.yaml for --live nova; by default the variables OS_*.",
+    )
+    steps = parser.add_mutually_exclusive_group()
+    steps.add_argument(
+        "--plan", metavar="<file>", help="Write to a file what repairs the findings."
+    )
+    steps.add_argument("--apply", metavar="<file>", help="Apply a plan, or an undo file.")
+    parser.add_argument(
+        "--undo",
+        metavar="<file>",
+        help="Where --apply writes how to undo it. Default: the name of the plan with .undo.",
+    )
+    parser.add_argument(
+        "--any-epoch",
+        action="store_true",
+        help="Apply a file although the database was restored or synchronized since.",
+    )
 
 
 def _whole(text: str) -> int:
@@ -53,13 +87,49 @@ def _whole(text: str) -> int:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Print the findings; return 0, or 3 if there are findings of the severity ``error``."""
+    """Print the findings; return 0, or 3 if there are findings of the severity ``error``.
+
+    With ``--apply``, see :func:`placement.cmd.repair.run`.
+    """
     options = conf.category
-    settings = AuditSettings(options.grace_minutes, options.stale_days, frozenset(options.code))
-    with db_api.opened(conf) as store:
-        found = audit(store, settings)
+    if options.apply:
+        return repair.run(conf)
+    try:
+        with db_api.opened(conf) as store:
+            found = _audit(store, options)
+            if options.plan:
+                return _write_plan(store, found, options)
+    except InvalidList as error:
+        raise CommandError(str(error)) from error
     print(_json(found) if options.json else _text(found))
     return FOUND if found.has_errors else CLEAN
+
+
+def _audit(store: Store, options: Any) -> Audit:
+    settings = AuditSettings(options.grace_minutes, options.stale_days, frozenset(options.code))
+    if options.plan:
+        settings = replace(settings, at_most=ALL)
+    if not options.live:
+        return audit(store, settings)
+    connect = orphans.connection_to(options.os_cloud)
+    many = options.allow_many_orphans
+    live = source.read(options.live, options.type, connect, accept_empty=many)
+    found = audit(store, replace(settings, live=live, at_most=ALL))
+    listed = orphans.checked(found.findings, found.compared, accept_many=many)
+    if options.live == source.NOVA:
+        listed = orphans.confirmed(listed, connect)
+    return replace(found, findings=listed)
+
+
+def _write_plan(store: Store, found: Audit, options: Any) -> int:
+    planned = planning.plan(found.findings, frozenset(options.code))
+    repair.write_plan(Path(options.plan), store, planned)
+    print(f"{len(planned.actions)} actions planned in {options.plan}")
+    for code, count in planned.left.items():
+        print(f"{count} {code} need a decision: see `placement-manage audit --code {code}`")
+    if planned.actions:
+        print(f"To apply them: placement-manage audit --apply {options.plan}")
+    return FOUND if found.has_errors or planned.actions else CLEAN
 
 
 def _json(found: Audit) -> str:

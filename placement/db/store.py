@@ -29,7 +29,9 @@ from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
 from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.providers import Providers
+from placement.db.sqlalchemy.repairs import Repairs
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
+from placement.db.sqlalchemy.row_images import RowImages
 from placement.db.sqlalchemy.snapshot_reader import (
     ProviderChanges,
     SnapshotReader,
@@ -60,6 +62,8 @@ class Transaction:
         self.snapshot = SnapshotReader(connection)
         self.insight_requests = InsightRequests(connection)
         self.audit = AuditReader(connection)
+        self.repairs = Repairs(connection)
+        self.row_images = RowImages(connection)
 
     def publish(
         self,

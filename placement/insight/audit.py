@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from placement.core.insight.audit import AuditSettings
-from placement.core.insight.findings import ERROR, Finding, findings
+from placement.core.insight.finding import ERROR, Finding
+from placement.core.insight.findings import findings
 from placement.db.store import Store
-
-MOST_OF_ONE_CODE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +18,8 @@ class Audit:
     at: datetime
     findings: Sequence[Finding]
     truncated: Sequence[str]
+    compared: int = 0
+    """The number of consumers that a list of live consumers was compared with."""
 
     @property
     def has_errors(self) -> bool:
@@ -35,7 +35,7 @@ def audit(store: Store, settings: AuditSettings, now: datetime | None = None) ->
     at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
         data = tx.audit.data(
-            at - timedelta(minutes=settings.grace_minutes), at_most=MOST_OF_ONE_CODE + 1
+            at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
         )
     counts: Counter[str] = Counter()
     kept = []
@@ -43,7 +43,7 @@ def audit(store: Store, settings: AuditSettings, now: datetime | None = None) ->
         if settings.codes and finding.code not in settings.codes:
             continue
         counts[finding.code] += 1
-        if counts[finding.code] <= MOST_OF_ONE_CODE:
+        if counts[finding.code] <= settings.at_most:
             kept.append(finding)
-    truncated = [code for code, count in counts.items() if count > MOST_OF_ONE_CODE]
-    return Audit(at, kept, truncated)
+    truncated = [code for code, count in counts.items() if count > settings.at_most]
+    return Audit(at, kept, truncated, data.compared)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from placement.core.insight.findings import Finding
+from placement.core.insight.finding import Finding
 from placement.render import insight
 
 

@@ -1,6 +1,6 @@
 """What GET /insight/findings takes and returns."""
 
-from placement.core.insight.findings import ERROR, NOTICE, SEVERITIES
+from placement.core.insight.finding import ERROR, NOTICE, SEVERITIES
 from placement.schemas.base import TEXT, Schema, always, closed
 from placement.schemas.insight import answer, opened
 

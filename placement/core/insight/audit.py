@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from placement.core.insight.consumers import ListedConsumer
+from placement.core.insight.live import LiveConsumers
+
 Key = tuple[int, int]
 """The ids of a provider and of a resource class."""
 
 GRACE_MINUTES: Final = 30
+MOST_OF_ONE_CODE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +21,14 @@ class AuditSettings:
 
     Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
     those to list, all if empty. ``stale_days`` also lists providers without a change for so long.
+    ``live`` also lists consumers that are not in it. ``at_most`` findings of a code are listed.
     """
 
     grace_minutes: int = GRACE_MINUTES
     stale_days: int | None = None
     codes: Collection[str] = ()
+    live: LiveConsumers | None = None
+    at_most: int = MOST_OF_ONE_CODE
 
 
 class AuditedProvider(NamedTuple):
@@ -33,6 +40,14 @@ class AuditedProvider(NamedTuple):
     root_id: int | None
     parent_id: int | None
     updated_at: datetime | None
+    generation: int = 0
+
+
+class EmptyConsumer(NamedTuple):
+    """A consumer without allocations."""
+
+    uuid: str
+    generation: int
 
 
 class AuditedInventory(NamedTuple):
@@ -71,7 +86,9 @@ class AuditData:
     """One state of the database.
 
     ``lone_allocations`` are of consumers without a row; they and ``empty_consumers`` are older
-    than the grace period, and of a limited number of consumers.
+    than the grace period, and of a limited number of consumers. ``unlisted`` are the consumers
+    that a list of live consumers lacks, and ``compared`` the number of consumers that it was
+    compared with; ``on_several_roots`` have allocations in several trees.
     """
 
     providers: Sequence[AuditedProvider]
@@ -79,6 +96,10 @@ class AuditData:
     usage: Mapping[Key, UsageSum]
     class_names: Mapping[int, str]
     lone_allocations: Sequence[LoneAllocation]
-    empty_consumers: Sequence[str]
+    empty_consumers: Sequence[EmptyConsumer]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
+    live: LiveConsumers | None = None
+    unlisted: Sequence[ListedConsumer] = ()
+    compared: int = 0
+    on_several_roots: Sequence[ListedConsumer] = ()

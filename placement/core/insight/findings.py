@@ -6,7 +6,6 @@ capacity; ``notice`` is for an operator to look at, and may be as intended.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from placement.core.capacity import integer_capacity, is_within_capacity
@@ -17,47 +16,11 @@ from placement.core.insight.audit import (
     Key,
     UsageSum,
 )
+from placement.core.insight.finding import Finding
+from placement.core.insight.orphans import Root, doubled, orphaned
 from placement.core.model import Inventory
 
-ERROR = "error"
-NOTICE = "notice"
-
-SEVERITIES: Mapping[str, str] = {
-    "missing_root": ERROR,
-    "missing_parent": ERROR,
-    "wrong_root": ERROR,
-    "missing_provider": ERROR,
-    "missing_inventory": ERROR,
-    "missing_consumer": ERROR,
-    "empty_consumer": ERROR,
-    "usage_counter": ERROR,
-    "over_capacity": ERROR,
-    "similar_names": NOTICE,
-    "unused_class": NOTICE,
-    "unused_trait": NOTICE,
-    "stale_provider": NOTICE,
-}
-"""All codes, in the order in which findings are listed."""
-
 _NOTHING_USED = UsageSum(0, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong.
-
-    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if it is not known.
-    """
-
-    code: str
-    rows: Mapping[str, object]
-    cause: str
-    repair: str
-
-    @property
-    def severity(self) -> str:
-        """``error`` or ``notice``."""
-        return SEVERITIES[self.code]
 
 
 def findings(
@@ -89,21 +52,42 @@ def _trees(data: AuditData) -> Iterator[Finding]:
 def _of_tree(
     provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
 ) -> Finding | None:
-    rows = _provider(provider)
-    if provider.root_id is None or provider.root_id not in providers:
+    parent, root = (providers.get(id_ or 0) for id_ in (provider.parent_id, provider.root_id))
+    top = _top(provider, providers)
+    rows = _provider(provider) | {
+        "generation": provider.generation,
+        "parent": parent.uuid if parent else None,
+        "root": root.uuid if root else None,
+        "expected_root": top.uuid if top else None,
+    }
+    if root is None:
         repair = "set the root to that of the parent, or to the provider itself"
         return Finding("missing_root", rows, _cause_of_missing(provider.root_id), repair)
-    if provider.parent_id is None:
-        if provider.root_id == provider.id:
-            return None
-        return Finding("wrong_root", rows, "it has no parent", "set the root to the provider")
-    parent = providers.get(provider.parent_id)
-    if parent is None:
+    if provider.parent_id is not None and parent is None:
         cause = _cause_of_missing(provider.parent_id)
-        return Finding("missing_parent", rows, cause, "make it a root, or delete it")
-    if parent.root_id != provider.root_id:
-        cause = f"the root of its parent {parent.uuid} is another one"
-        return Finding("wrong_root", rows, cause, "set the root to that of the parent")
+        return Finding("missing_parent", rows, cause, "make it a root")
+    if top is None:
+        repair = "none: set the parent of one provider of the loop to NULL"
+        return Finding("wrong_root", rows, "its parents are a loop", repair)
+    if root is top:
+        return None
+    if parent is None:
+        return Finding("wrong_root", rows, "it has no parent", "set the root to the provider")
+    cause = f"the root of its parent {parent.uuid} is another one"
+    return Finding("wrong_root", rows, cause, "set the root to that of the parent")
+
+
+def _top(
+    provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
+) -> AuditedProvider | None:
+    """Return the end of the chain of parents, None if it is a loop."""
+    seen = set()
+    while provider.id not in seen:
+        seen.add(provider.id)
+        parent = providers.get(provider.parent_id or 0)
+        if parent is None:
+            return provider
+        provider = parent
     return None
 
 
@@ -189,15 +173,28 @@ def _consumers(data: AuditData) -> Iterator[Finding]:
         name = _class_name(data, (each.provider_id, each.class_id))
         lone[each.consumer_uuid][provider][name] = each.amount
     for uuid, allocations in sorted(lone.items()):
-        rows = {
-            "consumer": uuid,
-            "allocations": {key: dict(own) for key, own in allocations.items()},
-        }
+        amounts = {key: dict(own) for key, own in allocations.items()}
+        rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
         yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
-    for uuid in sorted(data.empty_consumers):
+    for empty in sorted(data.empty_consumers):
         cause = "its allocations were deleted without it"
-        yield Finding("empty_consumer", {"consumer": uuid}, cause, "delete the consumer")
+        rows = {"consumer": empty.uuid, "generation": empty.generation}
+        yield Finding("empty_consumer", rows, cause, "delete the consumer")
+
+
+def _live(data: AuditData) -> Iterator[Finding]:
+    """Yield what a list of live consumers shows, if there is one."""
+    if data.live is None:
+        return
+    yield from orphaned(data.unlisted)
+    providers = {provider.id: provider for provider in data.providers}
+    roots = {
+        each.uuid: Root(root.uuid, root.name)
+        for each in data.providers
+        if (root := providers.get(each.root_id or 0)) is not None
+    }
+    yield from doubled(data.on_several_roots, roots, data.live)
 
 
 # --- notices ----------------------------------------------------------------------------
@@ -258,6 +255,7 @@ _KINDS: Sequence[Callable[[AuditData], Iterator[Finding]]] = (
     _trees,
     _without_provider_or_inventory,
     _consumers,
+    _live,
     _counters,
     _over_capacity,
     _similar_names,

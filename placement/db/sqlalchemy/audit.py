@@ -3,7 +3,7 @@
 Plain reads in one transaction, which lock nothing; allocations are summed up by the database.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,14 +13,20 @@ from placement.core.insight.audit import (
     AuditData,
     AuditedInventory,
     AuditedProvider,
+    EmptyConsumer,
     Key,
     LoneAllocation,
     UsageSum,
 )
+from placement.core.insight.consumers import ListedConsumer
+from placement.core.insight.live import LiveConsumers
+from placement.core.insight.orphans import is_compared
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
+from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
+    consumer_types,
     consumers,
     inventories,
     resource_classes,
@@ -40,6 +46,7 @@ _PROVIDERS = sa.select(
     _provider.root_provider_id,
     _provider.parent_provider_id,
     sa.func.coalesce(_provider.updated_at, _provider.created_at),
+    sa.func.coalesce(_provider.generation, 0),
 ).order_by(_provider.id)
 _INVENTORIES = sa.select(
     _inventory.resource_provider_id,
@@ -63,9 +70,28 @@ _LONE_HOLDERS = (
 )
 _LONE = sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
 _EMPTY = (
-    sa.select(consumers.c.uuid)
+    sa.select(consumers.c.uuid, consumers.c.generation)
     .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
     .where(_allocation.id.is_(None))
+)
+
+
+_TYPES = sa.select(
+    consumers.c.uuid,
+    consumer_types.c.name,
+    sa.func.coalesce(consumers.c.updated_at, consumers.c.created_at),
+).select_from(
+    consumers.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+)
+_several = (
+    sa.select(_allocation.consumer_id)
+    .join(resource_providers, _provider.id == _allocation.resource_provider_id)
+    .group_by(_allocation.consumer_id)
+    .having(sa.func.min(_provider.root_provider_id) != sa.func.max(_provider.root_provider_id))
+    .subquery()
+)
+_ON_SEVERAL_ROOTS = sa.select(consumers.c.uuid).join(
+    _several, _several.c.consumer_id == consumers.c.uuid
 )
 
 
@@ -75,7 +101,9 @@ class AuditReader:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def data(self, written_before: datetime, at_most: int) -> AuditData:
+    def data(
+        self, written_before: datetime, at_most: int, live: LiveConsumers | None = None
+    ) -> AuditData:
         """Return the state that the transaction sees.
 
         Of consumers without row and consumers without allocations, those written before this
@@ -83,6 +111,7 @@ class AuditReader:
         Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
         """
         inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
+        unlisted, compared = self._unlisted(live, written_before, at_most)
         return AuditData(
             providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
             inventories=inventories,
@@ -90,11 +119,15 @@ class AuditReader:
             class_names=self._class_names(),
             lone_allocations=self._lone(written_before, at_most),
             empty_consumers=[
-                row[0]
+                EmptyConsumer(*row)
                 for row in self._rows(_older(_EMPTY, consumers, written_before).limit(at_most))
             ],
             unused_classes=[row[0] for row in self._rows(_unused_classes())],
             unused_traits=[row[0] for row in self._rows(_unused_traits())],
+            live=live,
+            unlisted=unlisted,
+            compared=compared,
+            on_several_roots=self._on_several_roots(live, written_before, at_most),
         )
 
     def _rows(self, statement: sa.Select[Any]) -> Any:
@@ -118,6 +151,36 @@ class AuditReader:
             for chunk in chunks(holders)
             for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
         ]
+
+    def _unlisted(
+        self, live: LiveConsumers | None, written_before: datetime, at_most: int
+    ) -> tuple[Sequence[ListedConsumer], int]:
+        """Return the consumers that a list lacks, and how many it was compared with.
+
+        Cost: one statement that reads all consumers, and some for those that are not listed.
+        """
+        if live is None:
+            return (), 0
+        compared, unlisted = 0, []
+        for uuid, type_, written_at in self._rows(_TYPES):
+            if is_compared(live, type_, written_at, written_before):
+                compared += 1
+                if not live.has(uuid):
+                    unlisted.append(uuid)
+        listed = ConsumerList(self._connection).named(sorted(unlisted)[:at_most])
+        # An empty consumer is a finding of its own.
+        return [each for each in listed if each.allocations], compared
+
+    def _on_several_roots(
+        self, live: LiveConsumers | None, written_before: datetime, at_most: int
+    ) -> Sequence[ListedConsumer]:
+        """Return the old consumers with allocations in several trees that a list has."""
+        if live is None or not any(live.hosts.values()):
+            return ()
+        before = min(written_before, live.listed_at)
+        rows = self._rows(_older(_ON_SEVERAL_ROOTS, consumers, before))
+        uuids = [row[0] for row in rows if live.hosts.get(row[0].lower()) is not None]
+        return ConsumerList(self._connection).named(sorted(uuids)[:at_most])
 
     def _class_names(self) -> Mapping[int, str]:
         rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))

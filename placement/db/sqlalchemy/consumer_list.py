@@ -69,6 +69,16 @@ class ConsumerList:
             kept[-1].uuid if has_more else None,
         )
 
+    def named(self, uuids: Sequence[str]) -> list[ListedConsumer]:
+        """Return those of the consumers that exist, in the order of UUIDs."""
+        rows = [
+            row
+            for chunk in chunks(uuids)
+            for row in self._rows([_own.uuid.in_(chunk)], ConsumerFilter(limit=len(chunk)))
+        ]
+        amounts = self._amounts([row.uuid for row in rows])
+        return [_listed(row, amounts.get(row.uuid, {})) for row in rows]
+
     def count_by_provider(self) -> dict[int, int]:
         """Return the number of consumers on each provider that has any, by its id."""
         provider_id = _allocation.resource_provider_id

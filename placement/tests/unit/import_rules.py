@@ -18,7 +18,8 @@ OF_OURS = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "policies", "exception"},
     "policies": {"policies"},
-    "cli": {"cli", "render", "dashboard"},
+    "cli": {"cli", "core", "live", "render", "dashboard"},
+    "live": {"live", "core"},
     "compare": {"compare"},
     "conf": {"conf"},
     "exception": {"exception"},
@@ -48,6 +49,7 @@ OF_OTHERS = {
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},
+    "live": {"openstack", "keystoneauth1"},
     "compare": set(),
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
 }

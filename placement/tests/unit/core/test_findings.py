@@ -9,10 +9,12 @@ from placement.core.insight.audit import (
     AuditData,
     AuditedInventory,
     AuditedProvider,
+    EmptyConsumer,
     LoneAllocation,
     UsageSum,
 )
-from placement.core.insight.findings import SEVERITIES, findings
+from placement.core.insight.finding import SEVERITIES
+from placement.core.insight.findings import findings
 
 NOW = datetime(2026, 11, 21, 2, 14)
 HOUR = timedelta(hours=1)
@@ -67,7 +69,8 @@ def test_nothing_is_wrong_with_healthy_data():
 def test_trees_that_do_not_hold_together(row, code):
     finding = only(providers=[provider(1), row, provider(3)])
     assert (finding.code, finding.severity) == (code, "error")
-    assert finding.rows == {"provider": {"uuid": "u", "name": "n"}}
+    assert finding.rows["provider"] == {"uuid": "u", "name": "n"}
+    assert finding.rows["expected_root"] == ("uuid-1" if row.parent_id == 1 else "u")
     assert finding.cause
 
 
@@ -113,13 +116,14 @@ def test_what_fits_exactly_is_not_too_much():
 
 def test_consumers_without_rows_and_without_allocations():
     lone = [LoneAllocation("c", 1, 0, 2), LoneAllocation("c", 1, 1, 512)]
-    missing, empty = findings(replace(HEALTHY, lone_allocations=lone, empty_consumers=["d"]))
+    empty_ones = [EmptyConsumer("d", 2)]
+    missing, empty = findings(replace(HEALTHY, lone_allocations=lone, empty_consumers=empty_ones))
     assert missing.rows == {
         "consumer": "c",
         "allocations": {"uuid-1": {"VCPU": 2, "MEMORY_MB": 512}},
     }
     assert (missing.code, empty.code) == ("missing_consumer", "empty_consumer")
-    assert empty.rows == {"consumer": "d"}
+    assert empty.rows == {"consumer": "d", "generation": 2}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+"""``placement-manage audit --plan`` and ``--apply``: repairs in two steps, and their undo."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from placement import db_api
+from placement.cmd.errors import CommandError
+from placement.cmd.repair_journal import Journal, sync_folder, write_durably
+from placement.core.insight import repair as plans
+from placement.core.insight.planning import Planned
+from placement.core.insight.repair import Action, Plan, action_as_json
+from placement.core.insight.repair_file import (
+    Document,
+    Header,
+    InvalidRepairFile,
+    line,
+    read_lines,
+)
+from placement.core.insight.undo import AFTER, UNDO, undo_from_json
+from placement.core.model import IncompleteConsumer
+from placement.db.store import Store
+from placement.objects import repair
+from placement.objects.repair import ALREADY, SKIPPED, Outcome
+
+COMPLETE: Final = 0
+SOME_SKIPPED: Final = 4
+"""The exit status if actions were skipped: what they concern has changed since the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action with what became of it."""
+
+    action: Mapping[str, Any]
+    outcome: Outcome
+
+
+def write_plan(path: Path, store: Store, planned: Planned) -> None:
+    """Write the plan atomically.  Raises: OSError."""
+    plan = Plan(str(store.epoch()), _now(), planned.actions)
+    draft = path.with_name(f".{path.name}.draft")
+    write_durably(draft, "".join(plans.as_text(plan)))
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Apply the plan or the undo file; return 0, or 4 if something was skipped."""
+    options = conf.category
+    path = Path(options.apply)
+    text = _text(path)
+    try:
+        document = read_lines(text.splitlines(keepends=True))
+        with db_api.opened(conf) as store:
+            _check_database(store, document, path, any_epoch=options.any_epoch)
+            if document.header.kind == UNDO:
+                done = list(_undo(store, document))
+                return _report(done, None, as_json=options.json)
+            undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
+            plan = plans.from_lines(text.splitlines(keepends=True))
+            header = Header(UNDO, plan.database, _now(), plan=_digest(text))
+            with Journal(undo_path, header) as journal:
+                done = list(_apply(store, plan.actions, journal, _incomplete(conf)))
+                journal.end()
+            return _report(done, undo_path, as_json=options.json)
+    except InvalidRepairFile as error:
+        raise CommandError(f"{path}: {error}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is not a plan of repairs: it is not UTF-8.") from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _incomplete(conf: cfg.ConfigOpts) -> IncompleteConsumer:
+    options = conf.placement
+    return IncompleteConsumer(
+        options.incomplete_consumer_project_id, options.incomplete_consumer_user_id
+    )
+
+
+def _check_database(store: Store, document: Document, path: Path, *, any_epoch: bool) -> None:
+    epoch = str(store.epoch())
+    if document.header.database != epoch and not any_epoch:
+        raise CommandError(
+            f"{path} was written for the database with epoch {document.header.database}; this one "
+            f"has {epoch}: it is another database, or was restored or synchronized since. Plan "
+            "again, or add --any-epoch if you know that it is the same database."
+        )
+
+
+def _apply(
+    store: Store, actions: Iterable[Action], journal: Journal, incomplete: IncompleteConsumer
+) -> Iterator[Done]:
+    for action in actions:
+        outcome = repair.apply(store, action, incomplete, journal.record)
+        recorded = journal.recorded.get(line(action_as_json(action)))
+        if outcome.status == SKIPPED and recorded and repair.state(store, recorded) == AFTER:
+            outcome = Outcome(ALREADY)
+        yield Done(action_as_json(action), outcome)
+
+
+def _undo(store: Store, document: Document) -> Iterator[Done]:
+    """Undo the actions, the last one first.
+
+    An action can have several entries: the earlier ones were not committed, or are undone.
+    """
+    latest = {line(entry["action"]): undo_from_json(entry) for entry in document.entries}
+    for entry in reversed(latest.values()):
+        yield Done(entry.action, repair.undo(store, entry))
+
+
+def _report(done: Iterable[Done], undo: Path | None, *, as_json: bool) -> int:
+    listed = list(done)
+    counts = Counter(each.outcome.status for each in listed)
+    print(_as_json(listed, undo) if as_json else _as_text(listed, counts, undo))
+    return SOME_SKIPPED if counts[SKIPPED] else COMPLETE
+
+
+def _as_json(done: Iterable[Done], undo: Path | None) -> str:
+    rows = [
+        {"status": each.outcome.status, "reason": each.outcome.reason, "action": each.action}
+        for each in done
+    ]
+    return json.dumps({"version": 1, "undo": str(undo) if undo else None, "actions": rows})
+
+
+def _as_text(done: Iterable[Done], counts: Mapping[str, int], undo: Path | None) -> str:
+    lines = [
+        f"skipped {json.dumps(each.action)}: {each.outcome.reason}"
+        for each in done
+        if each.outcome.status == SKIPPED
+    ]
+    lines.append(
+        f"{counts['applied']} applied, {counts['already']} applied already, "
+        f"{counts['skipped']} skipped"
+    )
+    if undo:
+        lines.append(f"To undo: placement-manage audit --apply {undo}")
+    return "\n".join(lines)

@@ -1,0 +1,140 @@
+"""The undo file: created atomically, then a line before each commit, forced to the disk.
+
+A program that was killed leaves at most one line that is not complete, of an action that was not
+committed: the next run removes it and goes on. One program at a time writes to the file.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO, Self
+
+from placement.cmd.errors import CommandError
+from placement.core.insight.repair import action_from_json
+from placement.core.insight.repair_file import (
+    END,
+    Document,
+    Header,
+    InvalidRepairFile,
+    header_line,
+    line,
+    read_lines,
+)
+from placement.core.insight.undo import UNDO, Undo, undo_as_json, undo_from_json
+
+
+class Journal:
+    """An undo file, opened for a plan; a context that closes it."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        if not path.exists():
+            _create(path, header_line(header))
+        self.path = path
+        self._file: IO[bytes] = path.open("r+b")
+        try:
+            _lock(self._file, path)
+            text = self._file.read().decode()
+            self.recorded = _recorded(_document(text, path, header), path)
+            self._end = _complete_bytes(text)
+            self._file.truncate(self._end)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+    def record(self, entry: Undo) -> None:
+        """Append an entry; on return it is on the disk.  Raises: OSError, and nothing remains."""
+        self._append(line(undo_as_json(entry)))
+
+    def end(self) -> None:
+        """Append the end: each action was tried."""
+        self._append(line(END))
+
+    def _append(self, text: str) -> None:
+        data = text.encode()
+        try:
+            self._file.seek(self._end)
+            self._file.write(data)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            os.ftruncate(self._file.fileno(), self._end)
+            raise
+        self._end += len(data)
+
+
+def _create(path: Path, text: str) -> None:
+    """Create a file that either does not exist or has the text, even after a crash."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    write_durably(draft, text)
+    try:
+        os.link(draft, path)  # unlike a rename, it does not replace a file of another program
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    sync_folder(path.parent)
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write a file and force it to the disk; other users cannot read it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names of files in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise CommandError(
+            f"Another program writes to {path}. Wait until it has ended, then try again."
+        ) from None
+
+
+def _document(text: str, path: Path, header: Header) -> Document:
+    try:
+        document = read_lines(text.splitlines(keepends=True))
+    except InvalidRepairFile as error:
+        raise CommandError(f"{path}: {error}") from error
+    if (document.header.kind, document.header.plan) != (UNDO, header.plan):
+        raise CommandError(
+            f"{path} is not the undo file of this plan. Name another file by --undo, or move it."
+        )
+    return document
+
+
+def _recorded(document: Document, path: Path) -> dict[str, Undo]:
+    """Return the last entry of each action, by its line."""
+    try:
+        entries = [undo_from_json(each) for each in document.entries]
+        for entry in entries:
+            action_from_json(entry.action)
+    except InvalidRepairFile as error:
+        raise CommandError(f"{path}: {error}") from error
+    return {line(entry.action): entry for entry in entries}
+
+
+def _complete_bytes(text: str) -> int:
+    """Return the length of the lines that are complete."""
+    return len(text[: text.rfind("\n") + 1].encode())
