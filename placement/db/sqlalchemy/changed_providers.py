@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks
+from placement.db.sqlalchemy import clock_versions, clocks
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -53,13 +53,19 @@ INVENTORY = (
 
 
 def since(
-    seen: Mapping[int, int], moved: Sequence[int], *, has_names: bool
+    seen: Mapping[int, int],
+    moved: Sequence[int],
+    *,
+    has_names: bool,
+    has_many_versions: bool = False,
 ) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
     """Return the statement and its parameters for the changes of the ``moved`` clocks.
 
-    With ``has_names`` it also reads all resource classes and traits.
+    With ``has_names`` it also reads all resource classes and traits. ``has_many_versions`` is that
+    of the clocks, see ``clock_versions``.
     """
-    return _since(len(moved), has_names=has_names), _parameters(seen, moved)
+    all_clocks = clock_versions.ALL if has_many_versions else clocks.ALL
+    return _since(len(moved), all_clocks, has_names=has_names), _parameters(seen, moved)
 
 
 def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
@@ -70,10 +76,16 @@ def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]
     return parameters
 
 
-@lru_cache(maxsize=2 * (clocks.PROVIDER_CLOCKS + 1))
-def _since(count: int, *, has_names: bool) -> sa.CompoundSelect[Any]:
+@lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))
+def _since(
+    count: int, all_clocks: sa.ColumnElement[str], *, has_names: bool
+) -> sa.CompoundSelect[Any]:
     """Return the statement for so many clocks; to build it costs more than to send it."""
-    parts = [*_provider_parts(count), *(_name_parts() if has_names else ())]
+    parts = [
+        *_provider_parts(count),
+        sa.select(*_columns(CLOCKS, sa.null(), {CLOCK_VALUES: all_clocks})),
+        *(_name_parts() if has_names else ()),
+    ]
     return sa.union_all(*parts)
 
 
@@ -103,7 +115,6 @@ def _provider_parts(count: int) -> Iterator[sa.Select[Any]]:
         .where(is_changed)
     )
     yield sa.select(*_columns(REMOVED, removed.provider_id)).where(_between(removed.stamp, count))
-    yield sa.select(*_columns(CLOCKS, sa.null(), {CLOCK_VALUES: clocks.ALL}))
 
 
 def _name_parts() -> Iterator[sa.Select[Any]]:

@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy import clock_versions, compiled_statements
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
@@ -56,11 +56,13 @@ def of_provider(provider_id: int) -> int:
 # All values in one row: drivers written in Python take time for each row.
 ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
 _ALL = sa.select(ALL)
+_ALL_OF_MANY_VERSIONS = sa.select(clock_versions.ALL)
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
     """Return the value of each clock."""
-    return by_id(compiled_statements.execute(connection, _ALL, {}).scalar_one())
+    statement = _ALL_OF_MANY_VERSIONS if clock_versions.are_many(connection) else _ALL
+    return by_id(compiled_statements.execute(connection, statement, {}).scalar_one())
 
 
 def by_id(text: str | None) -> dict[int, int]:
@@ -93,13 +95,14 @@ def publish(
     if not touched:
         return
     advance(connection, touched)
+    stamp, stamp_and_bump = _STAMPS[clock_versions.are_many(connection)]
     bumped = sorted(generation_bumped - removed.keys())
     stamped = sorted(changed - generation_bumped - removed.keys())
     if bumped:
         now = {"now": utcnow()}
-        compiled_statements.execute_for(connection, _STAMP_AND_BUMP, _provider.id, bumped, now)
+        compiled_statements.execute_for(connection, stamp_and_bump, _provider.id, bumped, now)
     if stamped:
-        compiled_statements.execute_for(connection, _STAMP, _provider.id, stamped)
+        compiled_statements.execute_for(connection, stamp, _provider.id, stamped)
     if removed:
         connection.execute(
             _RECORD_REMOVAL,
@@ -113,6 +116,10 @@ def publish(
 def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
     """Increase the values of clocks by one, in the order of their ids."""
     ids = sorted(touched)
+    if clock_versions.are_many(connection):
+        for id_ in ids:
+            compiled_statements.execute(connection, clock_versions.ADVANCE, {"id": id_})
+        return
     if connection.dialect.name == "postgresql" and len(ids) > 1:
         # an UPDATE locks rows in the order of the table there, on MySQL by primary key
         compiled_statements.execute_for(connection, _LOCK, clocks.c.id, ids)
@@ -157,16 +164,23 @@ _LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
 _SET_EPOCH = clocks.update().where(clocks.c.id == EPOCH_CLOCK).values(value=sa.bindparam("epoch"))
 _ADVANCE = clocks.update().values(value=clocks.c.value + 1)
 
-_CLOCK_VALUE = (
-    sa.select(clocks.c.value)
-    .where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
-    .scalar_subquery()
-)
-_STAMP = resource_providers.update().values(stamp=_CLOCK_VALUE)
-_STAMP_AND_BUMP = _STAMP.values(
-    generation=sa.func.coalesce(_provider.generation, 0) + 1,
-    updated_at=sa.bindparam("now", type_=sa.DateTime),
-)
+_CLOCK_VALUE = sa.select(clocks.c.value).where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
+
+
+def _stamps(clock_value: sa.Select[tuple[int]]) -> tuple[sa.Update, sa.Update]:
+    """Return the statements that stamp providers, without and with their generations."""
+    stamp = resource_providers.update().values(stamp=clock_value.scalar_subquery())
+    return stamp, stamp.values(
+        generation=sa.func.coalesce(_provider.generation, 0) + 1,
+        updated_at=sa.bindparam("now", type_=sa.DateTime),
+    )
+
+
+# by whether the table of clocks has many versions of its rows
+_STAMPS = {
+    False: _stamps(_CLOCK_VALUE),
+    True: _stamps(_CLOCK_VALUE.order_by(clock_versions.ERA.desc()).limit(1)),
+}
 _RECORD_REMOVAL = removed_providers.insert().from_select(
     ["provider_id", "stamp", "uuid"],
     sa.select(

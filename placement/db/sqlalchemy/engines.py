@@ -255,7 +255,7 @@ class _Watch:
             raise
 
     def _check(self, connection: Any, record: Any) -> None:
-        self._lineage.reach(self._checks.check(connection, record.info["server"]))
+        self._lineage.reach(self._checks.check(connection, record.info))
         record.info["checked_at"] = time.monotonic()
 
     def _check_again(self, connection: Any, record: Any, _proxy: object) -> None:

@@ -10,6 +10,8 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import clock_versions
+
 metadata = sa.MetaData()
 
 
@@ -190,6 +192,9 @@ clocks = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("value", sa.BigInteger, nullable=False),
 )
+for _statement in (clock_versions.ADD_ERA, clock_versions.ADD_INDEX):
+    _ddl = sa.DDL(_statement)  # type: ignore[no-untyped-call]
+    sa.event.listen(clocks, "after_create", _ddl.execute_if(dialect="postgresql"))
 
 removed_providers = sa.Table(
     "removed_providers",

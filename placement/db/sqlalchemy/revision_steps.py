@@ -26,6 +26,11 @@ def has_foreign_key(table: str, name: str) -> bool:
     return name in {each["name"] for each in _inspector().get_foreign_keys(table)}
 
 
+def has_index(table: str, name: str) -> bool:
+    """Return whether a table has an index."""
+    return name in {each["name"] for each in _inspector().get_indexes(table)}
+
+
 def create_table(name: str, *columns: sa.schema.SchemaItem) -> None:
     """Create a table unless it exists."""
     if not _inspector().has_table(name):
@@ -40,15 +45,11 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
 
 def create_index(name: str, table: str, columns: Sequence[str]) -> None:
     """Create an index unless it exists."""
-    if name not in _index_names(table):
+    if not has_index(table, name):
         op.create_index(name, table, list(columns))
 
 
 def drop_index(name: str, table: str) -> None:
     """Drop an index if it exists."""
-    if name in _index_names(table):
+    if has_index(table, name):
         op.drop_index(name, table)
-
-
-def _index_names(table: str) -> set[str | None]:
-    return {index["name"] for index in _inspector().get_indexes(table)}

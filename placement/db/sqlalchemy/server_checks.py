@@ -4,10 +4,11 @@ A new connection is checked, and one in the pool again when it is used after a s
 may leave connections open, to a server that is read-only from then on and whose data becomes old.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from placement.db.sqlalchemy import clock_versions
 from placement.db.sqlalchemy.db_errors import ServerReadOnly
 
 INTERVAL_SECONDS = 1.0
@@ -37,7 +38,7 @@ class MysqlChecks:
             cursor.execute("SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid'")
             return str(cursor.fetchone()[1])
 
-    def check(self, connection: Any, cluster: Hashable) -> Hashable:
+    def check(self, connection: Any, info: MutableMapping[str, Any]) -> Hashable:
         """Return what identifies the server and its tables.  Raises: ServerReadOnly."""
         with connection.cursor() as cursor:
             cursor.execute(
@@ -50,7 +51,7 @@ class MysqlChecks:
         if str(is_read_only) not in {"0", "OFF"}:
             raise ServerReadOnly(f"The database server {server[1]}:{server[2]} is read-only.")
         # the nodes of a cluster are one server; each creates a table at its own time
-        return cluster or (*server, created_at)
+        return info["server"] or (*server, created_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +64,20 @@ class PostgresqlChecks:
         """Return None: PostgreSQL needs nothing more."""
         return None
 
-    def check(self, connection: Any, _: Hashable) -> Hashable:
+    def check(self, connection: Any, info: MutableMapping[str, Any]) -> Hashable:
         """Return what identifies the server and its tables.  Raises: ServerReadOnly."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT (pg_control_system()).system_identifier, pg_postmaster_start_time(),"
                 " pg_relation_filenode(to_regclass('clocks')), pg_is_in_recovery(),"
-                " inet_server_addr()"
+                " inet_server_addr(), COALESCE(pg_relation_size(to_regclass('clocks')), 0)"
             )
-            system, started_at, file_node, is_standby, address = cursor.fetchone()
+            system, started_at, file_node, is_standby, address, size = cursor.fetchone()
         if not connection.autocommit:
             connection.rollback()
         if is_standby:
             raise ServerReadOnly(f"The database server {address} is a standby.")
+        clock_versions.note_size(info, size)
         return system, started_at, file_node
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.db.sqlalchemy import changed_providers, clocks, odd_rows
+from placement.db.sqlalchemy import changed_providers, clock_versions, clocks, odd_rows
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -159,7 +159,12 @@ class SnapshotReader:
         moved = _moved(seen, now)
         has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
         rows: dict[int, list[Any]] = defaultdict(list)
-        statement, parameters = changed_providers.since(seen, moved, has_names=has_names)
+        statement, parameters = changed_providers.since(
+            seen,
+            moved,
+            has_names=has_names,
+            has_many_versions=clock_versions.are_many(self._connection),
+        )
         for row in self._connection.execute(statement, parameters):
             rows[row[0]].append(row)
         values = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.CLOCK_VALUES])
