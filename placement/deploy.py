@@ -17,9 +17,8 @@ from placement.http import auth, middleware
 from placement.http.services import Services
 from placement.insight import consumers
 from placement.insight.recorder import Recorder, RecorderSettings
-from placement.observability import health, metrics
+from placement.observability import metrics
 from placement.observability.events import Observer, WriteRetried, ignore
-from placement.observability.health_checks import HealthChecks, keystone_url
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
@@ -54,9 +53,19 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
     if config.insight.page:
         application = DashboardMiddleware(application, _dashboard_headers(config))
     if config.healthcheck.enabled:
-        checks = HealthChecks(app_services.store, app_services.engine, keystone_url(config))
-        application = health.HealthMiddleware(application, config, checks)
+        application = _with_health_checks(application, config, app_services)
     return application
+
+
+def _with_health_checks(
+    application: "WSGIApplication", conf: cfg.ConfigOpts, app_services: Services
+) -> "WSGIApplication":
+    # Importing the libraries of Keystone's clients is a part of the start-up worth saving.
+    from placement.observability import health  # noqa: PLC0415
+    from placement.observability.health_checks import HealthChecks, keystone_url  # noqa: PLC0415
+
+    checks = HealthChecks(app_services.store, app_services.engine, keystone_url(conf))
+    return health.HealthMiddleware(application, conf, checks)
 
 
 def _dashboard_headers(conf: cfg.ConfigOpts) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from placement import db_api, exception, microversion
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight import explaining, requests
-from placement.insight.explaining import Question
+from placement.insight.question import Question
 from placement.parse import insight as parse
 from placement.render import insight as render
 from placement.render.explanation_text import as_text

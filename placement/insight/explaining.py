@@ -1,4 +1,7 @@
-"""Explanations of requests for candidates, as documents."""
+"""Explanations of requests for candidates, as documents.
+
+A process imports this module for its first explanation: the import takes 25 ms.
+"""
 
 import json
 import time
@@ -8,8 +11,8 @@ from typing import Final
 
 from placement.core.insight.explain import explain
 from placement.core.insight.explanation import Explanation
-from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.question import Question
 from placement.render import insight as render
 from placement.render.explanation import Json, as_json
 from placement.render.explanation_text import as_line
@@ -19,15 +22,6 @@ UNDETERMINED: Final = "undetermined"
 """The reason of an empty response that was not explained within the budget."""
 NO_PROVIDERS: Final = "no_providers"
 """The reason of an empty response where there are no roots at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A request for candidates, with the query string and the microversion that it came in."""
-
-    request: CandidateRequest
-    query: str
-    microversion: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from placement.core.insight.recorded import NO_CANDIDATES, REFUSED_CLAIM, Record
 from placement.core.model import ConsumerClaim
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import PlacementException
-from placement.insight import explaining, refusals
-from placement.insight.explaining import Question
+from placement.insight import refusals
+from placement.insight.question import Question
 from placement.insight.recorder import Recorder, new_id
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ def empty_response(
         line = f"not explained: more than {limit} empty responses a second"
         LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
         return NOT_EXPLAINED
+    from placement.insight import explaining  # noqa: PLC0415  see its docstring
+
     reason = explaining.reason(snapshot, question)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)

@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from oslo_config import cfg
-from oslo_log import log
+from placement import garbage_collection
 
-from placement import conf as options
-from placement import db_api, deploy
-from placement.conf.files import config_files
-from placement.http import auth
+with garbage_collection.paused(freeze=True):  # the imports are most of the start-up of a process
+    from oslo_config import cfg
+    from oslo_log import log
+
+    from placement import conf as options
+    from placement import db_api, deploy
+    from placement.conf.files import config_files
+    from placement.http import auth
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

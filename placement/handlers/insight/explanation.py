@@ -4,7 +4,7 @@ import webob
 
 from placement.engine.engine import View
 from placement.handlers.insight import conditional
-from placement.insight.explaining import Question, explanation
+from placement.insight.question import Question
 from placement.parse import insight as parse
 from placement.policies import insight as policies
 from placement.wsgi_wrapper import Request, accepts_json
@@ -18,6 +18,8 @@ def explain_candidates(request: Request) -> webob.Response:
     question = Question(query.request, query.text, str(request.version))
 
     def write(view: View) -> bytes:
-        return explanation(view.snapshot, question, remedies=query.remedies)
+        from placement.insight import explaining  # noqa: PLC0415  see its docstring
+
+        return explaining.explanation(view.snapshot, question, remedies=query.remedies)
 
     return conditional.from_snapshot(request, write)

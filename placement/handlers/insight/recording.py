@@ -9,7 +9,7 @@ from placement.core.model import ConsumerClaim, Overcommit
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight import recording, refusals
-from placement.insight.explaining import Question
+from placement.insight.question import Question
 from placement.observability.events import ClaimRefused, EmptyResponse
 from placement.parse.insight import text
 from placement.wsgi_wrapper import REQUEST_ID, Request

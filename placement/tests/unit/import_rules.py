@@ -14,6 +14,7 @@ OF_OURS = {
         "db",
         "observability.events",
         "exception",
+        "garbage_collection",
     },
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "policies", "exception"},
