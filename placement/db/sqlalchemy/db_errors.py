@@ -28,15 +28,17 @@ _DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
 _READ_ONLY = frozenset({1290, 1792, 1836, "25006"})
 # The server ends the connection: shutdown, killed, administrator or crash shutdown.
 _ENDED = frozenset({1053, 1927, "57P01", "57P02"})
+# A Galera node without quorum refuses statements. A new connection may reach another node.
+_NO_QUORUM = 1047
 
 # Galera lost its quorum while it replicated the transaction.
 _ERROR_DURING_COMMIT = 1180
 
-# The server cannot serve: starting, full, without quorum, or at its limit of time for a statement
+# The server cannot serve: starting, full, or at its limit of time for a statement
 _UNAVAILABLE = frozenset(
     {
         *("53100", "53200", "53300", "57014", "57P03"),
-        *(1021, 1026, 1030, 1040, 1047, 1114, _ERROR_DURING_COMMIT, 1203, 1969, 3024),
+        *(1021, 1026, 1030, 1040, 1114, _ERROR_DURING_COMMIT, 1203, 1969, 3024),
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     }
 )
@@ -113,7 +115,7 @@ def _raise_translated(error: exc.DBAPIError) -> None:
     number = code(error)
     if number in _READ_ONLY:
         raise ServerReadOnly(first_line(error)) from error
-    if error.connection_invalidated:
+    if error.connection_invalidated or number == _NO_QUORUM:
         raise ConnectionLost(first_line(error)) from error
     if number in _LOCK_TIMEOUTS:
         raise LockTimeout(first_line(error)) from error
@@ -129,7 +131,7 @@ def _raise_translated(error: exc.DBAPIError) -> None:
 
 def ends_connection(error: BaseException) -> bool:
     """Return whether the connection cannot be used after this driver error."""
-    return code(error) in _READ_ONLY | _ENDED
+    return code(error) in _READ_ONLY | _ENDED | {_NO_QUORUM}
 
 
 def is_duplicate(error: exc.DBAPIError) -> bool:

@@ -1,6 +1,7 @@
 """The responses of all stress clients, to be compared with the stored state."""
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -16,12 +17,15 @@ class History:
     violations: list[str] = field(default_factory=list)
     writes: dict[tuple[str, int], object] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
+    unavailable_at: list[float] = field(default_factory=list)  # time.monotonic() of each 503
     slowest: float = 0.0
 
     def record_response(self, what: str, seconds: float = 0.0) -> None:
         with self.lock:
             self.responses[what] += 1
             self.slowest = max(self.slowest, seconds)
+            if what.endswith(" 503"):
+                self.unavailable_at.append(time.monotonic())
 
     def record_violation(self, text: str) -> None:
         with self.lock:
@@ -51,7 +55,7 @@ class History:
     @property
     def unavailable(self) -> int:
         """The number of 503 responses."""
-        return sum(number for what, number in self.responses.items() if what.endswith(" 503"))
+        return len(self.unavailable_at)
 
     @property
     def served(self) -> int:

@@ -29,6 +29,7 @@ from placement.tests.functional.stress.workload import (
     new_shared_state,
     report,
     running_clients,
+    wait_until_served,
 )
 
 CLIENTS = 6
@@ -39,7 +40,6 @@ KILLS_AT_LEAST = 3
 SECONDS_TO_RESPOND = 1
 SECONDS_UNRESPONSIVE = 60
 SECONDS_UNTIL_TIMEOUT = 30
-SECONDS_TO_RECOVER = 10
 SECONDS_UNTIL_FAULT = 60
 
 pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
@@ -88,15 +88,6 @@ def under_load(name, folder, url, url_of_checks=None, *, workers_are_killed=Fals
         report(name, shared, WORKERS, time.monotonic() - started_at)
         assert_consistent(store, shared, clients)
     store.dispose()
-
-
-def wait_until_served(clients) -> float:
-    """Return the seconds until each client has had a claim accepted; reads do not count."""
-    since = time.monotonic()
-    while any(one.last_claimed < since for one in clients):
-        assert time.monotonic() - since < SECONDS_TO_RECOVER, "the service does not recover"
-        time.sleep(0.01)
-    return time.monotonic() - since
 
 
 def wait_until_unavailable(shared) -> None:

@@ -16,6 +16,7 @@ from placement.tests.functional.stress.history import History
 SECONDS = float(os.environ.get("STRESS_SECONDS", "2"))
 CLIENTS = 8
 HOSTS = 5
+SECONDS_TO_RECOVER = 10
 
 
 def new_shared_state(store, **faults: bool) -> SharedState:
@@ -46,6 +47,17 @@ def running_clients(
         stop.set()
         for thread in threads:
             thread.join(120)
+
+
+def wait_until_served(
+    clients: list[StressClient], at_most_seconds: float = SECONDS_TO_RECOVER
+) -> float:
+    """Return the seconds until each client has had a claim accepted; reads do not count."""
+    since = time.monotonic()
+    while any(one.last_claimed < since for one in clients):
+        assert time.monotonic() - since < at_most_seconds, "the service does not recover"
+        time.sleep(0.01)
+    return time.monotonic() - since
 
 
 def assert_consistent(store, shared: SharedState, clients: list[StressClient]) -> None:
