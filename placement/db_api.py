@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from oslo_config import cfg
+from sqlalchemy.exc import ArgumentError
 
 from placement import exception
 from placement.db import server_settings
@@ -69,11 +70,14 @@ def configure(conf: cfg.ConfigOpts) -> None:
 
 
 def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
-    """Return the options of [placement_database].  Raises: RequiredOptError without connection."""
+    """Return the options of [placement_database].
+
+    Raises: RequiredOptError without connection, ArgumentError if it is not a URL.
+    """
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
-    return DatabaseSettings(
+    found = DatabaseSettings(
         connection=options.connection,
         connection_parameters=options.connection_parameters,
         sqlite_synchronous=options.sqlite_synchronous,
@@ -87,6 +91,11 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
         connection_debug=options.connection_debug,
         connection_trace=options.connection_trace,
     )
+    try:
+        _ = found.url
+    except ValueError as error:  # the port is not a number
+        raise ArgumentError(str(error)) from error
+    return found
 
 
 @contextmanager
@@ -135,8 +144,15 @@ def _wait_for(found: Store) -> None:
         try:
             return found.ping()
         except exception.DatabaseUnavailable as error:
+            if not _may_recover(found, error):
+                raise
             LOG.warning("The database: %s (%s attempts left)", error.reason, attempts)
-            if attempts == 0 or db_errors.is_access_denied(error):
+            if attempts == 0:
                 raise
         attempts -= 1
         time.sleep(found.settings.retry_interval)
+
+
+def _may_recover(found: Store, error: exception.DatabaseUnavailable) -> bool:
+    """Return whether a further attempt may succeed: no server starts behind a SQLite file."""
+    return found.settings.backend != "sqlite" and not db_errors.is_access_denied(error)

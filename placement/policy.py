@@ -81,9 +81,18 @@ class Policy:
 
 
 def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
-    """Return an enforcer that has read the policy files and does not read them again."""
+    """Return an enforcer that has read the policy files and does not read them again.
+
+    Raises: RuntimeError if a file is not valid.
+    """
     enforcer = _enforcer(conf)
-    enforcer.load_rules()
+    try:
+        enforcer.load_rules()
+    except ValueError as error:
+        raise RuntimeError(
+            f"The policy files cannot be read: {' '.join(str(error).split())}. Check "
+            f"{', '.join(_files(conf))}."
+        ) from error
     enforcer.use_conf = False
     return enforcer
 

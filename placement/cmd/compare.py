@@ -6,6 +6,7 @@ import os
 import ssl
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.metadata import version
@@ -33,9 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnusableService as error:
         print(f"placement-compare: {error}", file=sys.stderr)
         return UNUSABLE
-    except (UnusableState, OSError) as error:
+    except (UnusableState, OSError, EOFError, zlib.error) as error:
         print(f"placement-compare: {error}", file=sys.stderr)
         return USAGE
+    except KeyboardInterrupt:
+        print("placement-compare: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -52,9 +56,18 @@ def _run(options: argparse.Namespace) -> int:
         document = report(state.results, old.url, new.url)
     print(to_json(document) if options.json else text(document))
     if not is_complete:
-        print("placement-compare: interrupted; the report is incomplete", file=sys.stderr)
+        print(f"placement-compare: {_interrupted(options.state)}", file=sys.stderr)
         return INTERRUPTED
     return EQUAL if document["equal"] == document["requests"] else DIFFERENT
+
+
+def _interrupted(state: Path | None) -> str:
+    action = (
+        f"Run the same command again to resume from {state}."
+        if state
+        else "With --state FILE, the same command would resume."
+    )
+    return f"interrupted; the report is incomplete. {action}"
 
 
 def _compare(options: argparse.Namespace, old: Service, new: Service, state: State) -> bool:
@@ -151,7 +164,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cacert", metavar="FILE", help="CA certificates for HTTPS")
     parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
-    parser.add_argument("--version", action="version", version=version("openplacement"))
+    text_of_version = f"%(prog)s {version('openplacement')}"
+    parser.add_argument("--version", action="version", version=text_of_version)
     return parser
 
 

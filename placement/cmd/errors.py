@@ -4,9 +4,11 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from typing import Any, Final
 
 from alembic.util.exc import CommandError as AlembicError
 from oslo_config import cfg
+from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
@@ -14,6 +16,9 @@ from placement.db.sqlalchemy import db_errors, migration
 from placement.exception import DatabaseUnavailable, PlacementException
 
 LOG = logging.getLogger(__name__)
+
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C."""
 
 
 class CommandError(Exception):
@@ -31,6 +36,8 @@ ERRORS = (
     ImportError,
     RuntimeError,
     OSError,
+    UnicodeDecodeError,
+    log.LogConfigError,
 )
 
 
@@ -42,20 +49,26 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
         LOG.debug("%s failed", program, exc_info=True)
         print(f"{program}: {message(error)}", file=sys.stderr)
         return failure
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def message(error: BaseException) -> str:
     """Return what is wrong and what to do about it, for an operator."""
-    if isinstance(error, DatabaseUnavailable):
-        return _unavailable(error)
-    if isinstance(error, AlembicError):
-        return _unknown_revision(error)
     if isinstance(error, cfg.RequiredOptError) and error.opt_name == "connection":
         return _missing_connection()
+    for kind, describe in _DESCRIPTIONS:
+        if isinstance(error, kind):
+            return describe(error)
     for kinds, template in _TEMPLATES:
         if isinstance(error, kinds):
             return template.format(str(error).partition("\n")[0].rstrip("."))
-    return str(error)
+    return _LOCATION.sub(r"\1", str(error))
+
+
+# How oslo.config names the place of an invalid value.
+_LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
 
 
 _TEMPLATES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
@@ -85,6 +98,19 @@ def _unavailable(error: DatabaseUnavailable) -> str:
     )
 
 
+def _undecodable(error: UnicodeDecodeError) -> str:
+    """Return the error of a configuration file, the only text that commands decode."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return (
+        f"A configuration file is not UTF-8 text: byte {error.object[error.start]:#04x} in line "
+        f"{line}. Check {_first_file()}, and the files that --config-file and --config-dir name."
+    )
+
+
+def _first_file() -> str:
+    return (config_files() or [f"/etc/placement/{CONFIG_FILE}"])[0]
+
+
 def _unknown_revision(error: AlembicError) -> str:
     match = re.search(r"revision identified by '(.*)'", str(error))
     if match is None:
@@ -95,10 +121,23 @@ def _unknown_revision(error: AlembicError) -> str:
     )
 
 
+def _of_file(error: OSError) -> str:
+    """Return the error of the operating system, first the file that it is about."""
+    has_file = error.filename is not None and error.strerror
+    return f"{error.filename}: {error.strerror}." if has_file else str(error)
+
+
 def _missing_connection() -> str:
-    files = config_files() or [f"/etc/placement/{CONFIG_FILE}"]
     return (
-        f"No database is configured. Set [placement_database]connection in {files[0]}, name "
+        f"No database is configured. Set [placement_database]connection in {_first_file()}, name "
         f"another file by --config-file or its directory by {CONFIG_DIR_VARIABLE}, or set the "
         "variable OS_PLACEMENT_DATABASE__CONNECTION."
     )
+
+
+_DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
+    (DatabaseUnavailable, _unavailable),
+    (AlembicError, _unknown_revision),
+    (UnicodeDecodeError, _undecodable),
+    (OSError, _of_file),
+)

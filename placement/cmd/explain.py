@@ -57,6 +57,8 @@ def run(conf: cfg.ConfigOpts) -> int:
                 _print_recorded(store, arguments.request_id, as_json=arguments.json)
             else:
                 _print_current(store, arguments)
+    except exception.DatabaseUnavailable:
+        raise  # its message has no reason, which the caller reports
     except exception.PlacementException as error:
         print(error, file=sys.stderr)
         return NOT_FOUND

@@ -125,6 +125,7 @@ def _version(conf: cfg.ConfigOpts) -> int:
 
 def _stamp(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
+        store.ping()
         migration.stamp(store, conf.category.revision)
     return 0
 

@@ -3,9 +3,10 @@
 import http.client
 import json
 import ssl
+import string
 import time
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from placement.compare.model import Microversion, Read, Response
 
@@ -26,9 +27,9 @@ class Service:
         context: ssl.SSLContext | None = None,
     ) -> None:
         self.url = url.rstrip("/")
-        self._parts = urlsplit(self.url)
-        if self._parts.scheme not in {"http", "https"} or not self._parts.hostname:
-            raise UnusableService(f"{url} is not a URL; use http://HOST:PORT/PREFIX")
+        self._parts = _parts(self.url)
+        if not (token.isascii() and token.isprintable()):
+            raise UnusableService(f"The token for {url} has characters that no token has")
         self._token = token
         self._timeout_seconds = timeout_seconds
         self._context = context
@@ -53,7 +54,7 @@ class Service:
         """Return the body of a response. Raises: UnusableService if the status is not 200."""
         response = self.get(read)
         if response.status == 200:
-            return json.loads(response.body)
+            return self._document(response)
         text = response.body[:200].decode(errors="replace")
         if response.status == 0:
             raise UnusableService(f"GET {self.url}{read.path} failed: {text}")
@@ -70,6 +71,12 @@ class Service:
             _, minor = body["versions"][0]["max_version"].split(".")
             return (1, int(minor))
         except (KeyError, IndexError, TypeError, ValueError):
+            raise UnusableService(f"{self.url} is not a Placement service") from None
+
+    def _document(self, response: Response) -> Any:
+        try:
+            return json.loads(response.body)
+        except ValueError:
             raise UnusableService(f"{self.url} is not a Placement service") from None
 
     def close(self) -> None:
@@ -97,7 +104,9 @@ class Service:
             "OpenStack-API-Version": f"placement {read.version}",
             "X-Auth-Token": self._token,
         }
-        self._connection.request("GET", self.prefix + read.path, headers=headers)
+        # logs may contain characters that a request line may not
+        path = quote(self.prefix + read.path, safe=string.punctuation)
+        self._connection.request("GET", path, headers=headers)
         response = self._connection.getresponse()
         return response.status, response.read()
 
@@ -108,3 +117,15 @@ class Service:
                 host, port, timeout=self._timeout_seconds, context=self._context
             )
         return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
+
+
+def _parts(url: str) -> SplitResult:
+    """Return the parts of a URL.  Raises: UnusableService without scheme, host or valid port."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        parts = SplitResult("", "", "", "", "")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UnusableService(f"{url} is not a URL; use http://HOST:PORT/PREFIX")
+    return parts

@@ -25,7 +25,7 @@ class State:
         self.results: list[Result] = []
         self._file = None
         header = {"old": old_url, "new": new_url}
-        lines = path.read_text().splitlines() if path and path.exists() else []
+        lines = path.read_text(errors="replace").splitlines() if path and path.exists() else []
         if lines:
             if _document(lines[0]) != header:
                 raise UnusableState(

@@ -82,12 +82,17 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def connecting() -> Iterator[None]:
-    """The same while connecting: every other error means that there is no connection."""
+    """The same while connecting: every other error means that there is no connection.
+
+    Raises: ArgumentError if the URL has a parameter that the driver does not accept.
+    """
     try:
         with translated():
             yield
     except exc.DBAPIError as error:
         raise ConnectionLost(first_line(error)) from error
+    except TypeError as error:  # a parameter of the URL that the driver does not have
+        raise exc.ArgumentError(f"the driver reports: {error}") from error
 
 
 @contextmanager

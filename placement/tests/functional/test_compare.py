@@ -1,11 +1,14 @@
 """``placement-compare`` with real services: this one twice, and openstack-placement."""
 
+import gzip
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
-from contextlib import ExitStack, closing
+import time
+from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +23,7 @@ from bench.worlds import gpu
 from placement.cmd import compare
 from placement.compare.client import Service
 from placement.compare.derive import derived_reads
-from placement.tests.processes import ApiProcess
+from placement.tests.processes import BIN, ApiProcess
 
 HEADERS = {
     "X-Auth-Token": "admin",
@@ -191,9 +194,10 @@ def test_an_interrupted_comparison_prints_what_it_has(services, capsys, monkeypa
 
 
 class Recorder(BaseHTTPRequestHandler):
-    """Passes each request on to a service, and keeps its method."""
+    """Passes each request on to a service after a delay, and keeps its method."""
 
     target = ""
+    delay_seconds = 0.0
     methods: ClassVar = set()
 
     def handle_one_request(self):
@@ -202,6 +206,7 @@ class Recorder(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.methods.add(self.command)
+        time.sleep(self.delay_seconds)
         response = requests.get(self.target + self.path, headers=dict(self.headers), timeout=30)
         self.send_response(response.status_code)
         self.send_header("content-length", str(len(response.content)))
@@ -213,19 +218,98 @@ class Recorder(BaseHTTPRequestHandler):
         pass
 
 
-def test_only_get_requests_are_sent(services, capsys):
-    Recorder.target, Recorder.methods = services[0], set()
+@contextmanager
+def recorded(url, delay_seconds=0.0):
+    """Provide the URL of a proxy of a service."""
+    Recorder.target, Recorder.methods, Recorder.delay_seconds = url, set(), delay_seconds
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            url = f"http://127.0.0.1:{server.server_port}"
-            code, document = compared([url, services[1]], capsys, "--sample", "2")
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_only_get_requests_are_sent(services, capsys):
+    with recorded(services[0]) as url:
+        code, document = compared([url, services[1]], capsys, "--sample", "2")
     assert (code, document["differences"]) == (compare.EQUAL, [])
     assert Recorder.methods == {"GET"}
+
+
+def on_terminal(*command):
+    """Return a process in the foreground of a new terminal, and the terminal."""
+    terminal, other_end = os.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", "env", "--default-signal=INT", *map(str, command)],
+        stdin=other_end,
+        stdout=subprocess.PIPE,
+        stderr=other_end,
+        text=True,
+    )
+    os.close(other_end)
+    return process, terminal
+
+
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
+    state = tmp_path / "state"
+    with recorded(services[0], delay_seconds=0.05) as url:
+        arguments = ["--old", url, "--new", services[1], "--token", "admin", "--state", state]
+        command = [BIN / "placement-compare", *arguments, "--json"]
+        process, terminal = on_terminal(*command)
+        while len(lines_of(state)) < 4:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.write(terminal, b"\x03")
+        document = json.loads(process.communicate(timeout=60)[0])
+        shown = os.read(terminal, 100_000).decode()
+        os.close(terminal)
+        assert process.returncode == compare.INTERRUPTED
+        assert "interrupted; the report is incomplete. Run the same command again" in shown
+        assert "requests, 0:" in shown
+        assert "Traceback" not in shown
+        kept = lines_of(state)
+        assert 3 <= document["requests"] == len(kept) - 1
+        Recorder.delay_seconds = 0.0
+        resumed = subprocess.run(command, capture_output=True, text=True, check=True)
+    document = json.loads(resumed.stdout)
+    assert document["equal"] == document["requests"] > len(kept)
+    assert [line for line in lines_of(state) if line][: len(kept)] == kept
+
+
+def test_wrong_arguments_of_a_comparison(services, capsys, tmp_path):
+    for url in ("http://127.0.0.1:port", "http://[::1", "ftp://127.0.0.1", "127.0.0.1:8778"):
+        code, text = compared([url, services[1]], capsys)
+        assert (code, f"{url} is not a URL" in text) == (compare.UNUSABLE, True)
+    code, text = compared(services, capsys, "--token", "admin\n")
+    assert (code, "characters that no token has" in text) == (compare.UNUSABLE, True)
+    binary = tmp_path / "binary"
+    binary.write_bytes(bytes(range(256)))
+    for option, path, reason in (
+        ("--state", binary, "is not the state of a comparison"),
+        ("--state", tmp_path, "Is a directory"),
+        ("--state", tmp_path / "nowhere" / "state", "No such file"),
+        ("--log", tmp_path, "Is a directory"),
+        ("--cacert", tmp_path / "nowhere", "No such file"),
+    ):
+        code, text = compared(services, capsys, option, str(path))
+        assert (code, reason in text) == (compare.USAGE, True), text
+    truncated = tmp_path / "log.gz"
+    truncated.write_bytes(gzip.compress(b"x" * 1000)[:-9])
+    code, text = compared(services, capsys, "--log", str(truncated))
+    assert (code, text.count("\n")) == (compare.USAGE, 1)
+
+
+def test_a_log_with_other_characters_is_replayed(services, capsys, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(b'"GET /traits?name=in:\xff\xc3\xa9\x01 HTTP/1.1" 200 9\n')
+    assert compared(services, capsys, "--sample", "0", "--log", str(log))[0] == compare.EQUAL
 
 
 @pytest.mark.skipif(
