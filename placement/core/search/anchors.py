@@ -93,12 +93,19 @@ def anchors_by_kind(
     )
     standalone = possible & snapshot.forest.is_single & ~shared
     others = np.flatnonzero(possible & ~standalone)
-    local = roots_of(snapshot, reduce(np.logical_or, [each.local for each in domains]))[others]
+    local = _with_any_local_option(snapshot, domains)[others]
     return Anchors(
         standalone=np.flatnonzero(_serving_all_slots(snapshot, plan, standalone)),
         shared_only=others[~local],
         general=others[local],
     )
+
+
+def _with_any_local_option(snapshot: Snapshot, domains: Sequence[Domain]) -> Mask:
+    """Return the roots of trees that serve a slot, of those with an option for every slot."""
+    if any(not domain.shared for domain in domains):
+        return snapshot.forest.is_root
+    return roots_of(snapshot, reduce(np.logical_or, [domain.local for domain in domains]))
 
 
 def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) -> Mask:

@@ -74,7 +74,7 @@ class WholeTrees(Sequence[ProviderEntry]):
         for row, entry in zip(
             self._roots.tolist(), entries.take(self._roots.tolist()), strict=True
         ):
-            yield entry.text(
+            yield entry.cached_text(form) or entry.text(
                 form,
                 lambda row=row: render([own.state for own in entries.take(forest.members(row))]),  # type: ignore[misc]
             )

@@ -79,9 +79,8 @@ class PartIndex:
         """
         first = np.repeat(self._firsts, self._sizes)
         here = np.arange(len(self.part))
-        above = here - self._block.distance_to_parent[self._at]
+        above = here - self._block.distance_to_parent(self.rows)
         above[above < first] = -1
-        above[self._block.is_root[self._at]] = -1
         nearest = above[kept]
         while (missing := np.flatnonzero((nearest >= 0) & ~kept[nearest])).size:
             nearest[missing] = above[nearest[missing]]
@@ -107,16 +106,11 @@ class _Block:
         """The number of providers of each subtree."""
         return self._forest.subtree_size[self.rows].astype(np.int64)
 
-    @cached_property
-    def is_root(self) -> Mask:
-        """Whether each provider is a root."""
-        return self._forest.is_root[self.rows]
-
-    @cached_property
-    def distance_to_parent(self) -> Numbers:
-        """How many providers each is after its parent in tree order; meaningless for roots."""
-        position = self._forest.position
-        distance: Numbers = position[self.rows] - position[self._forest.parent[self.rows]]
+    def distance_to_parent(self, rows: Numbers) -> Numbers:
+        """How many providers each is after its parent in tree order; past the start for roots."""
+        forest = self._forest
+        parent, own = forest.parent[rows], forest.position[rows]
+        distance: Numbers = np.where(parent >= 0, own - forest.position[parent], len(self.rows))
         return distance
 
     def satisfies(self, bounds: Sequence[_Bound], starts: Offsets, sizes: Offsets) -> Mask:

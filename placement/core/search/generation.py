@@ -2,9 +2,10 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain, count, repeat
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, repeat
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -13,11 +14,18 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.ordering import breadth_first
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Assignment, Options, Problem
-from placement.core.search.problem_builder import Block, ProblemBuilder
+from placement.core.search.problem_builder import Block, PartKey, ProblemBuilder
 from placement.core.search.solver import solve
+from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 
 Stream = Iterator[Candidate]
+
+# Candidate._make without its check of the length, which takes most of its time
+_new_candidate = cast(
+    "Callable[[tuple[CandidateForm, tuple[str, ...]]], Candidate]",
+    partial(tuple.__new__, Candidate),
+)
 
 
 class Solution(NamedTuple):
@@ -25,7 +33,6 @@ class Solution(NamedTuple):
 
     form: CandidateForm
     options: Options
-    is_in_own_tree: bool
     is_in_other_trees: bool
 
 
@@ -72,7 +79,7 @@ class CandidateForms:
         if form is None:
             form = self._forms[pattern] = self._form(pattern)
         options = tuple(number_of)
-        return Solution(form, options, min(options) >= 0, max(options) < 0)
+        return Solution(form, options, max(options) < 0)
 
     def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
         number_of = dict(zip(self._slots, pattern, strict=True))
@@ -118,7 +125,7 @@ class CandidateGenerator:
         return [Candidate(form, (uuids[row],)) for row in rows]
 
     def breadth_first(
-        self, anchors: Sequence[int], expected: int | None = None
+        self, anchors: Sequence[int] | Indices, expected: int | None = None
     ) -> Iterator[Candidate]:
         """Yield one candidate of each anchor in turn, until all are exhausted.
 
@@ -133,7 +140,7 @@ class CandidateGenerator:
         yield from breadth_first(chain.from_iterable(others))
 
     def streams(
-        self, anchors: Sequence[int], rng: random.Random | None = None
+        self, anchors: Sequence[int] | Indices, rng: random.Random | None = None
     ) -> Iterator[Stream]:
         """Yield a stream for each anchor that may have a candidate.
 
@@ -152,19 +159,16 @@ class CandidateGenerator:
         """
         firsts: list[Candidate | None] = [None] * len(block.anchors)
         streams: dict[int, Stream] = {}
-        numbers_by_problem: defaultdict[Problem, list[int]] = defaultdict(list)
-        for number, first in enumerate(block.first_parts[:-1]):
-            numbers_by_problem[block.problems[first]].append(number)
-        for problem, numbers in numbers_by_problem.items():
+        for anchors in _by_first_part(block):
+            problem = block.problem(anchors[0], block.first_parts[anchors[0]])
             solution = self._solutions_of(problem, None).get(0)
-            if solution is not None and solution.is_in_own_tree:
-                own = self._without_sharing(block, numbers)
+            if solution is not None and not solution.is_in_other_trees:
+                own = self._without_sharing(block, anchors)
                 for number, candidate in zip(own, self._alike(block, own, solution), strict=True):
                     firsts[number] = candidate
-        for number in range(len(firsts)):
-            if firsts[number] is None:
-                streams[number] = self._stream(block, number, None)
-                firsts[number] = next(streams[number], None)
+        for number in [number for number, first in enumerate(firsts) if first is None]:
+            streams[number] = self._stream(block, number, None)
+            firsts[number] = next(streams[number], None)
         others = (
             streams.get(number) or self._stream(block, number, None, skipped=1)
             for number, candidate in enumerate(firsts)
@@ -177,10 +181,13 @@ class CandidateGenerator:
     ) -> Iterator[Candidate]:
         """Return the candidates that one solution stands for at several anchors."""
         starts = [block.starts[block.first_parts[number]] for number in numbers]
-        at = np.add.outer(np.array(starts, dtype=np.intp), np.array(solution.options, np.intp))
-        uuids = map(self._snapshot.forest.uuids.__getitem__, block.rows[at].ravel().tolist())
-        providers = zip(*[uuids] * len(solution.options), strict=True)
-        return map(Candidate._make, zip(repeat(solution.form), providers, strict=False))
+        options = np.array(solution.options, dtype=np.intp)
+        rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]
+        is_shared = options < 0
+        rows[:, is_shared] = ~options[is_shared]
+        uuids = map(self._snapshot.forest.uuids.__getitem__, rows.ravel().tolist())
+        providers = zip(*[uuids] * len(options), strict=True)
+        return map(_new_candidate, zip(repeat(solution.form), providers, strict=False))
 
     def _without_sharing(self, block: Block, numbers: list[int]) -> list[int]:
         if not len(self._snapshot.sharing):
@@ -194,28 +201,30 @@ class CandidateGenerator:
         self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
     ) -> Stream:
         """Yield the candidates of an anchor that were not yielded before."""
-        uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
         has_sharing = self._has_sharing(block, number)
-        parts = block.parts_of(number)
-        for problem, start in parts if rng is None else rng.sample(parts, len(parts)):
-            solutions = self._solutions_of(problem, rng)
-            for index in count(skipped):
-                solution = solutions.get(index)
-                if solution is None:
-                    break
-                tick()
-                form, options, is_in_own_tree, is_in_other_trees = solution
-                rows = [block.rows.item(start + at) if at >= 0 else ~at for at in options]
-                candidate = Candidate(form, tuple([uuids[row] for row in rows]))
-                if is_in_own_tree and not has_sharing:
-                    yield candidate
-                    continue
-                if is_in_other_trees or (has_sharing and self._are_all_sharing(rows)):
-                    if candidate in self._repeatable:
-                        continue
-                    self._repeatable.add(candidate)
-                yield candidate
+        parts: Sequence[int] = range(block.first_parts[number], block.first_parts[number + 1])
+        for part in parts if rng is None else rng.sample(parts, len(parts)):
+            solutions = self._solutions_of(block.problem(number, part), rng)
+            rows = block.rows[block.starts[part] : block.starts[part + 1]].tolist()
+            yield from self._candidates(rows, solutions, skipped, has_sharing=has_sharing)
             skipped = 0
+
+    def _candidates(
+        self, rows: Sequence[int], solutions: _LazySolutions, skipped: int, *, has_sharing: bool
+    ) -> Stream:
+        """Yield the candidates of a part, from a solution on, that were not yielded before."""
+        uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
+        own, index = [uuids[row] for row in rows], skipped
+        while (solution := solutions.get(index)) is not None:
+            tick()
+            index += 1
+            providers = [own[at] if at >= 0 else uuids[~at] for at in solution.options]
+            candidate = _new_candidate((solution.form, tuple(providers)))
+            if solution.is_in_other_trees or (has_sharing and self._are_all_sharing(providers)):
+                if candidate in self._repeatable:
+                    continue
+                self._repeatable.add(candidate)
+            yield candidate
 
     def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
         solution = self._forms.solution
@@ -227,6 +236,15 @@ class CandidateGenerator:
             solutions = self._solutions[problem] = _LazySolutions(source)
         return solutions
 
-    def _are_all_sharing(self, rows: Sequence[int]) -> bool:
+    def _are_all_sharing(self, uuids: Iterable[str]) -> bool:
         sharing = self._snapshot.sharing.mask(self._snapshot.size)
-        return all(sharing.item(row) for row in rows)
+        row_of = self._snapshot.forest.row_of
+        return all(sharing.item(row_of[uuid]) for uuid in uuids)
+
+
+def _by_first_part(block: Block) -> Iterable[list[int]]:
+    """Return the anchors of a block, by number, whose first parts are the same problem."""
+    anchors: defaultdict[PartKey, list[int]] = defaultdict(list)
+    for number, part in enumerate(block.first_parts[:-1]):
+        anchors[block.keys[part]].append(number)
+    return anchors.values()

@@ -1,7 +1,6 @@
 """The order in which candidates of several anchors are taken."""
 
 import random
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TypeVar
@@ -27,16 +26,18 @@ def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
     >>> "".join(breadth_first([iter("abc"), iter(""), iter("de")]))
     'adbec'
     """
-    waiting: deque[Iterator[T]] = deque()
+    remaining: list[Iterator[T]] = []
     for stream in streams:
         for item in islice(stream, 1):
             yield item
-            waiting.append(stream)
-    while waiting:
-        stream = waiting.popleft()
-        for item in islice(stream, 1):
-            yield item
-            waiting.append(stream)
+            remaining.append(stream)
+    while remaining:
+        started, remaining = remaining, []
+        for stream in started:
+            for item in stream:
+                yield item
+                remaining.append(stream)
+                break
 
 
 def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:

@@ -17,9 +17,10 @@ arrays yield a key of a few bytes per option; equal keys are equal problems, and
 only different ones are built and solved.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +33,13 @@ from placement.core.search.problem import Options, Problem
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
-_MIN_BLOCK = 32
+_MIN_BLOCK = 16
 _MAX_BLOCK = 2048
 _MAX_SORTED_BITS = 40
+
+
+PartKey = tuple[bytes, int]
+"""The records of a part's options, and what determines its sharing providers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +47,26 @@ class Block:
     """The parts of some anchors, in the order of the anchors, each a problem.
 
     The parts of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
-    every anchor has at least one. ``rows`` are the options of all parts in their own trees:
-    option ``k`` of a part is ``rows[start + k]``, with its number in ``starts``.
+    every anchor has at least one. Parts with equal ``keys`` are the same problem.
+    ``rows`` are the options of all parts in their own trees: option ``k`` of part ``p`` is
+    ``rows[starts[p] + k]``, and the part has those before ``starts[p + 1]``.
     """
 
     anchors: Sequence[int]
     first_parts: Sequence[int]
-    problems: Sequence[Problem]
+    keys: Sequence[PartKey]
     starts: Sequence[int]
     rows: Numbers
+    build: Callable[[PartKey, int], Problem]
 
     def parts_of(self, number: int) -> list[tuple[Problem, int]]:
         """Return the problem and the start of each part of an anchor."""
-        parts = slice(self.first_parts[number], self.first_parts[number + 1])
-        return list(zip(self.problems[parts], self.starts[parts], strict=True))
+        parts = range(self.first_parts[number], self.first_parts[number + 1])
+        return [(self.problem(number, part), self.starts[part]) for part in parts]
+
+    def problem(self, number: int, part: int) -> Problem:
+        """Return the problem of a part of an anchor, built if no equal one was before."""
+        return self.build(self.keys[part], self.anchors[number])
 
 
 class ProblemBuilder:
@@ -71,60 +82,66 @@ class ProblemBuilder:
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self._roots_that_share = frozenset(roots.tolist())
-        self._problems: dict[tuple[bytes, int], Problem] = {}
+        self._problems: dict[PartKey, Problem] = {}
 
-    def blocks(self, anchors: Sequence[int], expected: int | None = None) -> Iterator[Block]:
+    def blocks(
+        self, anchors: Sequence[int] | Indices, expected: int | None = None
+    ) -> Iterator[Block]:
         """Yield the anchors that may have a solution, in order, many at a time.
 
         An assignment is a solution of at most one part. ``expected`` is how many anchors
         are needed, if known.
         """
         size = min(max(expected or _MAX_BLOCK, _MIN_BLOCK), _MAX_BLOCK)
-        begin = 0
-        while begin < len(anchors):
-            yield self._block(numbers(anchors[begin : begin + size]))
-            begin, size = begin + size, min(max(begin, _MIN_BLOCK), _MAX_BLOCK)
+        rows = np.asarray(anchors, dtype=np.int32)
+        begin = possible = 0
+        while begin < len(rows):
+            index = self._feasibility.parts(rows[begin : begin + size])
+            begin += size
+            if len(index.roots):
+                block = self._block(index)
+                possible += len(block.anchors)
+                yield block
+            size = _next_size(begin, possible, expected)
 
     def has_sharing_provider(self, anchor: int) -> bool:
         """Return whether a provider of the anchor's own tree is a sharing provider."""
         return anchor in self._roots_that_share
 
-    def _block(self, anchors: Numbers) -> Block:
-        index = self._feasibility.parts(anchors)
+    def _block(self, index: PartIndex) -> Block:
         records, counts, rows = self._columns.records(index)
-        ends = np.cumsum(counts)
-        starts = (ends - counts).tolist()
-        width, roots = self._columns.record_size, index.roots.tolist()
-        problems = [
-            self._problem(records[start * width : end * width], root)
-            for root, start, end in zip(roots, starts, ends.tolist(), strict=True)
-        ]
-        is_first = np.diff(index.roots, prepend=-1) != 0
-        first_parts = np.flatnonzero(is_first)
+        starts = [0, *np.cumsum(counts).tolist()]
+        width = self._columns.record_size
+        record_ends = [width * start for start in starts]
+        parts = [records[begin:end] for begin, end in pairwise(record_ends)]
+        first_parts = np.flatnonzero(np.diff(index.roots, prepend=-1))
         return Block(
             anchors=index.roots[first_parts].tolist(),
-            first_parts=[*first_parts.tolist(), len(problems)],
-            problems=problems,
+            first_parts=[*first_parts.tolist(), len(parts)],
+            keys=list(zip(parts, self._sharing_keys(index.roots), strict=True)),
             starts=starts,
             rows=rows,
+            build=self._problem,
         )
 
-    def _problem(self, records: bytes, anchor: int) -> Problem:
-        key = records, self._sharing_key(anchor) if self._is_anything_shared else 0
+    def _problem(self, key: PartKey, anchor: int) -> Problem:
         problem = self._problems.get(key)
         if problem is None:
-            problem = self._problems[key] = self._built(records, anchor)
+            problem = self._problems[key] = self._built(key[0], anchor)
         return problem
 
-    def _sharing_key(self, anchor: int) -> int:
-        """Return a number that determines which sharing providers the anchor can use.
+    def _sharing_keys(self, anchors: Numbers) -> Sequence[int]:
+        """Return for each anchor a number that determines which sharing providers it can use.
 
         It is the number of the tree's aggregates. A tree that has a sharing provider
         of its own gets a number of its own: to itself this provider is not shared.
         """
-        if self.has_sharing_provider(anchor):
-            return ~anchor
-        return self._snapshot.tree_aggregates.number.item(anchor)
+        if not self._is_anything_shared:
+            return [0] * len(anchors)
+        aggregates = self._snapshot.tree_aggregates.number[anchors]
+        has_own = np.isin(anchors, numbers(self._roots_that_share))
+        keys: list[int] = np.where(has_own, ~anchors, aggregates).tolist()
+        return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
         plan, own = self._plan, self._columns.decoded(records)
@@ -185,6 +202,18 @@ class ProblemBuilder:
     def _tree_of(self, options: Sequence[Options]) -> Iterator[tuple[int, int]]:
         for option in _union(options, range(len(options))):
             yield option, 0 if option >= 0 else ~self._snapshot.forest.root.item(~option)
+
+
+def _next_size(examined: int, possible: int, expected: int | None) -> int:
+    """Return how many anchors to process next, at most as many as before together.
+
+    As many as are missing, if as large a share of them is possible as of those before.
+    """
+    doubled = min(max(examined, _MIN_BLOCK), _MAX_BLOCK)
+    if expected is None or not 0 < possible < expected:
+        return doubled
+    missing = -(-(expected - possible) * examined // possible)
+    return min(max(missing + missing // 8, _MIN_BLOCK), doubled)
 
 
 class _OwnTree(NamedTuple):

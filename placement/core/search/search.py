@@ -57,7 +57,7 @@ from placement.core.search.ordering import batches, breadth_first, depth_first, 
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem_builder import ProblemBuilder
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import numbers
+from placement.core.snapshot.rows import Indices, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -151,13 +151,13 @@ class _Search:
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
         generator = self._generator(self._deadline)
         standalone = self._anchors.standalone.tolist()
-        anchors = [*standalone, *self._other_anchors()]
+        anchors = [*standalone, *self._other_anchors().tolist()]
         rng.shuffle(anchors)
         return up_to(breadth_first(generator.streams(anchors, rng)), self._count)
 
-    def _other_anchors(self) -> list[int]:
+    def _other_anchors(self) -> Indices:
         """Return the anchors that may have no candidate, or several."""
-        return [*self._anchors.general.tolist(), *self._anchors.shared_only.tolist()]
+        return np.concatenate([self._anchors.general, self._anchors.shared_only])
 
     def _generator(self, deadline: Deadline) -> CandidateGenerator:
         return CandidateGenerator(self._snapshot, self._plan, self._problems, deadline)
@@ -183,14 +183,23 @@ def summaries(
     snapshot: Snapshot, candidates: Sequence[Candidate], deadline: Deadline, *, whole_trees: bool
 ) -> Sequence[ProviderEntry]:
     """Return the providers that have an allocation, or all of their trees, in tree order."""
-    row_of, forest = snapshot.forest.row_of, snapshot.forest
-    rows: set[int] = set()
+    forest, described = snapshot.forest, numbers(())
     for batch in batches(candidates):
         deadline.check()
-        rows.update(row_of[u] for form, uuids in batch for u in uuids[: len(form.allocations)])
-    if not whole_trees:
-        return snapshot.entries.take(sorted(rows))
-    return WholeTrees(snapshot, np.unique(forest.root[numbers(rows)]))
+        uuids = chain.from_iterable(_allocating(batch))
+        rows = numbers(map(forest.row_of.__getitem__, uuids))
+        rows = np.unique(forest.root[rows] if whole_trees else rows)
+        described = np.union1d(described, rows) if len(described) else rows
+    if whole_trees:
+        return WholeTrees(snapshot, described)
+    return snapshot.entries.take(described.tolist())
+
+
+def _allocating(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
+    """Yield the providers of each candidate that have an allocation."""
+    counts = {form: len(form.allocations) for form in {form for form, _ in candidates}}
+    for form, uuids in candidates:
+        yield uuids[: counts[form]]
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:

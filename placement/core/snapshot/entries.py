@@ -19,6 +19,10 @@ class ProviderEntry:
         self.state = state
         self._texts: dict[str, bytes] | None = None
 
+    def cached_text(self, form: str) -> bytes | None:
+        """Return the text of a form, None if it has not been rendered."""
+        return None if self._texts is None else self._texts.get(form)
+
     def text(self, form: str, render: Callable[[], bytes]) -> bytes:
         """Return the result of ``render``, called once per form.
 

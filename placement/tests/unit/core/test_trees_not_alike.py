@@ -1,6 +1,10 @@
 """Trees that are not alike: parts, bounds and shared problems."""
 
-from placement.tests.queries import ask, name_of, offered, served, snapshot_of
+from placement.core.search.filters import find_domains
+from placement.core.search.plan import SearchPlan
+from placement.core.search.problem_builder import ProblemBuilder
+from placement.tests.queries import ask, name_of, offered, request_of, served, snapshot_of
+from placement.tests.worlds import provider_uuid
 
 TWO_NODES = """
     cn1       DISK_GB=9
@@ -140,3 +144,66 @@ def test_providers_that_serve_more_groups_are_tried_first():
     assert served(snapshot, query) == [{"_A": "a", "_B": "b"}, {"_A": "b", "_B": "b"}]
     (first,) = ask(snapshot, query + "&limit=1").candidates
     assert [name_of(snapshot, uuid) for uuid in first.providers] == ["b"]
+
+
+def test_slots_outside_of_the_subtree_when_the_root_serves_no_slot():
+    query = AFFINE + "&resources_C=VGPU:1"
+    found = served(snapshot_of(TWO_NODES), query)
+    assert found == [
+        {"_A": "cn1d1", "_B": "cn1d2", "_C": "cn1d3", "_N": "cn1n0"},
+        {"_A": "cn2d3", "_B": "cn2d4", "_C": "cn2d0", "_N": "cn2n1"},
+    ]
+
+
+def test_sharing_providers_of_one_need_count_for_all_isolated_groups():
+    snapshot = snapshot_of("""
+        cn  VGPU=1 +CUSTOM_A @x
+        ss  VGPU=1 +CUSTOM_B @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = "resources_A=VGPU:1&required_A=CUSTOM_A&resources_B=VGPU:1&required_B=CUSTOM_B"
+    assert served(snapshot, f"{query}&group_policy=isolate") == [{"_A": "cn", "_B": "ss"}]
+
+
+def test_candidates_of_trees_that_use_one_shared_provider_and_their_own():
+    snapshot = snapshot_of("""
+        cn1   VCPU=1(used=1) @x
+          n1  VCPU=4
+        cn2   VCPU=4 @x
+          n2  VCPU=4(used=4)
+        ss    DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+        ss2   DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    found = ask(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9").candidates
+    names = [[name_of(snapshot, uuid) for uuid in each.providers] for each in found]
+    assert names == [["n1", "ss"], ["cn2", "ss"], ["n1", "ss2"], ["cn2", "ss2"]]
+
+
+def test_devices_in_another_order_pose_the_same_problem():
+    snapshot = snapshot_of("""
+        cn1    DISK_GB=1
+          a1   VGPU=1
+          b1   FPGA=1
+          c1   VGPU=1
+        cn2    DISK_GB=1
+          b2   FPGA=1
+          a2   VGPU=1
+          c2   VGPU=1
+    """)
+    plan = SearchPlan.of(request_of("resources_A=VGPU:1&resources_B=FPGA:1&group_policy=none"))
+    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
+    (block,) = builder.blocks(
+        [snapshot.forest.row_of[provider_uuid(name)] for name in ("cn1", "cn2")]
+    )
+    first, second = (block.parts_of(number)[0][0] for number in range(2))
+    assert first is second
+
+
+def test_trees_that_only_candidates_after_the_first_thousands_use_are_described():
+    hosts = "\n".join(
+        "\n".join([f"cn{host} DISK_GB=1", *(f"  d{host}x{n} VGPU=1" for n in range(80))])
+        for host in range(2)
+    )
+    snapshot = snapshot_of(hosts)
+    answer = ask(snapshot, "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate")
+    assert len(answer.candidates) == 2 * 80 * 79
+    assert len({entry.state.provider.uuid for entry in answer.summaries}) == 2 * 81
