@@ -4,7 +4,7 @@ They run while the service runs, on schemas before the revisions that require th
 only tables and columns of the first revision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -35,26 +35,57 @@ class Batch(NamedTuple):
     done: int
 
 
+class ParentLoops(RuntimeError):  # noqa: N818
+    """Providers without root whose parents form a loop."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        listed = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+        super().__init__(
+            f"{len(ids)} resource providers (id {listed}) have no root: they are in or below a "
+            "loop of parents. Set parent_provider_id of one provider of each loop to NULL, then "
+            "run `placement-manage db online_data_migrations` again."
+        )
+
+
 def set_root_provider_ids(store: Store, limit: int) -> Batch:
-    """Set missing roots of providers to the last provider in their chain of parents."""
+    """Set missing roots of providers to the last provider in their chain of parents.
+
+    Providers in or below a loop of parents are left as they are.
+    Raises: ParentLoops, if no others are left.
+    """
     return store.write(_set_roots, limit)
 
 
 def _set_roots(tx: Transaction, limit: int) -> Batch:
     rootless = sa.select(_providers.c.id).where(_providers.c.root_provider_id.is_(None))
-    ids = tx.connection.execute(rootless.order_by(_providers.c.id).limit(limit)).scalars().all()
-    for id_ in ids:
-        update = sa.update(_providers).where(_providers.c.id == id_)
+    looped, done = [], 0
+    for id_ in tx.connection.execute(rootless.order_by(_providers.c.id)).scalars().all():
         root = _root_of(tx.connection, id_)
+        if root is None:
+            looped.append(id_)
+            continue
+        update = sa.update(_providers).where(_providers.c.id == id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-    return _published(tx, len(ids))
+        done += 1
+        if done == limit:
+            break
+    if looped and not done:
+        raise ParentLoops(looped)
+    return _published(tx, done)
 
 
-def _root_of(connection: sa.Connection, id_: int) -> int:
-    parent = connection.scalar(
-        sa.select(_providers.c.parent_provider_id).where(_providers.c.id == id_)
-    )
-    return id_ if parent is None else _root_of(connection, parent)
+def _root_of(connection: sa.Connection, id_: int) -> int | None:
+    """Return the last existing provider in the chain of parents, None if it is a loop."""
+    parent_of = sa.select(_providers.c.id, _providers.c.parent_provider_id)
+    chain: list[int] = []
+    following: int | None = id_
+    while following is not None and following not in chain:
+        row = connection.execute(parent_of.where(_providers.c.id == following)).one_or_none()
+        if row is None:  # a parent that does not exist
+            return chain[-1]
+        chain.append(following)
+        following = row.parent_provider_id
+    return chain[-1] if following is None else None
 
 
 def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> Batch:

@@ -176,6 +176,55 @@ def test_max_count_bounds_what_is_migrated(run, empty_store):
     assert run(manage.main, *limited, "2")[0] == 0
 
 
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_parent_loop_is_reported_and_others_are_migrated(run, empty_store, length):
+    """A root cannot be determined in the loop, nor for the child below it."""
+    make_first_revision(empty_store)
+    add_provider = "INSERT INTO resource_providers (id, uuid, name) VALUES (:id, :name, :name)"
+    set_parent = "UPDATE resource_providers SET parent_provider_id = :parent WHERE id = :id"
+    loop = [100 + number for number in range(length)]
+    execute(empty_store, add_provider, *({"id": id_, "name": f"p{id_}"} for id_ in [*loop, 200]))
+    parents = dict(zip(loop, loop[1:] + loop[:1], strict=True)) | {200: 100}
+    execute(empty_store, set_parent, *({"id": id_, "parent": at} for id_, at in parents.items()))
+    code, printed = run(manage.main, "db", "online_data_migrations")
+    assert code == 2
+    assert "3 rows matched query set_root_provider_ids, 3 migrated" in printed.out
+    assert "2 rows matched query create_incomplete_consumers, 2 migrated" in printed.out
+    listed = ", ".join(map(str, [*loop, 200]))
+    assert f"{length + 1} resource providers (id {listed}) have no root" in printed.err
+    rootless = "SELECT COUNT(*) FROM resource_providers WHERE root_provider_id IS NULL"
+    assert scalar(empty_store, rootless) == length + 1
+    execute(empty_store, "UPDATE resource_providers SET parent_provider_id = NULL WHERE id = 100")
+    assert run(manage.main, "db", "online_data_migrations")[0] == 0
+    roots = "SELECT COUNT(*) FROM resource_providers WHERE root_provider_id = 100"
+    assert scalar(empty_store, roots) == length + 1
+    assert run(manage.main, "db", "sync")[0] == 0
+
+
+def test_a_provider_whose_parent_does_not_exist_is_a_root(run, empty_store):
+    make_first_revision(empty_store)
+    without_check = {
+        "mysql": "SET foreign_key_checks = 0",
+        "postgresql": "SET session_replication_role = replica",
+        "sqlite": "SELECT 1",
+    }[empty_store.settings.backend]
+
+    def add(tx):
+        tx.connection.exec_driver_sql(without_check)
+        tx.connection.exec_driver_sql(
+            "INSERT INTO resource_providers (id, uuid, name, parent_provider_id)"
+            " VALUES (100, 'u100', 'p100', 99)"
+        )
+
+    empty_store.write(add)
+    empty_store.dispose()
+    assert run(manage.main, "db", "online_data_migrations")[0] == 0
+    assert (
+        scalar(empty_store, "SELECT root_provider_id FROM resource_providers WHERE id = 100")
+        == 100
+    )
+
+
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
 def test_max_count_is_a_positive_number(run, count):
     code, printed = run(manage.main, "db", "online_data_migrations", "--max-count", count)
