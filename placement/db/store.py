@@ -208,7 +208,8 @@ class Store:
 
     def epoch(self) -> int:
         """Return the number of the current epoch: another one after a restore and ``db sync``."""
-        return self.probe()[clocks.EPOCH_CLOCK]
+        with self.read() as tx:
+            return clocks.values(tx.connection)[clocks.EPOCH_CLOCK]
 
     def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
         """Return the providers that changed since the clocks had the values ``seen``.

@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from placement.core.insight.repair_file import Header, InvalidRepairFile, lines_of, read_lines
+from placement.core.storable_text import is_storable
 
 Amounts = Mapping[str, Mapping[str, int]]
 """Amounts by provider UUID and resource class."""
@@ -250,7 +251,7 @@ def action_from_json(document: Mapping[str, Any]) -> Action:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and is_storable(value)
 
 
 def _is_number(value: object) -> bool:

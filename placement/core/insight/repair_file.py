@@ -64,7 +64,7 @@ def line(entry: Entry) -> str:
     >>> print(line({"end": True}), end="")
     {"end": true}
     """
-    return f"{json.dumps(entry, ensure_ascii=False)}\n"
+    return f"{json.dumps(entry)}\n"
 
 
 def read_lines(lines: Iterable[str]) -> Document:
