@@ -34,6 +34,42 @@ export function Failure({ error, what }: { error: RequestFailed; what: string })
   );
 }
 
+type Column = string | { number: string };
+
+// Return the column of a table in which numbers are aligned.
+export function number(name: string): Column {
+  return { number: name };
+}
+
+// A table with a header row; the children are its other rows.
+export function Table(props: {
+  columns: readonly Column[];
+  caption?: string;
+  label?: string;
+  class?: string;
+  children: ComponentChildren;
+}) {
+  return (
+    <table class={props.class} aria-label={props.label}>
+      {props.caption && <caption>{props.caption}</caption>}
+      <thead>
+        <tr>
+          {props.columns.map((column) =>
+            typeof column === "string" ? (
+              <th scope="col">{column}</th>
+            ) : (
+              <th scope="col" class="number">
+                {column.number}
+              </th>
+            ),
+          )}
+        </tr>
+      </thead>
+      <tbody>{props.children}</tbody>
+    </table>
+  );
+}
+
 export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }

@@ -4,9 +4,8 @@ import argparse
 import os
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
-from osc_lib import exceptions
 from osc_lib.command import command
 
 from placement.cli import candidate_options, documents
@@ -31,9 +30,6 @@ class ExplainAllocationCandidate(command.ShowOne):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         candidate_options.add_to(parser)
         parser.add_argument(
-            "--query", metavar="<query>", help="The request as a query string: resources=VCPU:1"
-        )
-        parser.add_argument(
             "--request-id",
             metavar="<id>",
             help="Show what was recorded for a request id or a global request id instead.",
@@ -53,26 +49,14 @@ class ExplainAllocationCandidate(command.ShowOne):
         return tuple(fields), tuple(fields.values())
 
     def _recorded(self, request_id: str, *, colored: bool) -> dict[str, Any]:
-        found = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]
-        newest = next((each for each in found if each["kind"] == "no_candidates"), found[0])
+        records = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]
+        newest = next((each for each in records if each["kind"] == "no_candidates"), records[0])
         fields = documents.recorded(newest, colored=colored)
-        return {**fields, "recorded": len(found)} if len(found) > 1 else fields
+        return {**fields, "recorded": len(records)} if len(records) > 1 else fields
 
     def _current(self, arguments: argparse.Namespace, *, colored: bool) -> dict[str, Any]:
-        pairs = _pairs(arguments)
+        pairs = candidate_options.pairs_of(arguments, "Give --resource, --query or --request-id.")
         if arguments.remedies:
             pairs.append(("remedies", "true"))
         document = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
         return documents.explanation(document, colored=colored)
-
-
-def _pairs(arguments: argparse.Namespace) -> candidate_options.Pairs:
-    try:
-        pairs = candidate_options.pairs_of(arguments)
-    except ValueError as error:
-        raise exceptions.CommandError(str(error)) from None
-    if arguments.query:
-        pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
-    if not pairs:
-        raise exceptions.CommandError("Give --resource, --query or --request-id.")
-    return pairs

@@ -1,4 +1,4 @@
-"""The options of ``openstack allocation candidate list``, as a query of the API.
+"""Options for a request: those of ``openstack allocation candidate list``, or ``--query``.
 
 Options after ``--group SUFFIX`` belong to that group, those before the first one to the
 unsuffixed group. Beyond the options of the list command there is one for each other parameter
@@ -8,6 +8,9 @@ of the newest microversion.
 import argparse
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import parse_qsl
+
+from osc_lib import exceptions
 
 Pairs = list[tuple[str, str]]
 
@@ -60,8 +63,8 @@ class _OfGroup(argparse.Action):
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
         option = self.option_strings[0]
-        given = (namespace.group or "", option, values)
-        namespace.groups = [*(namespace.groups or ()), given]
+        group = namespace.group or ""
+        namespace.groups = [*(namespace.groups or ()), (group, option, values)]
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -82,17 +85,29 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     for option, (metavar, text) in _OF_REQUESTS.items():
         parser.add_argument(option, metavar=metavar, action="append", default=[], help=text)
-    parser.add_argument("--limit", metavar="<limit>", help="Has no effect on an explanation.")
+    parser.add_argument("--limit", metavar="<limit>", help="Has no effect on the result.")
+    parser.add_argument(
+        "--query", metavar="<query>", help="The request as a query string: resources=VCPU:1"
+    )
 
 
-def pairs_of(arguments: argparse.Namespace) -> Pairs:
-    """Return the parameters of the query that the options say.
+def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
+    """Return the parameters of the query that the options specify.
 
-    Raises: ValueError, with what to write instead.
+    Raises: CommandError for an invalid amount, and with the text ``if_empty`` without a request.
     """
-    given = arguments.groups or []
-    suffixes = list(dict.fromkeys(suffix for suffix, _, _ in given))
-    pairs = [pair for suffix in suffixes for pair in _of_group(suffix, given)]
+    pairs = _of_options(arguments)
+    if arguments.query:
+        pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
+    if not pairs:
+        raise exceptions.CommandError(if_empty)
+    return pairs
+
+
+def _of_options(arguments: argparse.Namespace) -> Pairs:
+    options = arguments.groups or []
+    suffixes = list(dict.fromkeys(suffix for suffix, _, _ in options))
+    pairs = [pair for suffix in suffixes for pair in _of_group(suffix, options)]
     if arguments.group_policy or any(suffixes):
         pairs.append(("group_policy", arguments.group_policy or "none"))
     traits = [*arguments.root_required, *(f"!{name}" for name in arguments.root_forbidden)]
@@ -104,9 +119,9 @@ def pairs_of(arguments: argparse.Namespace) -> Pairs:
     return pairs
 
 
-def _of_group(suffix: str, given: Sequence[tuple[str, str, str]]) -> Pairs:
+def _of_group(suffix: str, options: Sequence[tuple[str, str, str]]) -> Pairs:
     values: dict[str, list[str]] = {option: [] for option in (*_OF_GROUPS, "--group")}
-    for group, option, value in given:
+    for group, option, value in options:
         if group == suffix:
             values[option].append(value)
     pairs = []
@@ -126,5 +141,7 @@ def _of_group(suffix: str, given: Sequence[tuple[str, str, str]]) -> Pairs:
 def _amount(text: str) -> str:
     name, separator, amount = text.partition("=")
     if not separator or not amount.isdigit():
-        raise ValueError(f"--resource {text}: write it as <class>=<amount>, as in VCPU=4.")
+        raise exceptions.CommandError(
+            f"--resource {text}: write it as <class>=<amount>, as in VCPU=4."
+        )
     return f"{name}:{amount}"

@@ -3,10 +3,9 @@
 import argparse
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from cliff.columns import FormattableColumn
-from osc_lib import exceptions
 from osc_lib.command import command
 
 from placement.cli import candidate_options
@@ -46,9 +45,6 @@ class ShowResourceCapacity(command.ShowOne):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         candidate_options.add_to(parser)
         parser.add_argument(
-            "--query", metavar="<query>", help="The shape as a query string: resources=VCPU:1"
-        )
-        parser.add_argument(
             "--by",
             metavar="<group>",
             default="none",
@@ -58,21 +54,10 @@ class ShowResourceCapacity(command.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         """Return names and values of the capacity."""
-        pairs = [*_pairs(parsed_args), ("by", parsed_args.by)]
+        shape = candidate_options.pairs_of(parsed_args, "Give --resource or --query.")
+        pairs = [*shape, ("by", parsed_args.by)]
         document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: Facts(fields[name]) for name in _AMOUNTS}
         fields["by"] = _Groups(fields["by"])
         return tuple(fields), tuple(fields.values())
-
-
-def _pairs(arguments: argparse.Namespace) -> candidate_options.Pairs:
-    try:
-        pairs = candidate_options.pairs_of(arguments)
-    except ValueError as error:
-        raise exceptions.CommandError(str(error)) from None
-    if arguments.query:
-        pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
-    if not pairs:
-        raise exceptions.CommandError("Give --resource or --query.")
-    return pairs

@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -128,7 +129,7 @@ def run(options: Options) -> int:
     check_noauth2_is_local(options, conf)
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
-    with ReservedAddress(options.address) as reserved:
+    with closing(ReservedAddress(options.address)) as reserved:
         application = wsgi.load(conf)
         _announce(reserved.address, conf, is_development=options.development is not None)
         _serve(application, conf, reserved.address, options)

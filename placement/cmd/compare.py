@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
             (options.new, options.new_token or options.token),
         )
     )
-    with closing(old), closing(new), State(options.state, old.url, new.url) as state:
+    with closing(old), closing(new), closing(State(options.state, old.url, new.url)) as state:
         is_complete = _compare(options, old, new, state)
         document = report(state.results, old.url, new.url)
     print(to_json(document) if options.json else text(document))

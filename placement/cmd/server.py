@@ -5,8 +5,7 @@ import signal
 import socket
 import threading
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from cheroot import wsgi
 
@@ -60,15 +59,8 @@ class ReservedAddress:
         self._socket.bind(name)
         self.address = Address(address.host, name[1])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Release the address."""
         self._socket.close()
 
 

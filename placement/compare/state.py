@@ -8,8 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from placement.compare.model import Difference, Read, Result
 
@@ -39,15 +38,8 @@ class State:
             # A new line ends the incomplete line of a process that was killed.
             self._file.write("\n" if lines else f"{json.dumps(header)}\n")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file; a later process resumes from it."""
         if self._file is not None:
             self._file.close()
 

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Amounts, type Cloud, compare, fullRoots, type Root, stranded } from "../cloud";
 import { amount, dateTime, percent, plural, reason } from "../format";
 import { cellAt, draw, type Group, type Layout, layOut, type Paint, STEP_NAMES } from "../heatmap";
-import { Bar, Empty, TreeLink } from "../parts";
+import { Bar, Empty, Table, TreeLink, number } from "../parts";
 import { addressOf } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
 
@@ -312,46 +312,36 @@ function RootTable({ roots, name }: { roots: Root[]; name: string }) {
   if (roots.length === 0) return <Empty>No root has {name} and matches.</Empty>;
   return (
     <>
-      <table aria-label={`Roots with ${name}`}>
-        <thead>
-          <tr>
-            <th scope="col">Root</th>
-            <th scope="col">Used</th>
-            <th scope="col" class="number">
-              Share
-            </th>
-            <th scope="col" class="number">
-              Used
-            </th>
-            <th scope="col" class="number">
-              Capacity
-            </th>
-            <th scope="col" class="number">
-              Free
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {roots.slice(0, ROWS).map((root) => {
-            const amounts = root.amounts.get(name) as Amounts;
-            return (
-              <tr key={root.uuid}>
-                <th scope="row">
-                  <TreeLink uuid={root.uuid} name={root.name} />
-                  {root.disabled && <span class="tag">disabled</span>}
-                </th>
-                <td class="bar-cell">
-                  <Bar name={name} amounts={amounts} />
-                </td>
-                <td class="number">{percent(amounts.used, amounts.capacity)}</td>
-                <td class="number">{amount(name, amounts.used)}</td>
-                <td class="number">{amount(name, amounts.capacity)}</td>
-                <td class="number">{amount(name, amounts.free)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Table
+        label={`Roots with ${name}`}
+        columns={[
+          "Root",
+          "Used",
+          number("Share"),
+          number("Used"),
+          number("Capacity"),
+          number("Free"),
+        ]}
+      >
+        {roots.slice(0, ROWS).map((root) => {
+          const amounts = root.amounts.get(name) as Amounts;
+          return (
+            <tr key={root.uuid}>
+              <th scope="row">
+                <TreeLink uuid={root.uuid} name={root.name} />
+                {root.disabled && <span class="tag">disabled</span>}
+              </th>
+              <td class="bar-cell">
+                <Bar name={name} amounts={amounts} />
+              </td>
+              <td class="number">{percent(amounts.used, amounts.capacity)}</td>
+              <td class="number">{amount(name, amounts.used)}</td>
+              <td class="number">{amount(name, amounts.capacity)}</td>
+              <td class="number">{amount(name, amounts.free)}</td>
+            </tr>
+          );
+        })}
+      </Table>
       {roots.length > ROWS && (
         <p class="more">
           The first {ROWS} of {plural(roots.length, "root")} in this order. Use Find for others.

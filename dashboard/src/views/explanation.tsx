@@ -2,7 +2,7 @@
 
 import type { Explanation, FunnelRow, NearMiss, Remedy, Unmet } from "../api";
 import { amount, decimal, percent, plural, reason } from "../format";
-import { TreeLink } from "../parts";
+import { Table, TreeLink, number } from "../parts";
 
 export function ExplanationPanel({ explanation }: { explanation: Partial<Explanation> }) {
   const { roots = 0, fits = 0, funnel = [], near_misses = [], remedies = [] } = explanation;
@@ -24,39 +24,27 @@ export function ExplanationPanel({ explanation }: { explanation: Partial<Explana
 
 function Funnel({ rows, roots }: { rows: FunnelRow[]; roots: number }) {
   return (
-    <table class="funnel">
-      <caption>Where the roots are lost</caption>
-      <thead>
-        <tr>
-          <th scope="col">Requirement</th>
-          <th scope="col">Reason</th>
-          <th scope="col" class="number">
-            Lost
+    <Table
+      class="funnel"
+      caption="Where the roots are lost"
+      columns={["Requirement", "Reason", number("Lost"), number("Left"), "Left of all"]}
+    >
+      {rows.map((row, index) => (
+        <tr key={index} class={row.left === 0 && row.lost > 0 ? "decisive" : ""}>
+          <th scope="row">
+            <code>{row.requirement}</code>
           </th>
-          <th scope="col" class="number">
-            Left
-          </th>
-          <th scope="col">Left of all</th>
+          <td>{reason(row.code)}</td>
+          <td class="number">{decimal(row.lost)}</td>
+          <td class="number">{decimal(row.left)}</td>
+          <td class="bar-cell">
+            <div class="bar" role="img" aria-label={`${percent(row.left, roots)} left`}>
+              <div class="bar-left" style={{ width: `${roots ? (100 * row.left) / roots : 0}%` }} />
+            </div>
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={index} class={row.left === 0 && row.lost > 0 ? "decisive" : ""}>
-            <th scope="row">
-              <code>{row.requirement}</code>
-            </th>
-            <td>{reason(row.code)}</td>
-            <td class="number">{decimal(row.lost)}</td>
-            <td class="number">{decimal(row.left)}</td>
-            <td class="bar-cell">
-              <div class="bar" role="img" aria-label={`${percent(row.left, roots)} left`}>
-                <div class="bar-left" style={{ width: `${roots ? (100 * row.left) / roots : 0}%` }} />
-              </div>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import type { RecordedRequest } from "../api";
 import { dateTime, reason } from "../format";
-import { Empty, Failure } from "../parts";
+import { Empty, Failure, Table } from "../parts";
 import { addressOf } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
 import { ExplanationPanel } from "./explanation";
@@ -56,32 +56,21 @@ function RequestList({ query }: { query: string }) {
 
 function RequestTable({ requests }: { requests: RecordedRequest[] }) {
   return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Result</th>
-          <th scope="col">Reason</th>
-          <th scope="col">Request</th>
-          <th scope="col">Project</th>
+    <Table columns={["Time", "Result", "Reason", "Request", "Project"]}>
+      {requests.map((request) => (
+        <tr key={request.request_id + request.at}>
+          <td>
+            <time>{dateTime(request.at)}</time>
+          </td>
+          <th scope="row">
+            <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>
+          </th>
+          <td>{reason(request.reason)}</td>
+          <td class="query">{summary(request)}</td>
+          <td class="uuid">{request.project_id ?? "–"}</td>
         </tr>
-      </thead>
-      <tbody>
-        {requests.map((request) => (
-          <tr key={request.request_id + request.at}>
-            <td>
-              <time>{dateTime(request.at)}</time>
-            </td>
-            <th scope="row">
-              <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>
-            </th>
-            <td>{reason(request.reason)}</td>
-            <td class="query">{summary(request)}</td>
-            <td class="uuid">{request.project_id ?? "–"}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 }
 

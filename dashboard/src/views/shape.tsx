@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Capacity, Explanation } from "../api";
 import { amount, decimal, plural } from "../format";
-import { Empty, Failure } from "../parts";
+import { Empty, Failure, Table, number } from "../parts";
 import { addressOf } from "../router";
 import { emptyGroup, formOf, type GroupForm, isEmpty, queryOf, type ShapeForm } from "../shape";
 import { useLoaded, useShared } from "../state";
@@ -229,61 +229,37 @@ function Numbers({ capacity }: { capacity: Capacity }) {
       {!capacity.exact && (
         <p class="note">Counted by simulated claims, one after another, within a time limit.</p>
       )}
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Class</th>
-            <th scope="col" class="number">
-              Largest single claim
-            </th>
-            <th scope="col" class="number">
-              Free
-            </th>
-            <th scope="col" class="number">
-              Stranded
-            </th>
-            <th scope="col" class="number">
-              Roots that it limits
-            </th>
+      <Table
+        columns={[
+          "Class",
+          number("Largest single claim"),
+          number("Free"),
+          number("Stranded"),
+          number("Roots that it limits"),
+        ]}
+      >
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number">{amount(name, capacity.largest[name] ?? 0)}</td>
+            <td class="number">{amount(name, capacity.free[name] ?? 0)}</td>
+            <td class="number">{amount(name, capacity.stranded[name] ?? 0)}</td>
+            <td class="number">{decimal(capacity.limited_by[name] ?? 0)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="number">{amount(name, capacity.largest[name] ?? 0)}</td>
-              <td class="number">{amount(name, capacity.free[name] ?? 0)}</td>
-              <td class="number">{amount(name, capacity.stranded[name] ?? 0)}</td>
-              <td class="number">{decimal(capacity.limited_by[name] ?? 0)}</td>
+        ))}
+      </Table>
+      {capacity.by.length > 0 && (
+        <Table columns={["Aggregate", number("Claims"), number("Roots")]}>
+          {capacity.by.map((row, index) => (
+            <tr key={index}>
+              <th scope="row" class="uuid">
+                {String(row["aggregate"] ?? "no aggregate")}
+              </th>
+              <td class="number">{decimal(row.claims)}</td>
+              <td class="number">{decimal(row.roots)}</td>
             </tr>
           ))}
-        </tbody>
-      </table>
-      {capacity.by.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Aggregate</th>
-              <th scope="col" class="number">
-                Claims
-              </th>
-              <th scope="col" class="number">
-                Roots
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {capacity.by.map((row, index) => (
-              <tr key={index}>
-                <th scope="row" class="uuid">
-                  {String(row["aggregate"] ?? "no aggregate")}
-                </th>
-                <td class="number">{decimal(row.claims)}</td>
-                <td class="number">{decimal(row.roots)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        </Table>
       )}
     </>
   );

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Consumer, Inventory, Provider } from "../api";
 import { compare, type Root } from "../cloud";
 import { amount, dateTime, decimal, plural } from "../format";
-import { Bar, Chips, Empty, Failure, TreeLink } from "../parts";
+import { Bar, Chips, Empty, Failure, Table, TreeLink, number } from "../parts";
 import { addressOf } from "../router";
 import { useLoaded, useShared } from "../state";
 
@@ -90,32 +90,21 @@ function ProviderPanel(props: {
         {provider.uuid} · generation {provider.generation}
       </p>
       {classes.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Class</th>
-              <th scope="col">Used</th>
-              <th scope="col" class="number">
-                Used / capacity
-              </th>
-              <th scope="col" class="number">
-                Free
-              </th>
-              <th scope="col" class="number">
-                Reserved
-              </th>
-              <th scope="col" class="number">
-                Ratio
-              </th>
-              <th scope="col">Units</th>
-            </tr>
-          </thead>
-          <tbody>
-            {classes.map(([name, inventory]) => (
-              <InventoryRow key={name} name={name} inventory={inventory} />
-            ))}
-          </tbody>
-        </table>
+        <Table
+          columns={[
+            "Class",
+            "Used",
+            number("Used / capacity"),
+            number("Free"),
+            number("Reserved"),
+            number("Ratio"),
+            "Units",
+          ]}
+        >
+          {classes.map(([name, inventory]) => (
+            <InventoryRow key={name} name={name} inventory={inventory} />
+          ))}
+        </Table>
       )}
       <Chips names={provider.traits} title="Traits" />
       {provider.aggregates.length > 0 && (
@@ -219,31 +208,22 @@ function Consumers({ root }: { root: Root }) {
 
 function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
   return (
-    <table>
-      <caption class="visually-hidden">{plural(consumers.length, "consumer")}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Consumer</th>
-          <th scope="col">Type</th>
-          <th scope="col">Project</th>
-          <th scope="col">Since</th>
-          <th scope="col">Allocations</th>
+    <Table
+      label={plural(consumers.length, "consumer")}
+      columns={["Consumer", "Type", "Project", "Since", "Allocations"]}
+    >
+      {consumers.map((consumer) => (
+        <tr key={consumer.uuid}>
+          <th scope="row" class="uuid">
+            {consumer.uuid}
+          </th>
+          <td>{consumer.type ?? "unknown"}</td>
+          <td class="uuid">{consumer.project_id}</td>
+          <td>{consumer.created_at ? dateTime(consumer.created_at) : "–"}</td>
+          <td>{describe(consumer)}</td>
         </tr>
-      </thead>
-      <tbody>
-        {consumers.map((consumer) => (
-          <tr key={consumer.uuid}>
-            <th scope="row" class="uuid">
-              {consumer.uuid}
-            </th>
-            <td>{consumer.type ?? "unknown"}</td>
-            <td class="uuid">{consumer.project_id}</td>
-            <td>{consumer.created_at ? dateTime(consumer.created_at) : "–"}</td>
-            <td>{describe(consumer)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 }
 

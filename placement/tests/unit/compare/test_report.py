@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 
 import pytest
 
@@ -81,37 +82,37 @@ def test_a_report_without_requests_can_be_printed():
 
 def test_results_are_read_from_the_state_file(tmp_path):
     path = tmp_path / "state"
-    with State(path, OLD, NEW) as state:
+    with closing(State(path, OLD, NEW)) as state:
         for one in RESULTS:
             state.add(one)
-    with State(path, OLD, NEW) as state:
+    with closing(State(path, OLD, NEW)) as state:
         assert state.results == RESULTS
         assert state.completed == {one.read for one in RESULTS}
 
 
 def test_an_incomplete_line_is_ignored_and_the_file_stays_usable(tmp_path):
     path = tmp_path / "state"
-    with State(path, OLD, NEW) as state:
+    with closing(State(path, OLD, NEW)) as state:
         state.add(RESULTS[0])
     with path.open("a") as file:
         file.write('{"read": {"pa')
-    with State(path, OLD, NEW) as state:
+    with closing(State(path, OLD, NEW)) as state:
         assert state.results == RESULTS[:1]
         state.add(RESULTS[1])
-    with State(path, OLD, NEW) as state:
+    with closing(State(path, OLD, NEW)) as state:
         assert state.results == RESULTS[:2]
 
 
 def test_the_state_of_another_comparison_is_refused(tmp_path):
     path = tmp_path / "state"
-    State(path, OLD, NEW).__exit__(None, None, None)
+    State(path, OLD, NEW).close()
     with pytest.raises(UnusableState, match="use another file"):
         State(path, OLD, "http://other")
 
 
 def test_without_a_path_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with State(None, OLD, NEW) as state:
+    with closing(State(None, OLD, NEW)) as state:
         state.add(RESULTS[0])
     assert state.results == RESULTS[:1]
     assert list(tmp_path.iterdir()) == []
