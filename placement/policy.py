@@ -91,7 +91,7 @@ def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     except ValueError as error:
         raise RuntimeError(
             f"The policy files cannot be read: {' '.join(str(error).split())}. Check "
-            f"{', '.join(_files(conf))}."
+            f"{', '.join(policy_files(conf))}."
         ) from error
     enforcer.use_conf = False
     return enforcer
