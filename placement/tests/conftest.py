@@ -46,6 +46,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.run_folder, ignore_errors=True)
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-randomly
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with long tests, so that no process waits at the end for one that began late.
+
+    Groups begin first in any case: xdist sorts them by their number of tests.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True)
 def restored_logging() -> Iterator[None]:
     """Remove logging handlers that a command added: their streams end with the test."""

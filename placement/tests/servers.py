@@ -6,6 +6,7 @@ each, shared by all its processes: the first that needs it starts a supervising 
 the run is killed.
 """
 
+import atexit
 import fcntl
 import os
 import random
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +88,11 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def initialise(self) -> None:
-        """Create the data directory."""
+        """Copy the data directory of the template, which the first server of a process creates."""
+        shutil.copytree(_template(self.name) / "data", self.folder / "data")
+
+    def create_data(self) -> None:
+        """Create a data directory with the programs of the server."""
         raise NotImplementedError
 
     def command(self) -> list[str]:
@@ -181,7 +187,7 @@ class MariaDb(Server):
     def socket(self) -> Path:
         return self.folder / "socket"
 
-    def initialise(self) -> None:
+    def create_data(self) -> None:
         install = [
             find("mariadb-install-db"),
             "--no-defaults",
@@ -272,6 +278,11 @@ class PostgreSql(Server):
         return [find("setpriv"), "--reuid=postgres", "--regid=postgres", "--init-groups", path]
 
     def initialise(self) -> None:
+        super().initialise()
+        if os.getuid() == 0:
+            run(["chown", "-R", "postgres:postgres", str(self.folder)])
+
+    def create_data(self) -> None:
         program = self._program("initdb")
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
@@ -329,6 +340,20 @@ class PostgreSql(Server):
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             f"WHERE datname = '{database}' AND pid <> pg_backend_pid()"
         )
+
+
+@cache
+def _template(kind: str) -> Path:
+    """Return a folder with a new data directory; it is removed when this process exits."""
+    folder = Path(tempfile.mkdtemp(prefix=f"placement-{kind}-template-"))
+    atexit.register(_remove_template, folder, os.getpid())
+    KINDS[kind](folder).create_data()
+    return folder
+
+
+def _remove_template(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a forked child
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 KINDS: dict[str, type[Server]] = {"mariadb": MariaDb, "postgresql": PostgreSql}

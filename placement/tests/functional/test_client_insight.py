@@ -11,6 +11,8 @@ from placement.tests.functional.osc import OPENSTACK, Client
 from placement.tests.processes import ApiProcess
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client insight")
 NOBODY = "00000000-1111-2222-3333-444444444444"
 EXPLAIN = "allocation candidate explain"
 

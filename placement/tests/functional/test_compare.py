@@ -33,6 +33,7 @@ HEADERS = {
 HOSTS = [f"6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b0{n}" for n in range(3)]
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
 RACK = "b7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d22"
+pytestmark = pytest.mark.xdist_group("compare")  # the tests share two services
 ENVIRONMENTS = Path(__file__).parents[3] / ".bench"
 
 
@@ -64,21 +65,43 @@ def fill(url):
     send(url, "PUT", f"/allocations/{SERVER}", body)
 
 
-@pytest.fixture
-def services(tmp_path):
-    """Two services over copies of one database."""
-    folders = [tmp_path / name for name in ("old", "new")]
-    for folder in folders:
-        folder.mkdir()
-    arguments = ("--development", "--port", "0")
-    with ApiProcess(folders[0], *arguments) as service:
+DEVELOPMENT = ("--development", "--port", "0")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder of a service with three hosts and a server."""
+    folder = tmp_path_factory.mktemp("filled")
+    with ApiProcess(folder, *DEVELOPMENT) as service:
         fill(service.url)
-    shutil.copytree(folders[0] / ".serve", folders[1] / ".serve")
+    return folder
+
+
+@contextmanager
+def serving(filled, folders):
+    """Yield the URLs of services over copies of one database."""
     with ExitStack() as stack:
-        processes = [stack.enter_context(ApiProcess(folder, *arguments)) for folder in folders]
+        for folder in folders:
+            shutil.copytree(filled / ".serve", folder / ".serve")
+        processes = [stack.enter_context(ApiProcess(folder, *DEVELOPMENT)) for folder in folders]
         for service in processes:
             service.get()
         yield [service.url for service in processes]
+
+
+@pytest.fixture(scope="module")
+def services(filled, tmp_path_factory):
+    """Two services over copies of one database, for tests that only read."""
+    with serving(filled, [tmp_path_factory.mktemp(name) for name in ("old", "new")]) as urls:
+        yield urls
+
+
+@pytest.fixture
+def services_to_change(filled, tmp_path):
+    """Two services over copies of one database, for one test."""
+    folders = [tmp_path / name for name in ("old", "new")]
+    with serving(filled, folders) as urls:
+        yield urls
 
 
 def compared(urls, capsys, *arguments):
@@ -122,7 +145,8 @@ def test_equal_arguments_derive_equal_requests(services):
     assert any(reads[0] != other for other in reads[2:])
 
 
-def test_a_different_database_is_reported_by_kind(services, capsys):
+def test_a_different_database_is_reported_by_kind(services_to_change, capsys):
+    services = services_to_change
     new = services[1]
     body = {"total": 4, "resource_provider_generation": 3}
     send(new, "PUT", f"/resource_providers/{HOSTS[1]}/inventories/VCPU", body)
@@ -318,6 +342,7 @@ def test_a_log_with_other_characters_is_replayed(services, capsys, tmp_path):
     reason=f"needs {UPSTREAM_PACKAGES[0]}, which make bench installs",
 )
 @pytest.mark.timeout(600)
+@pytest.mark.long
 # The harness of the benchmark leaves connections to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_openstack_placement_gives_equal_responses(tmp_path, capsys):

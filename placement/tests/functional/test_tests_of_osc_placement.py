@@ -9,12 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from osc_placement.tests import functional
 
 FOLDER = Path(functional.__file__).parent
 SITE = FOLDER.parents[2]
 
 
+@pytest.mark.long
 def test_they_pass():
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # one runs `openstack`
     environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}

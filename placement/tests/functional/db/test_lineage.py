@@ -232,6 +232,7 @@ def standby_of(first):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.xdist_group("standby")
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
 def test_standby_is_not_used_for_reads(postgresql_pair, driver):
     first, second, _ = postgresql_pair

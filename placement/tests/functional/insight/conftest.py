@@ -9,11 +9,11 @@ from placement.db.store import Store
 
 
 @pytest.fixture
-def elsewhere(settings):
+def other_store(settings):
     """Another store on the same database, as another process has one."""
-    found = Store(settings)
-    yield found
-    found.dispose()
+    store = Store(settings)
+    yield store
+    store.dispose()
 
 
 @pytest.fixture

@@ -70,13 +70,13 @@ def test_what_is_young_is_left_alone(store):
     assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
 
 
-def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, elsewhere):
+def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, other_store):
     host = Host(store)
     before = datetime.now(UTC).replace(tzinfo=None)
     with store.read() as tx:
         first = tx.audit.data(before, 1)
-        claim(elsewhere, uuid(), {host.uuid: {"VCPU": 2}})
-        host_of_another = Host(elsewhere)
+        claim(other_store, uuid(), {host.uuid: {"VCPU": 2}})
+        host_of_another = Host(other_store)
         assert tx.audit.data(before, 1) == first
     assert host_of_another.name in {each.name for each in _providers(store)}
 

@@ -245,9 +245,9 @@ def count(store):
         ).scalar_one()
 
 
-def test_several_hosts_keep_the_table_within_its_bounds(store, elsewhere):
+def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
     limits = RecorderSettings(max_rows=120)
-    hosts = [Recorder(each, limits) for each in (store, elsewhere)]
+    hosts = [Recorder(each, limits) for each in (store, other_store)]
     for number in range(400):
         hosts[number % 2].record(record(number))
         if number % 20 == 0:

@@ -27,7 +27,6 @@ from placement.tests.functional.db.factories import (
 from placement.tests.functional.insight.defects import Host, missing_provider, wrong_root
 from placement.tests.functional.insight.repairs import image, instance, without_generations
 
-
 # Of the hundred points of a repair, each of so many; 1 takes minutes.
 KILL_EVERY = int(os.environ.get("REPAIR_KILL_EVERY", "12"))
 
@@ -116,7 +115,7 @@ def test_a_repair_killed_at_any_point_is_completed_by_the_next_run(
 
 
 def test_claims_during_a_repair_are_neither_lost_nor_doubled(
-    store, *, elsewhere, run_audit, apply, plan, live
+    store, *, other_store, run_audit, apply, plan, live
 ):
     """Half of the orphans are claimed for again while the plan is applied and undone."""
     host, other = Host(store), Host(store)
@@ -130,10 +129,10 @@ def test_claims_during_a_repair_are_neither_lost_nor_doubled(
     def work():
         for consumer in orphans[::2] * 3:
             target = other if consumer not in kept else host
-            claim(elsewhere, consumer, {target.uuid: {"VCPU": 2}}, type="INSTANCE")
+            claim(other_store, consumer, {target.uuid: {"VCPU": 2}}, type="INSTANCE")
             kept[consumer] = target
         while not stop.is_set():
-            claim(elsewhere, uuid(), {host.uuid: {"VCPU": 1}}, type="INSTANCE")
+            claim(other_store, uuid(), {host.uuid: {"VCPU": 1}}, type="INSTANCE")
 
     thread = threading.Thread(target=work)
     thread.start()

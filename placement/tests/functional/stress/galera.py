@@ -39,7 +39,7 @@ class Node(MariaDb):
             self.folder.parent.chmod(0o755)
             shutil.chown(self.folder, "mysql", "mysql")
         if self.is_first:
-            super().initialise()
+            self.create_data()
             return
         data = self.folder / "data"  # another node transfers the data
         data.mkdir()
