@@ -11,6 +11,9 @@ J ?= 2
 DATABASE ?= mariadb
 STRESS ?= 60
 PACKAGES ?= wheel
+SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
+	packaging/debian/openplacement.postinst packaging/debian/openplacement.postrm \
+	placement_db_tools/*.sh placement/tests/functional/*.sh
 
 .DEFAULT_GOAL := help
 .PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-statements bench-worst docs openapi stats clean
@@ -41,13 +44,16 @@ test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request i
 	.nova/bin/pip install --quiet nova
 	touch $@
 
-test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian: the Debian package, too, as root)
-	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/test_packages.py
+test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
+	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/test_packages.py \
+		placement/tests/functional/test_container.py
 
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/shellcheck --external-sources $(SCRIPTS)
+	$(BIN)/hadolint packaging/Containerfile
 
 format: $(VENV)/.lint  ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format

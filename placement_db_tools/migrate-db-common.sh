@@ -112,7 +112,10 @@ main() {
     while (( $# )); do
         case $1 in
             --mkconfig | --migrate) action=$1 ;;
-            --skip-locks) skip_locks=yes ;;
+            --skip-locks)
+                # shellcheck disable=SC2034  # the function "copy" reads it
+                skip_locks=yes
+                ;;
             -h | --help) usage; exit 0 ;;
             -*) usage >&2; exit 1 ;;
             *) [[ -z $file ]] || { usage >&2; exit 1; }; file=$1 ;;
