@@ -88,11 +88,9 @@ def claim(consumer_generation: int | None, vcpus: int) -> object:
     }
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A host with a GPU below it, and a host whose name is markup; one server."""
-    service = _service(
-        tmp_path,
+def _small(folder: Path) -> Service:
+    return _service(
+        folder,
         ("POST", "/resource_providers", {"name": "host1", "uuid": HOST}),
         ("PUT", f"/resource_providers/{HOST}/inventories", inventories(0, VCPU=16, MEMORY_MB=32)),
         (
@@ -105,13 +103,27 @@ def small(tmp_path):
         ("PUT", f"/resource_providers/{MARKUP}/inventories", inventories(0, VCPU=4)),
         ("PUT", f"/allocations/{SERVER}", claim(None, 4)),
     )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A host with a GPU below it, and a host whose name is markup; one server. Only for reads."""
+    service = _small(tmp_path_factory.mktemp("small"))
     yield service
     service.stop()
 
 
 @pytest.fixture
-def empty(tmp_path):
-    service = _service(tmp_path)
+def small_to_change(tmp_path):
+    """The same for one test, which may change or stop it."""
+    service = _small(tmp_path)
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    service = _service(tmp_path_factory.mktemp("empty"))
     yield service
     service.stop()
 

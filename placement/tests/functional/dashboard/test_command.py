@@ -82,9 +82,9 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
         assert process.wait(30) == 0
 
 
-def test_a_service_that_stops_is_a_bad_gateway(small, tmp_path):
-    with dashboard(small.url, tmp_path) as (_, address):
-        small.stop()
+def test_a_service_that_stops_is_a_bad_gateway(small_to_change, tmp_path):
+    with dashboard(small_to_change.url, tmp_path) as (_, address):
+        small_to_change.stop()
         assert status(f"{address.removesuffix('page/')}providers") == 502
 
 

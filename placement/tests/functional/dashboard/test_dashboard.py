@@ -109,20 +109,20 @@ def test_a_query_that_is_wrong_shows_the_error(small, open_page):
     wait_for_text(page, "The capacity cannot be shown")
 
 
-def test_a_refused_claim_is_listed_and_opens(small, open_page):
+def test_a_refused_claim_is_listed_and_opens(small_to_change, open_page):
     with pytest.raises(urllib.error.HTTPError):
-        small.send("PUT", f"/allocations/{MARKUP}", claim(None, 16))
-    page = open_page(f"{small.url}{PAGE}#/requests")
+        small_to_change.send("PUT", f"/allocations/{MARKUP}", claim(None, 16))
+    page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     page.get_by_role("link", name="Refused claim").first.click()
     wait_for_text(page, "Refused claim: not enough free")
 
 
-def test_a_request_id_opens_its_explanation(small, open_page):
-    small.send("GET", "/allocation_candidates?resources=VCPU:999")
-    page = open_page(f"{small.url}{PAGE}#/requests")
+def test_a_request_id_opens_its_explanation(small_to_change, open_page):
+    small_to_change.send("GET", "/allocation_candidates?resources=VCPU:999")
+    page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     link = page.get_by_role("link", name="No candidates").first
     link.wait_for(timeout=15_000)
-    page = open_page(f"{small.url}{PAGE}{link.get_attribute('href')}")
+    page = open_page(f"{small_to_change.url}{PAGE}{link.get_attribute('href')}")
     wait_for_text(page, "No candidates: unit limits")
     assert "None of 2 roots can serve the request" in text_of(page)
 
@@ -135,21 +135,21 @@ def test_a_request_id_without_record(small, open_page):
 # --- updates and errors -----------------------------------------------------------
 
 
-def test_a_claim_shows_within_two_seconds(small, open_page):
-    page = open_page(small.url + PAGE)
+def test_a_claim_shows_within_two_seconds(small_to_change, open_page):
+    page = open_page(small_to_change.url + PAGE)
     wait_for_text(page, "20 % used")
-    small.send("PUT", f"/allocations/{SERVER}", claim(1, 14))
+    small_to_change.send("PUT", f"/allocations/{SERVER}", claim(1, 14))
     wait_for_text(page, "70 % used", seconds=2)
 
 
-def test_a_service_that_stops_shows_as_such_and_comes_back(small, open_page):
-    page = open_page(small.url + PAGE, tolerated=FAILED_REQUEST)
+def test_a_service_that_stops_shows_as_such_and_comes_back(small_to_change, open_page):
+    page = open_page(small_to_change.url + PAGE, tolerated=FAILED_REQUEST)
     wait_for_text(page, "Live")
-    port = small.port
-    small.stop()
+    port = small_to_change.port
+    small_to_change.stop()
     wait_for_text(page, "The service does not respond")
     assert "State of" in text_of(page, "header")
-    small.start(port)
+    small_to_change.start(port)
     page.locator(".status.live").wait_for(timeout=20_000)
 
 
