@@ -1,4 +1,4 @@
-"""Requests for candidates over the world ``gpu``, where hardly two trees are alike.
+"""Requests for candidates over the world ``gpu``, where nearly all trees differ.
 
 They are query strings without ``limit``. Use them over HTTP, or on a snapshot in this
 process::

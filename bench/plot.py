@@ -19,12 +19,12 @@ Series = Mapping[tuple[str, str], Sequence[tuple[int, float]]]
 
 
 def plot_flat(results: Mapping[str, Measurements], path: Path) -> None:
-    """Plot candidates of flat hosts, where all trees are alike, as SVG."""
+    """Plot candidates of flat hosts, where all trees are equal, as SVG."""
     _plot(_series(results, _FLAT), path, "Flat hosts")
 
 
 def plot_gpu(results: Mapping[str, Measurements], path: Path) -> None:
-    """Plot candidates of GPU hosts, where hardly two trees are alike, as SVG."""
+    """Plot candidates of GPU hosts, where nearly all trees differ, as SVG."""
     _plot(_series(results, _GPU), path, "GPU hosts, limit=1000")
 
 

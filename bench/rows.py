@@ -120,7 +120,7 @@ _GPU_TARGETS: Mapping[str, tuple[Target, Target]] = {
 
 
 def _gpu_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
-    """Candidates of trees that differ; with 10,000 hosts of this service alone."""
+    """Candidates of trees that differ; with 10,000 hosts only of this service."""
     is_large = hosts > 1_000
     for request, targets in _GPU_TARGETS.items():
         expected = _exactly(0 if request.startswith("9") else 1000)

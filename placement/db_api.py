@@ -123,7 +123,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
         if conf.placement_database.sync_on_startup:
             migration.prepare(found)
         migration.check_is_new_enough(found)
-        # openstack-placement may have written to the database since, whoever was to run `db sync`
+        # openstack-placement may have written to the database since the last `db sync`
         corrected = usage_counters.reconcile(found)
         if corrected:
             LOG.warning(

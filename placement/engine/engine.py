@@ -33,7 +33,7 @@ from placement.observability.events import (
 
 # From this number of providers on, a load excludes all objects of the process from garbage
 # collection: a full collection takes 16 ms with 7,000 providers, and a later request would wait
-# for it. With fewer it is not worth it, and may be wrong: the process may run somebody's tests,
+# for it. With fewer this is not worth its risk: the process may run the tests of another project,
 # whose garbage must be collected.
 FREEZE_PROVIDERS = 1_000
 

@@ -29,8 +29,8 @@ class CommitLost(DatabaseUnavailable):
 
     def __str__(self) -> str:
         return (
-            "The connection to the database broke at the commit: the change may have been made "
-            "or not. Please look, or try again."
+            "The connection to the database broke at the commit: the change may have been "
+            "committed or not. Check the resource, then retry."
         )
 
 

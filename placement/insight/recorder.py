@@ -143,7 +143,7 @@ class _Process:
             return True
 
     def wait(self, record: RecordedRequest) -> None:
-        """Have the record written by whoever writes next; of too many, the oldest is dropped."""
+        """Queue the record for the next write; if the queue is full, the oldest is dropped."""
         if len(self.waiting) == _MOST_WAITING:
             self.dropped += 1
         self.waiting.append(record)

@@ -74,7 +74,7 @@ class Bounds:
         sets = _sets(self._needs_of(plan.isolated))
         return reduce(np.logical_and, [self._has_enough(some) for some in sets], ~self._nowhere)
 
-    # --- amounts of a class that several slots want
+    # --- amounts of a class that several slots request
 
     def _short_of_amounts(self) -> Iterator[Mask]:
         for name, amounts in self._plan.contended.items():
@@ -86,7 +86,7 @@ class Bounds:
             yield (self._per_root(rows, seats) < len(amounts)) & unshared
 
     def _are_single_classed(self) -> bool:
-        """Whether each slot wants one contended class at most."""
+        """Whether each slot requests at most one contended class."""
         slots = Counter(slot for amounts in self._plan.contended.values() for slot in amounts)
         return max(slots.values()) == 1
 

@@ -27,7 +27,7 @@ from placement.core.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Providers:
-    """A set of providers: who may serve the own tree, and which sharing ones other trees."""
+    """Providers that can serve their own tree, and sharing ones that can serve other trees."""
 
     home: Mask
     abroad: Mask
@@ -42,7 +42,7 @@ class Providers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """One requirement on a provider: its code, its spelling without the suffix, who meets it."""
+    """One requirement: its code, its text without the suffix, and the providers that meet it."""
 
     code: str
     parameter: str
@@ -75,7 +75,7 @@ class ClassConditions:
 
 
 def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
-    """Yield the conditions on what kind of provider is wanted, in the order of the funnel."""
+    """Yield the conditions on the kind of provider, in the order of the funnel."""
     if need.not_member_of:
         value = f"!{any_of_text(need.not_member_of)}"
         met = _alike(~in_aggregate(snapshot, need.not_member_of))
@@ -143,7 +143,7 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
 
 
 def _spanned(snapshot: Snapshot, need: Need, member: Mask) -> Mask:
-    """Return who counts as a member at its own root."""
+    """Return the providers that count as members at their own root."""
     if not need.is_unsuffixed or not snapshot.forest.is_nested:
         return member
     spanned: Mask = member | member[snapshot.forest.root]

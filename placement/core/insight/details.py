@@ -24,7 +24,7 @@ def nothing(_lost: Mask) -> dict[str, object]:
 
 
 def of_kind(snapshot: Snapshot, condition: Condition) -> Detail:
-    """Return how many providers there are of the wanted kind."""
+    """Return the number of providers that satisfy the condition."""
 
     def detail(_lost: Mask) -> dict[str, object]:
         if condition.code == "in_tree":
@@ -99,7 +99,7 @@ def _best(snapshot: Snapshot, column: Column, here: Mask, unit: Mask) -> dict[st
 
 
 def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> Detail:
-    """Return what several groups want of one class together, and the root that has most of it."""
+    """Return the sum that several groups request of a class, and the root with most of it."""
 
     def detail(lost: Mask) -> dict[str, object]:
         if code != "combined" or not plan.contended:
@@ -113,7 +113,7 @@ def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> Detail:
 
 
 def _groups(plan: SearchPlan) -> list[dict[str, object]]:
-    """Return how many groups want the same, the most first."""
+    """Return how many groups have the same request, the largest number first."""
     counts = Counter(slot.resources for slot in plan.slots if slot.resources)
     return [
         {"resources": dict(resources), "groups": number}
@@ -122,7 +122,7 @@ def _groups(plan: SearchPlan) -> list[dict[str, object]]:
 
 
 def _most(snapshot: Snapshot, name: str, wanted: int, lost: Mask) -> dict[str, object]:
-    """Return the lost root whose tree has most free of a class in all."""
+    """Return the lost root whose tree has the largest free amount of a class."""
     column = snapshot.columns[name]
     roots = snapshot.forest.root[column.rows]
     weights = column.allocatable.clip(0)

@@ -201,7 +201,7 @@ def _live(data: AuditData) -> Iterator[Finding]:
 
 
 def _similar_names(data: AuditData) -> Iterator[Finding]:
-    """Yield roots whose names are equal but for case, or for the domain of one of them."""
+    """Yield roots whose names differ only in letter case, or in the domain of one of them."""
     roots = [each for each in data.providers if each.parent_id is None]
     short = {each.name.lower() for each in roots if "." not in each.name}
     groups: dict[str, list[AuditedProvider]] = defaultdict(list)

@@ -52,7 +52,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """Roots that are considered, as rows in order, and who is capable of each need, as masks."""
+    """The considered roots, as rows in order, and the providers capable of each need, as masks."""
 
     roots: np.ndarray[tuple[int], np.dtype[np.intp]]
     capable: Sequence[Domain]
@@ -66,7 +66,7 @@ def considered(snapshot: Snapshot, shape: Shape) -> Considered:
 
 
 def _capable(snapshot: Snapshot, need: Need) -> Domain:
-    """Return who could meet the need if amounts were no matter."""
+    """Return the providers that meet the need if amounts are ignored."""
     domain = find_domain(snapshot, replace(need, resources=()))
     has = [_having(snapshot, name) for name, _ in need.resources]
     if not has:

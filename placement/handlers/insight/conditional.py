@@ -1,4 +1,4 @@
-"""Responses made from the snapshot alone: an ``ETag`` made of the clocks, and 304.
+"""Responses that depend only on the snapshot: an ``ETag`` from the clocks, and 304.
 
 The clocks advance with every committed write, whichever process makes it, so the tag is the same
 in every process and changes when the response may. It is weak: two responses with one tag mean the

@@ -75,7 +75,7 @@ def log_overcommit(request: Request) -> Callable[[Overcommit], None]:
 
 
 def origin(request: Request) -> recording.Origin:
-    """Return who sent the request, and under which ids."""
+    """Return the project and user of the caller, and the ids of the request."""
     context = request.context
     return recording.Origin(
         request_id=_id(request),

@@ -1,4 +1,4 @@
-"""Candidates over HTTP: equal questions are answered alike, endless ones are given up."""
+"""Candidates over HTTP: equal requests have equal responses; long searches are ended."""
 
 import time
 

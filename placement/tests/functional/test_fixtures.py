@@ -40,7 +40,7 @@ def use():
 
 
 class Http:
-    """Requests to a fixture, with the token that it tells."""
+    """Requests to a fixture, with its token."""
 
     def __init__(self, fixture):
         self.fixture = fixture
@@ -316,7 +316,7 @@ def test_a_command_runs_in_the_process(openstack):
 
 @pytest.fixture
 def conf(use):
-    """A configuration with a database, as those make it who use PlacementDirect."""
+    """A configuration with a database, as users of PlacementDirect create it."""
     fixture = use(config_fixture.Config(cfg.ConfigOpts()))
     placement_conf.register_opts(fixture.conf)
     policy_opts.set_defaults(fixture.conf)

@@ -244,7 +244,7 @@ class Workers:
 
 
 def test_the_feed_holds_among_real_processes(tmp_path):
-    """Three workers share a socket: who writes, who sends a token and who reads it differ."""
+    """Three workers share a socket: writes, tokens and reads may reach different ones."""
     with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as service:
         assert service.get()[0] == 200
         workers = Workers(service.url)

@@ -23,16 +23,16 @@ ln -s /run/dev/null /run/dev/random /run/dev/urandom /run/dev/shm /dev
 exec "$@"
 """
 
-# Serves one request, with somebody at the other end of the socket.
+# Serves one request, with a receiver at the other end of the log socket.
 SERVE = """
 import json, socket, sys, threading
-heard = []
+messages = []
 end = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 end.bind(sys.argv[1])
 
 def listen():
-    while heard[-1:] != [b"end"]:
-        heard.append(end.recv(1 << 20))
+    while messages[-1:] != [b"end"]:
+        messages.append(end.recv(1 << 20))
 
 listener = threading.Thread(target=listen)
 listener.start()
@@ -45,13 +45,13 @@ environ = {
 application(environ, lambda status, headers, error=None: None)
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"end", sys.argv[1])
 listener.join()
-print(json.dumps([message.decode() for message in heard[:-1]]))
+print(json.dumps([message.decode() for message in messages[:-1]]))
 """
 
 
 @pytest.fixture
 def told(tmp_path):
-    """Return a function that returns the last that a process with these options told a socket.
+    """Return a function that returns the last messages of a process to a socket.
 
     That is the line about the one request that it serves.
     """

@@ -77,7 +77,7 @@ CANDIDATES_ASKED = some.one_of(
 
 @pytest.fixture(scope="module")
 def backend():
-    """One database is enough: what others say of bad input is told by other tests."""
+    """One database is enough: other tests send invalid input to the others."""
     return "sqlite"
 
 

@@ -49,7 +49,7 @@ def send(service):
                 connection.shutdown(socket.SHUT_WR)
                 while received := connection.recv(2**16):
                     response += received
-            except ConnectionError:  # it was told already that more is not wanted
+            except ConnectionError:  # the server has already refused to read more
                 pass
         return response
 

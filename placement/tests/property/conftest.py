@@ -1,4 +1,4 @@
-"""How hard the properties are tried: PROPERTY_EXAMPLES=2000 for a thorough run."""
+"""The number of examples of each property: PROPERTY_EXAMPLES=2000 for a thorough run."""
 
 import os
 

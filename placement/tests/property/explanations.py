@@ -21,7 +21,7 @@ def explained(world: World, request: CandidateRequest, *, remedies: bool = False
 
 
 def roots_with_candidates(world: World, request: CandidateRequest) -> int:
-    """Count the roots around which the oracle finds something."""
+    """Return the number of roots around which the oracle finds a candidate."""
     oracle = Oracle(world)
     roots = [uuid for uuid in oracle.states if oracle.root(uuid) == uuid]
     return sum(bool(oracle.candidates(request, anchors=[root])) for root in roots)

@@ -1,4 +1,4 @@
-"""Placement in memory, as simple as can be: what the service is compared with.
+"""A simple model of Placement in memory, with which the service is compared.
 
 It knows no transaction, no clock and no usage counters: used amounts are summed up anew each
 time. Each command returns the name of the refusal, or None if it is accepted.
@@ -25,7 +25,7 @@ class Host:
 
 @dataclass
 class Holder:
-    """A consumer, which exists as long as it holds something."""
+    """A consumer, which exists as long as it has allocations."""
 
     generation: int
     resources: Amounts
@@ -33,7 +33,7 @@ class Holder:
 
 @dataclass
 class Claim:
-    """What a consumer is to hold; ``generation`` is that named, "any" if none is."""
+    """The new allocations of a consumer; ``generation`` is that of the request, or "any"."""
 
     consumer: str
     resources: Amounts
@@ -64,7 +64,7 @@ class Model:
         return None
 
     def line(self, uuid: str | None) -> list[str]:
-        """Return the provider and all above it; the last is its root."""
+        """Return the provider and its ancestors; the last one is its root."""
         return [] if uuid is None else [uuid, *self.line(self.hosts[uuid].parent)]
 
     def remove(self, uuid: str) -> str | None:
@@ -77,7 +77,9 @@ class Model:
         del self.hosts[uuid]
         return None
 
-    def give(self, uuid: str, generation: int, inventories: dict[str, Inventory]) -> str | None:
+    def set_inventories(
+        self, uuid: str, generation: int, inventories: dict[str, Inventory]
+    ) -> str | None:
         refusal = self._stale(uuid, generation, "StaleProviderGeneration")
         if refusal is None and self.used(uuid).keys() - inventories:
             refusal = "InventoryInUse"
@@ -91,7 +93,7 @@ class Model:
             return "ProviderNotFound"
         return None if self.hosts[uuid].generation == generation else refusal
 
-    def take(self, uuid: str, resource_class: str) -> str | None:
+    def delete_inventory(self, uuid: str, resource_class: str) -> str | None:
         if uuid not in self.hosts:
             return "ProviderNotFound"
         if resource_class not in self.hosts[uuid].inventories:
@@ -102,10 +104,10 @@ class Model:
         self.hosts[uuid].generation += 1
         return None
 
-    def take_all(self, uuid: str) -> str | None:
+    def delete_inventories(self, uuid: str) -> str | None:
         if uuid not in self.hosts:
             return "ProviderNotFound"
-        return self.give(uuid, self.hosts[uuid].generation, {})
+        return self.set_inventories(uuid, self.hosts[uuid].generation, {})
 
     def add(self, uuid: str, resource_class: str, inventory: Inventory) -> str | None:
         if uuid not in self.hosts:
@@ -130,9 +132,9 @@ class Model:
     def clear(self, uuid: str) -> str | None:
         if uuid not in self.hosts:
             return "ProviderNotFound"
-        return self.mark(uuid, self.hosts[uuid].generation, frozenset())
+        return self.replace_traits(uuid, self.hosts[uuid].generation, frozenset())
 
-    def mark(self, uuid: str, generation: int, traits: frozenset[str]) -> str | None:
+    def replace_traits(self, uuid: str, generation: int, traits: frozenset[str]) -> str | None:
         refusal = self._stale(uuid, generation, "StaleGenerationPleaseUpdate")
         if refusal is None and self.hosts[uuid].traits != traits:
             self.hosts[uuid].traits = traits
@@ -153,7 +155,7 @@ class Model:
     # --- consumers ------------------------------------------------------------------
 
     def used(self, uuid: str, without: tuple[str, ...] = ()) -> Counter[str]:
-        """Return what is used on a provider by all consumers but some."""
+        """Return the amounts used on a provider by all consumers except some."""
         found: Counter[str] = Counter()
         for consumer, holder in self.holders.items():
             if consumer not in without:
@@ -208,7 +210,7 @@ class Model:
         return None
 
     def _grown(self, claims: tuple[Claim, ...]) -> set[str]:
-        """Return the providers named, and those that consumers who give all back held on."""
+        """Return the named providers, and those on which consumers released all allocations."""
         nothing = Holder(0, {})
         return {
             uuid
@@ -222,7 +224,7 @@ class Model:
             if claim.resources:
                 self.holders[claim.consumer] = Holder(before.generation + 1, claim.resources)
 
-    def give_back(self, consumer: str) -> str | None:
+    def release(self, consumer: str) -> str | None:
         return "NoAllocations" if self.holders.pop(consumer, None) is None else None
 
     def reshape(self, source: str, target: str, claims: tuple[Claim, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""Random worlds and requests: small, but with everything that interacts."""
+"""Random worlds and requests: small, but with all features that interact."""
 
 from dataclasses import replace
 
@@ -103,7 +103,7 @@ def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> 
 
 @st.composite
 def requests(draw: st.DrawFn) -> CandidateRequest:
-    """Up to five groups; resourceless ones are in some same_subtree, as the parser demands."""
+    """Up to five groups; resourceless ones are in some same_subtree, as the parser requires."""
     suffixes = [f"_{letter}" for letter in "ABCD"[: draw(st.integers(0, 4))]]
     nested = not draw(rarely)
     bare = {suffix for suffix in suffixes if nested and draw(rarely)}
@@ -142,7 +142,7 @@ DEVICE_TRAITS = ("CUSTOM_A", "CUSTOM_B")
 
 @st.composite
 def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
-    """Hosts with NUMA nodes and devices, other ones free in each; perhaps a shared disk."""
+    """Hosts with NUMA nodes and devices, with different free devices; possibly a shared disk."""
     made: list[ProviderState] = []
 
     def add(
@@ -181,7 +181,7 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
 
 @st.composite
 def device_requests(draw: st.DrawFn) -> CandidateRequest:
-    """A host, perhaps a NUMA node, and devices: isolated or not, of one subtree or not."""
+    """A host, possibly a NUMA node, and devices: isolated or not, of one subtree or not."""
     asked = [RequestGroup("", {"DISK_GB": 1})] if draw(st.booleans()) else []
     if draw(st.booleans()):
         asked.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))

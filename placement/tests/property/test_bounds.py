@@ -1,4 +1,4 @@
-"""Counting says nothing that the solver would not say."""
+"""The results of counting are results of the solver, too."""
 
 import time
 

@@ -36,7 +36,7 @@ def after(snapshot, candidate):
 
 
 def claimed(snapshot, request, choose):
-    """Return how many claims are made until there are no candidates."""
+    """Return the number of claims after which there are no candidates."""
     count = 0
     while found := candidates(snapshot, request):
         snapshot = after(snapshot, choose(found))

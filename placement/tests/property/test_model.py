@@ -1,7 +1,7 @@
-"""The service beside a model of it: whatever is done in whatever order, both say the same.
+"""The service beside a model of it: after any sequence of operations both are in the same state.
 
-After each step all providers are compared as the engine has them, brought on step by step,
-and all consumers as they are read.
+After each step the providers of the engine's snapshot, which is advanced step by step, and the
+consumers in the database are compared with the model.
 """
 
 import os
@@ -78,7 +78,7 @@ def new_database() -> bytes:
 
 
 class Comparison(RuleBasedStateMachine):
-    """Does the same to the service and to the model."""
+    """Runs the same operations on the service and on the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Comparison(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def both(self, expected: str | None, command, *arguments, **options) -> None:
-        """Run a command; it must be refused as the model did, or accepted."""
+        """Run a command; the service must accept or refuse it like the model."""
         try:
             command(self.store, *arguments, **options)
             refusal = None
@@ -108,13 +108,15 @@ class Comparison(RuleBasedStateMachine):
 
     @initialize()
     def some_hosts(self):
-        """Begin with something to claim; most steps would be refused otherwise."""
+        """Begin with inventories; otherwise most steps would be refused."""
         parents = dict.fromkeys(HOSTS[:3]) | {HOSTS[3]: HOSTS[0]}
         for uuid, parent in parents.items():
             self.both(self.model.create(uuid, parent), provider.create, uuid, uuid, parent)
-            wanted = dict.fromkeys(CLASSES[:2], Inventory(total=8))
-            command = ReplaceInventories(uuid, 0, wanted)
-            self.both(self.model.give(uuid, 0, wanted), inventory.replace, command)
+            new_inventories = dict.fromkeys(CLASSES[:2], Inventory(total=8))
+            command = ReplaceInventories(uuid, 0, new_inventories)
+            self.both(
+                self.model.set_inventories(uuid, 0, new_inventories), inventory.replace, command
+            )
 
     # --- providers ------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(one=hosts, other=hosts)
     def recreate(self, one, other):
-        """Remove two and create them in the other order, between two refreshes of the engine."""
+        """Recreate two providers in the other order, between two refreshes of the engine."""
         if one == other or not {one, other} <= self.model.hosts.keys():
             return
         for uuid in (one, other):
@@ -143,46 +145,50 @@ class Comparison(RuleBasedStateMachine):
             if uuid not in self.model.hosts:
                 self.both(self.model.create(uuid, None), provider.create, uuid, uuid, None)
 
-    @rule(uuid=hosts, off_by=late, wanted=inventories)
-    def give(self, uuid, off_by, wanted):
+    @rule(uuid=hosts, off_by=late, new_inventories=inventories)
+    def set_inventories(self, uuid, off_by, new_inventories):
         at = self.at(uuid, off_by)
-        command = ReplaceInventories(uuid, at, wanted)
-        self.both(self.model.give(uuid, at, wanted), inventory.replace, command)
+        command = ReplaceInventories(uuid, at, new_inventories)
+        self.both(
+            self.model.set_inventories(uuid, at, new_inventories), inventory.replace, command
+        )
 
     @rule(uuid=hosts, resource_class=classes)
-    def take(self, uuid, resource_class):
-        expected = self.model.take(uuid, resource_class)
+    def delete_inventory(self, uuid, resource_class):
+        expected = self.model.delete_inventory(uuid, resource_class)
         self.both(expected, inventory.delete, uuid, resource_class)
 
     @rule(uuid=hosts)
-    def take_all(self, uuid):
-        self.both(self.model.take_all(uuid), inventory.delete_all, uuid)
+    def delete_inventories(self, uuid):
+        self.both(self.model.delete_inventories(uuid), inventory.delete_all, uuid)
 
-    @rule(uuid=hosts, resource_class=classes, wanted=an_inventory)
-    def add(self, uuid, resource_class, wanted):
-        expected = self.model.add(uuid, resource_class, wanted)
-        self.both(expected, inventory.create, uuid, resource_class, wanted)
+    @rule(uuid=hosts, resource_class=classes, new_inventory=an_inventory)
+    def add(self, uuid, resource_class, new_inventory):
+        expected = self.model.add(uuid, resource_class, new_inventory)
+        self.both(expected, inventory.create, uuid, resource_class, new_inventory)
 
-    @rule(uuid=hosts, off_by=late, resource_class=classes, wanted=an_inventory)
-    def change(self, uuid, off_by, resource_class, wanted):
+    @rule(uuid=hosts, off_by=late, resource_class=classes, new_inventory=an_inventory)
+    def change(self, uuid, off_by, resource_class, new_inventory):
         at = self.at(uuid, off_by)
-        expected = self.model.change(uuid, at, resource_class, wanted)
-        self.both(expected, inventory.update, uuid, at, resource_class, wanted)
+        expected = self.model.change(uuid, at, resource_class, new_inventory)
+        self.both(expected, inventory.update, uuid, at, resource_class, new_inventory)
 
     @rule(uuid=hosts)
     def clear(self, uuid):
         self.both(self.model.clear(uuid), trait.clear, uuid)
 
-    @rule(uuid=hosts, off_by=late, wanted=st.frozensets(st.sampled_from(TRAITS)))
-    def mark(self, uuid, off_by, wanted):
+    @rule(uuid=hosts, off_by=late, traits=st.frozensets(st.sampled_from(TRAITS)))
+    def replace_traits(self, uuid, off_by, traits):
         at = self.at(uuid, off_by)
-        self.both(self.model.mark(uuid, at, wanted), trait.replace, uuid, at, wanted)
+        self.both(self.model.replace_traits(uuid, at, traits), trait.replace, uuid, at, traits)
 
-    @rule(uuid=hosts, off_by=st.none() | late, wanted=st.frozensets(st.sampled_from(AGGREGATES)))
-    def associate(self, uuid, off_by, wanted):
+    @rule(
+        uuid=hosts, off_by=st.none() | late, aggregates=st.frozensets(st.sampled_from(AGGREGATES))
+    )
+    def associate(self, uuid, off_by, aggregates):
         at = None if off_by is None else self.at(uuid, off_by)
-        expected = self.model.associate(uuid, at, wanted)
-        self.both(expected, aggregate.replace, uuid, sorted(wanted), at)
+        expected = self.model.associate(uuid, at, aggregates)
+        self.both(expected, aggregate.replace, uuid, sorted(aggregates), at)
 
     # --- consumers ------------------------------------------------------------------
 
@@ -190,32 +196,34 @@ class Comparison(RuleBasedStateMachine):
     def claim(self, consumer, host, amount, off_by):
         self.put(self.a_claim(consumer, {host: {"VCPU": amount}}, off_by))
 
-    @rule(consumer=consumers, wanted=resources, off_by=st.none() | late)
-    def claim_several(self, consumer, wanted, off_by):
-        self.put(self.a_claim(consumer, wanted, off_by))
+    @rule(consumer=consumers, amounts=resources, off_by=st.none() | late)
+    def claim_several(self, consumer, amounts, off_by):
+        self.put(self.a_claim(consumer, amounts, off_by))
 
-    @rule(one=consumers, other=consumers, wanted=resources, off_by=st.none() | late)
-    def swap(self, one, other, wanted, off_by):
+    @rule(one=consumers, other=consumers, amounts=resources, off_by=st.none() | late)
+    def swap(self, one, other, amounts, off_by):
         if one != other:
             holder = self.model.holders.get(one)
             taken_over = self.a_claim(other, holder.resources if holder else {}, 0)
-            self.put(self.a_claim(one, wanted, off_by), taken_over)
+            self.put(self.a_claim(one, amounts, off_by), taken_over)
 
     def put(self, *claims: Claim) -> None:
-        self.both(self.model.claim(*claims), allocation.replace, ReplaceAllocations(told(claims)))
+        self.both(
+            self.model.claim(*claims), allocation.replace, ReplaceAllocations(commands_of(claims))
+        )
 
-    def a_claim(self, consumer: str, wanted, off_by: int | None) -> Claim:
-        """Name the generation that the consumer has, or another, or none."""
+    def a_claim(self, consumer: str, amounts, off_by: int | None) -> Claim:
+        """Return a claim with the generation of the consumer, another one, or none."""
         if off_by is None:
-            return Claim(consumer, wanted, "any")
+            return Claim(consumer, amounts, "any")
         holder = self.model.holders.get(consumer)
         if holder is None:
-            return Claim(consumer, wanted, off_by or None)
-        return Claim(consumer, wanted, holder.generation + off_by)
+            return Claim(consumer, amounts, off_by or None)
+        return Claim(consumer, amounts, holder.generation + off_by)
 
     @rule(consumer=consumers)
-    def give_back(self, consumer):
-        self.both(self.model.give_back(consumer), allocation.delete, consumer)
+    def release(self, consumer):
+        self.both(self.model.release(consumer), allocation.delete, consumer)
 
     @precondition(lambda self: len(self.model.hosts) > 1)
     @rule(data=st.data(), with_holders=st.booleans())
@@ -234,7 +242,7 @@ class Comparison(RuleBasedStateMachine):
             ),
         )
         expected = self.model.reshape(source, target, claims)
-        self.both(expected, reshaper.reshape, Reshape(changes, told(claims)))
+        self.both(expected, reshaper.reshape, Reshape(changes, commands_of(claims)))
 
     # --- comparison -----------------------------------------------------------------
 
@@ -260,8 +268,8 @@ class Comparison(RuleBasedStateMachine):
             assert held == (holder.resources if holder else {})
 
 
-def told(claims: tuple[Claim, ...]) -> tuple[ConsumerClaim, ...]:
-    """Return the claims as the service takes them."""
+def commands_of(claims: tuple[Claim, ...]) -> tuple[ConsumerClaim, ...]:
+    """Return the claims as commands of the service."""
     return tuple(
         ConsumerClaim(
             claim.consumer,
@@ -275,11 +283,11 @@ def told(claims: tuple[Claim, ...]) -> tuple[ConsumerClaim, ...]:
     )
 
 
-def moved(wanted, source: str, target: str):
-    """Return the amounts, with those on one provider on another; the same class adds up."""
-    result = {uuid: dict(own) for uuid, own in wanted.items() if uuid != source}
+def moved(amounts, source: str, target: str):
+    """Return the amounts after a move from one provider to another; equal classes are added."""
+    result = {uuid: dict(own) for uuid, own in amounts.items() if uuid != source}
     own = result.setdefault(target, {})
-    for name, amount in wanted[source].items():
+    for name, amount in amounts[source].items():
         own[name] = own.get(name, 0) + amount
     return result
 

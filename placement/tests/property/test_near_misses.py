@@ -1,4 +1,4 @@
-"""What a near miss lacks is all that it lacks, by the plainest reading of the rules."""
+"""A near miss names all unmet requirements, compared with a direct reading of the rules."""
 
 from itertools import product
 
@@ -89,7 +89,7 @@ class Part:
                 yield "capacity", requirement
 
     def fewest(self, anchor: str) -> set[frozenset[Lack]]:
-        """What the providers lack that lack least."""
+        """The unmet requirements of the providers with the fewest of them."""
         found = {self.lacks(uuid, anchor) for uuid in self.considered(anchor)}
         least = min(map(len, found))
         return {lacks for lacks in found if len(lacks) == least}
@@ -121,7 +121,7 @@ def traits_together(oracle: Oracle, group: RequestGroup, parts: list[Part], anch
 
 
 def possible(oracle: Oracle, request: CandidateRequest, anchor: str) -> set[frozenset[Lack]]:
-    """Every set of requirements that the root may be said to lack."""
+    """Every set of requirements that may be reported as unmet for the root."""
     always = set(of_root(oracle, request, anchor))
     choices = []
     for group in request.groups:

@@ -1,4 +1,4 @@
-"""Whatever a query string says, it is understood or refused, never a fault."""
+"""Any query string is parsed or refused with BadRequest; no other error is raised."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +47,7 @@ def candidate_pairs(draw):
 
 
 def understood(parse, given_pairs, version):
-    """Return what the parameters mean, None if they are refused with a sentence."""
+    """Return the parsed parameters, None if they are refused with BadRequest."""
     try:
         return parse(given_pairs, version)
     except exception.BadRequest as error:
@@ -71,7 +71,7 @@ def test_provider_list(given_pairs, version):
 
 @given(candidate_pairs())
 def test_a_query_means_the_same_at_every_version_that_takes_it(given_pairs):
-    """Later versions add; what they read differently is repetition, and which groups nest."""
+    """Later versions add parameters; they differ in repeated ones, and in groups that nest."""
     if sum(key.startswith("required") for key, _ in given_pairs) > 1:
         return
     read = {repr(understood(candidate_request, given_pairs, version)) for version in VERSIONS[29:]}

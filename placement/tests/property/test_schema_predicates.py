@@ -48,7 +48,7 @@ def is_windows(value):
 
 @some.composite
 def near(draw, schema):
-    """An instance that is valid, or has an error or two."""
+    """An instance that is valid, or has one or two errors."""
     if not isinstance(schema, Mapping) or draw(some.integers(0, 31)) == 0:
         return draw(ANYTHING)
     if "anyOf" in schema:
@@ -65,7 +65,7 @@ def near(draw, schema):
 
 @some.composite
 def leaf(draw, schema):
-    """A scalar: usually valid, else one that may just be invalid."""
+    """A scalar: usually valid, otherwise close to the limits."""
     scalars = [*SCALARS, *schema.get("enum", ())]
     ((_, both),) = validation.validators((((1, 0), schema),), is_uuid)
     valid = [one for one in scalars if not any(errors(both, one))]
@@ -139,7 +139,7 @@ def is_supported(schema):
 
 @pytest.mark.parametrize("choices", list(schemas_by_module()))
 def test_schemas_of_placement_are_supported(choices, request):
-    """Those of the operator surface have formats and constants that need jsonschema."""
+    """The schemas of the operator surface have formats and constants that need jsonschema."""
     is_insight = "insight" in request.node.callspec.id
     assert is_insight or all(map(is_supported, choices))
 

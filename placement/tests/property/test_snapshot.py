@@ -1,4 +1,4 @@
-"""A snapshot that was changed step by step is the one that would be built anew."""
+"""A snapshot advanced step by step equals one that is built from all providers."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from placement.tests.property.strategies import CLASSES, TRAITS, requests, world
 
 
 def described(snapshot: Snapshot) -> dict[str, object]:
-    """Everything that a snapshot knows, by UUID rather than by row."""
+    """The contents of a snapshot, by UUID instead of row."""
     uuids, forest = snapshot.forest.uuids, snapshot.forest
     return {
         uuid: (
@@ -87,7 +87,7 @@ def test_an_id_given_again_is_another_provider(world, data):
 
 @given(worlds(), st.data())
 def test_providers_may_exchange_their_ids(world, data):
-    """Two are removed and created again, in the other order: each gets the id of the other."""
+    """Two providers are recreated in the other order, so that each gets the id of the other."""
     providers = st.sampled_from(world)
     one, other = data.draw(providers), data.draw(providers)
     ids = {one.provider.id: other.provider.id, other.provider.id: one.provider.id}

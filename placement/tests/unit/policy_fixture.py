@@ -9,7 +9,7 @@ from oslo_policy import opts as policy_opts
 
 
 class PolicyFixture(fixtures.Fixture):
-    """The default rules, whatever policy files the machine has; ``set_rules`` changes them."""
+    """The default rules, without the policy files of the machine; ``set_rules`` changes them."""
 
     def __init__(self, conf_fixture):
         super().__init__()
@@ -34,7 +34,7 @@ class PolicyFixture(fixtures.Fixture):
         self.conf_fixture.config(group="oslo_policy", policy_file=str(self._file))
 
     def _write(self):
-        """Write the file anew, which is noticed however little time has gone by."""
+        """Replace the file, which is detected by its new inode even within the same second."""
         written = self._file.with_suffix(".new")
         written.write_text(yaml.safe_dump(self._rules) if self._rules else "")
         os.replace(written, self._file)

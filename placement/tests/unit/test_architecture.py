@@ -1,4 +1,4 @@
-"""The rules of who may import whom, read from the sources; they are what ``doc`` says they are."""
+"""The import rules, checked against the sources; the documentation is generated from them."""
 
 import ast
 import sys
@@ -100,7 +100,7 @@ def test_no_module_is_too_long(path):
 
 @parametrized
 def test_no_module_keeps_state(path):
-    """Nothing at module level changes after the import, as far as reading can tell."""
+    """Nothing at module level changes after the import, as far as the source shows."""
     tree = tree_of(path)
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Global)]
     names = set(module_level_names(tree))

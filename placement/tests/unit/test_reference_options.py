@@ -216,7 +216,7 @@ def test_the_reference_has_as_many_options_as_were_counted():
 
 
 def test_every_option_may_be_set_and_unknown_ones_are_no_matter(tmp_path):
-    """A whole file, with the options that are gone and groups of other programs, is read."""
+    """A complete file, with removed options and groups of other programs, is read."""
     file = configparser.RawConfigParser(default_section=None)
     for group, name, _, default in reference():
         if default not in {"-", "*", ""}:

@@ -75,7 +75,10 @@ def test_broken_connection_at_the_commit_is_reported(store, cut):
         add(tx, "one")
         cut()
 
-    with pytest.raises(exception.CommitLost, match="may have been made or not"):
+    with pytest.raises(
+        exception.CommitLost,
+        match=r"committed or not\. Check the resource, then retry\.",
+    ):
         store.write(work)
     assert len(runs) == 1
     assert names(store) == []

@@ -202,7 +202,7 @@ def test_what_is_not_recorded_is_not_found(http):
 
 
 def test_names_of_any_script_are_recorded(http):
-    """By noauth2, whoever calls says who it is; a database may have characters for less."""
+    """With noauth2 the caller chooses the names; a database may not store all characters."""
     odd = LATEST | {"X-Auth-Token": "n\xf8va:\xe9"}
     http.get("/allocation_candidates?resources=VCPU:100", headers=odd)
     assert len(recorded(http)) == 1

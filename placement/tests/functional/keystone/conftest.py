@@ -109,7 +109,7 @@ def cloud(keystone):
 
 @pytest.fixture(scope="session")
 def backend():
-    """One database is enough: who comes in is decided before it is asked."""
+    """One database is enough: authentication is decided before it is used."""
     return "sqlite"
 
 

@@ -1,4 +1,4 @@
-"""Who may do what, where a real Keystone says who is who."""
+"""Authentication and authorization with a real Keystone."""
 
 import json
 import re

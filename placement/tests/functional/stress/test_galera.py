@@ -200,7 +200,7 @@ def test_cost_of_wsrep_sync_wait(nodes, stores):
             connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 0")
             return _milliseconds(lambda: connection.exec_driver_sql("SELECT value FROM clocks"))
 
-    print(f"\na probe: {waiting:.2f} ms, without waiting {without_waiting():.2f} ms")
+    print(f"\nProbe: {waiting:.2f} ms, without waiting {without_waiting():.2f} ms")
     engine.dispose()
     assert waiting < 100
 
@@ -336,7 +336,7 @@ def start_sync(url):
 
 
 def test_reads_are_not_dirty_where_the_server_allows_it(nodes, stores):
-    """A node whose default is wsrep_dirty_reads would answer before it has applied a write."""
+    """A node with wsrep_dirty_reads by default would respond before it has applied a write."""
     nodes[1].execute("SET GLOBAL wsrep_dirty_reads = ON")
     try:
         stores[1].dispose()

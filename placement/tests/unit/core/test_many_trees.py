@@ -1,4 +1,4 @@
-"""More trees than one block of the search, hardly two of them alike."""
+"""More trees than one block of the search, nearly all of them different."""
 
 import random
 from functools import cache

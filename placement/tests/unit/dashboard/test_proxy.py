@@ -1,4 +1,4 @@
-"""The dashboard for one person: who is let in, and what is passed on to the service."""
+"""The local dashboard: authentication, and the requests forwarded to the service."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""One thread fetches for all that ask, and nobody gets what was fetched before it asked."""
+"""One thread fetches for all waiting callers; none gets a value fetched before its call."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What the operator is told of a request for candidates."""
+"""The log lines of a request for candidates."""
 
 import json
 import logging
