@@ -13,7 +13,7 @@ from oslo_log import log
 
 from placement import conf as options
 from placement import db_api
-from placement.cmd import audit, errors, explain, permission, progress
+from placement.cmd import audit, errors, explain, identity, permission, progress
 from placement.conf.files import config_files
 from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import data_migrations, migration
@@ -93,6 +93,7 @@ def _add_categories(categories: Any) -> None:
     explain.add_arguments(
         _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
     )
+    identity.add_arguments(_add(categories, "identity", identity.run, identity.DESCRIPTION))
     _add_permission(categories)
     audit.add_arguments(_add(categories, "audit", audit.run, audit.DESCRIPTION))
 

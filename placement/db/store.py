@@ -28,6 +28,7 @@ from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
 from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
+from placement.db.sqlalchemy.provider_identity import ProviderIdentity
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.repairs import Repairs
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
@@ -64,6 +65,7 @@ class Transaction:
         self.audit = AuditReader(connection)
         self.repairs = Repairs(connection)
         self.row_images = RowImages(connection)
+        self.identity = ProviderIdentity(connection)
 
     def publish(
         self,

@@ -29,6 +29,8 @@ PRUNE_BATCH: Final = 100
 _PRUNE_BATCHES = 5
 _PRUNE_AFTER_SECONDS = 600.0
 _PAUSE_SECONDS = 10.0
+_REPEATED_AFTER_SECONDS = 3600.0
+_MOST_SEEN = 1000
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_WAITING = 100
 _ATTEMPTS = 3
@@ -67,6 +69,13 @@ class Recorder:
     def admits(self, kind: str) -> bool:
         """Return whether one more request of this kind is to be explained, by the rate."""
         return self._process().admits(kind, self._clock(), self.settings.per_second)
+
+    def is_new(self, key: str) -> bool:
+        """Return whether this process was not asked the same within the last hour.
+
+        For what clients repeat every minute, so that it does not displace other records.
+        """
+        return self._process().is_new(key, self._clock())
 
     def record(self, record: RecordedRequest) -> None:
         """Write the record, or leave it to the thread that writes, or drop it.  Never raises."""
@@ -127,6 +136,7 @@ class _Process:
     paused_until: float = float("-inf")
     warned_at: float = float("-inf")
     dropped: int = 0
+    seen: dict[str, float] = field(default_factory=dict)
 
     def admits(self, kind: str, now: float, per_second: int) -> bool:
         """Take a token of this kind, of which there are ``per_second`` more each second."""
@@ -140,6 +150,16 @@ class _Process:
             if left < 1:
                 return False
             self.tokens[kind] = left - 1
+            return True
+
+    def is_new(self, key: str, now: float) -> bool:
+        """Remember the key for an hour; return whether it was not remembered."""
+        with self.counting:
+            if now - self.seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
+                return False
+            if len(self.seen) >= _MOST_SEEN:
+                self.seen = {}
+            self.seen[key] = now
             return True
 
     def wait(self, record: RecordedRequest) -> None:

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from placement.core.insight.recorded import NO_CANDIDATES, REFUSED_CLAIM, RecordedRequest
+from placement.core.insight.recorded import (
+    NAME_CONFLICT,
+    NO_CANDIDATES,
+    REFUSED_CLAIM,
+    RecordedRequest,
+)
 from placement.core.model import ConsumerClaim
 from placement.core.snapshot.snapshot import Snapshot
-from placement.exception import PlacementException
+from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
 from placement.insight import refusals
 from placement.insight.question import Question
 from placement.insight.recorder import Recorder, new_id
@@ -17,6 +22,8 @@ from placement.insight.recorder import Recorder, new_id
 LOG = logging.getLogger(__name__)
 
 NOT_EXPLAINED = "not_explained"
+DUPLICATE_NAME = "duplicate_name"
+DUPLICATE_UUID = "duplicate_uuid"
 _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
@@ -69,6 +76,26 @@ def refused_claim(
         record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(refusal.document()))
         claim = json.dumps(refusals.claim(error, claims))
         recorder.record(replace(record, claim=_bounded(claim)))
+
+
+NameTaken = DuplicateProviderName | DuplicateProviderUuid
+
+
+def name_conflict(
+    recorder: Recorder, error: NameTaken, wanted: tuple[str, str], origin: Origin
+) -> None:
+    """Record that a provider, of which ``wanted`` is name and UUID, was refused.
+
+    Clients repeat such requests every minute: a process records the same conflict once an hour.
+    """
+    holder = error.holder
+    if holder is None or not recorder.is_enabled:
+        return
+    name, uuid = wanted
+    facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
+    if recorder.is_new(f"{name} {uuid} {holder.uuid}") and recorder.admits(NAME_CONFLICT):
+        reason = DUPLICATE_UUID if isinstance(error, DuplicateProviderUuid) else DUPLICATE_NAME
+        recorder.record(_recorded(origin, NAME_CONFLICT, reason, json.dumps(facts)))
 
 
 def _recorded(origin: Origin, kind: str, reason: str, explanation: str) -> RecordedRequest:

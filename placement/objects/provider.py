@@ -1,10 +1,13 @@
 """Resource providers: create, show, update and delete one."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, TypeVar
 
 from placement import exception
+from placement.core.insight.identity import FoundProvider
 from placement.core.model import Provider
 from placement.core.storable_text import check_storable, is_storable
 from placement.db.sqlalchemy.providers import Node
@@ -97,16 +100,40 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
         )
     try:
         return store.write(_create, uuid, name, parent_uuid)
+    except exception.DuplicateProviderUuid:
+        raise exception.DuplicateProviderUuid(uuid, _holder_of_uuid(store, uuid)) from None
     except exception.DuplicateProviderName:
         # Databases differ in the constraint that they report if both are violated.
-        if _exists(store, uuid):
-            raise exception.DuplicateProviderUuid(uuid) from None
-        raise
+        holder = _holder_of_uuid(store, uuid)
+        if holder is not None:
+            raise exception.DuplicateProviderUuid(uuid, holder) from None
+        raise exception.DuplicateProviderName(name, _holder_of_name(store, name)) from None
 
 
-def _exists(store: Store, uuid: str) -> bool:
-    with store.read() as tx:
-        return tx.providers.find(uuid) is not None
+def _holder_of_uuid(store: Store, uuid: str) -> exception.Holder | None:
+    return _holder(store, lambda tx: tx.identity.with_uuid(uuid))
+
+
+def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
+    return _holder(store, lambda tx: tx.identity.with_name(name))
+
+
+def _holder(
+    store: Store, find: Callable[[Transaction], FoundProvider | None]
+) -> exception.Holder | None:
+    """Return what a conflict reports of the provider; None if it, or the database, is gone."""
+    provider = None
+    with suppress(exception.DatabaseUnavailable), store.read() as tx:
+        provider = find(tx)
+    if provider is None:
+        return None
+    age = None
+    if provider.changed_at is not None:
+        elapsed = datetime.now(UTC).replace(tzinfo=None) - provider.changed_at
+        age = max(0, int(elapsed.total_seconds()))
+    return exception.Holder(
+        provider.uuid, provider.name, provider.generation, age, provider.consumers
+    )
 
 
 def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> Provider:
@@ -136,9 +163,12 @@ def update(
     BadRequest for a name that cannot be stored.
     """
     check_storable("name", name)
-    if parent is UNCHANGED:
-        return store.write(_rename, uuid, name)
-    return store.write(_rename_and_move, uuid, name, parent, may_move=may_move)
+    try:
+        if parent is UNCHANGED:
+            return store.write(_rename, uuid, name)
+        return store.write(_rename_and_move, uuid, name, parent, may_move=may_move)
+    except exception.DuplicateProviderName:
+        raise exception.DuplicateProviderName(name, _holder_of_name(store, name)) from None
 
 
 def _rename(tx: Transaction, uuid: str, name: str) -> Provider:

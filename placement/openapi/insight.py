@@ -5,7 +5,13 @@ from typing import Final
 
 from placement.handlers.insight.routes import PREFIX
 from placement.openapi.operation import Operation, Responses
-from placement.schemas import insight, insight_cloud, insight_findings, insight_permissions
+from placement.schemas import (
+    insight,
+    insight_cloud,
+    insight_findings,
+    insight_identity,
+    insight_permissions,
+)
 from placement.schemas.base import Windows
 
 
@@ -43,6 +49,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", f"{PREFIX}/findings"): Operation(
         from_database(insight_findings.FINDINGS), query=insight_findings.FINDINGS_QUERY
+    ),
+    ("GET", f"{PREFIX}/identity"): Operation(
+        from_database(insight_identity.IDENTITY), query=insight_identity.IDENTITY_QUERY
     ),
     ("GET", f"{PREFIX}/permissions"): Operation(
         from_database(insight_permissions.PERMISSIONS),

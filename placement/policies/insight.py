@@ -9,6 +9,7 @@ PROVIDERS = PREFIX + "providers"
 CAPACITY = PREFIX + "capacity"
 CONSUMERS = PREFIX + "consumers"
 FINDINGS = PREFIX + "findings"
+IDENTITY = PREFIX + "identity"
 PERMISSIONS = PREFIX + "permissions"
 LIST_REQUESTS = PREFIX + "requests:list"
 SHOW_REQUEST = PREFIX + "requests:show"
@@ -49,6 +50,11 @@ RULES = (
         FINDINGS,
         "List what an audit of the database finds.",
         ("GET", "/insight/findings"),
+    ),
+    base.operation(
+        IDENTITY,
+        "List the providers that a host name or UUID could mean.",
+        ("GET", "/insight/identity"),
     ),
     base.operation(
         PERMISSIONS,

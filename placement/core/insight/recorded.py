@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 NO_CANDIDATES = "no_candidates"
 REFUSED_CLAIM = "refused_claim"
+NAME_CONFLICT = "name_conflict"
+"""A provider whose name or UUID is taken; listed by ``/insight/identity`` only."""
 
 # An id is a time (milliseconds, and 10 bits for the microseconds of the last one) and a random
 # number below it: ids are in the order of time on every host, and an age is a range of the
@@ -17,7 +19,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One recorded request.
+    """One recorded request, or a conflict of names of providers.
 
     ``at`` is UTC in whole seconds; ``query`` is that of a request for candidates; ``claim`` and
     ``explanation`` are JSON text. ``project_id`` and ``user_id`` are those of the caller.

@@ -10,12 +10,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.insight.recorded import RecordedFilter, RecordedRequest, first_id
+from placement.core.insight.recorded import (
+    NAME_CONFLICT,
+    RecordedFilter,
+    RecordedRequest,
+    first_id,
+)
 from placement.db.sqlalchemy.models import insight_requests
 
 _own = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_own.id.desc())
-
+_REQUESTS = _NEWEST_FIRST.where(_own.kind != NAME_CONFLICT)
 _IDS = sa.select(_own.id)
 
 
@@ -34,7 +39,7 @@ class InsightRequests:
 
         Cost: reads no more rows than the table holds, which is bounded.
         """
-        statement = _NEWEST_FIRST.limit(wanted.limit)
+        statement = _REQUESTS.limit(wanted.limit)
         if wanted.since is not None:
             statement = statement.where(_own.id >= first_id(wanted.since))
         if wanted.before is not None:
@@ -48,9 +53,15 @@ class InsightRequests:
     def of_request(self, request_id: str, limit: int) -> list[RecordedRequest]:
         """Return those of a request id, or of a global one, the newest first."""
         return self._all(
-            _NEWEST_FIRST.where(
+            _REQUESTS.where(
                 sa.or_(_own.request_id == request_id, _own.global_request_id == request_id)
             ).limit(limit)
+        )
+
+    def conflicts(self, from_id: int, limit: int) -> list[RecordedRequest]:
+        """Return recorded conflicts of names from this id on, the newest first."""
+        return self._all(
+            _NEWEST_FIRST.where(_own.kind == NAME_CONFLICT, _own.id >= from_id).limit(limit)
         )
 
     def prune(self, oldest_id: int, keep: int, at_most: int) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from placement import exception
 from placement.core.model import ConsumerClaim, Overcommit
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
@@ -47,6 +48,25 @@ def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[N
             recording.refused_claim, request.services.recorder, error, claims, origin(request)
         )
         request.after_response(record)
+        raise
+
+
+@contextmanager
+def name_conflicts_of(request: Request, name: str, uuid: str) -> Iterator[None]:
+    """Have it recorded if a provider with this name and UUID is refused because one is taken."""
+    try:
+        yield
+    except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
+        LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
+        request.after_response(
+            partial(
+                recording.name_conflict,
+                request.services.recorder,
+                error,
+                (name, uuid),
+                origin(request),
+            )
+        )
         raise
 
 

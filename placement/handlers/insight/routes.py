@@ -12,6 +12,7 @@ from placement.handlers.insight import (
     consumers,
     explanation,
     findings,
+    identity,
     overview,
     permissions,
     providers,
@@ -30,6 +31,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/capacity": {"GET": capacity.show_capacity},
     f"{PREFIX}/consumers": {"GET": consumers.list_consumers},
     f"{PREFIX}/findings": {"GET": findings.list_findings},
+    f"{PREFIX}/identity": {"GET": identity.show_identity},
     f"{PREFIX}/permissions": {"GET": permissions.show_permissions},
 }
 

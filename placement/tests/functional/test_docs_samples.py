@@ -26,6 +26,7 @@ MASKS = {
     "created_at": TIME,
     "updated_at": TIME,
     "token": TOKEN,
+    "database": "1099511627783",
 }
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
 

@@ -1,0 +1,80 @@
+"""The options of ``openstack placement identity`` and ``placement-manage identity``."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from placement.core.insight import identity_plan
+from placement.core.insight.identity import Identity
+from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.insight.repair import Action, Plan, as_text
+
+HoldingsOf = Callable[[str], Sequence[Holding]]
+"""Returns the consumers that have allocations on a provider, given by UUID."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the parser of a command."""
+    parser.add_argument("host", metavar="<name>", help="A host name, or the UUID of a provider.")
+    parser.add_argument(
+        "--days",
+        type=int,
+        metavar="<days>",
+        help="Show refused registrations of the last days, 7 by default.",
+    )
+    parser.add_argument(
+        "--plan", metavar="<file>", help="Write the change to a new file, for audit --apply."
+    )
+    changes = parser.add_mutually_exclusive_group()
+    changes.add_argument(
+        "--adopt",
+        metavar="<uuid>",
+        help="Move the allocations of this provider to the one with the name, and remove it.",
+    )
+    changes.add_argument(
+        "--rename",
+        nargs=2,
+        metavar=("<uuid>", "<new name>"),
+        help="Rename this provider.",
+    )
+    changes.add_argument(
+        "--retire",
+        metavar="<uuid>",
+        help="Remove this provider and its descendants, which must have no allocations.",
+    )
+
+
+def write_plan(
+    options: argparse.Namespace, identity: Identity, holdings_of: HoldingsOf
+) -> str | None:
+    """Write the plan that the options ask for; return a sentence about it, None without a plan.
+
+    Raises: CannotPlan, OSError.
+    """
+    is_changed = bool(options.adopt or options.rename or options.retire)
+    if is_changed != bool(options.plan):
+        raise CannotPlan("Give --plan FILE together with one of --adopt, --rename and --retire.")
+    if not is_changed:
+        return None
+    actions = _actions(options, identity, holdings_of)
+    created_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
+    try:
+        with open(options.plan, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise CannotPlan(f"The file {options.plan} exists; write the plan to another.") from None
+    return (
+        f"Wrote {len(actions)} actions to {options.plan}. Read them, then run "
+        f"`placement-manage audit --apply {options.plan}` on an API host."
+    )
+
+
+def _actions(
+    options: argparse.Namespace, identity: Identity, holdings_of: HoldingsOf
+) -> Sequence[Action]:
+    if options.rename:
+        return identity_plan.rename(identity, *options.rename)
+    if options.retire:
+        return identity_plan.retire(identity, options.retire)
+    return identity_plan.adopt(identity, options.adopt, holdings_of(options.adopt.lower()))

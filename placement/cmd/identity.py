@@ -1,0 +1,81 @@
+"""``placement-manage identity``: which providers a name could mean, from the database.
+
+For the operator on the API host: it needs no token, and no running service.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import prettytable
+from oslo_config import cfg
+
+from placement import db_api
+from placement.cli import identity_options
+from placement.cmd.errors import CommandError
+from placement.core.insight import identity_plan
+from placement.core.insight.consumers import ConsumerFilter
+from placement.core.insight.identity import Identity
+from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.db.store import Store
+from placement.insight import consumers
+from placement.insight.identity import DAYS, identify
+from placement.render import identity_rows, insight_identity
+
+FOUND: Final = 0
+NOT_FOUND: Final = 1
+
+DESCRIPTION = "List the providers that a host name or UUID could mean, and refused registrations."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    identity_options.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="Print the JSON document.")
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Print the providers, and write the plan; return 0, or 1 if the name means none."""
+    options = conf.category
+    with db_api.opened(conf) as store:
+        found = identify(store, options.host, DAYS if options.days is None else options.days)
+        message = _written(store, options, found)
+    print(insight_identity.identity(found).decode() if options.json else _text(found))
+    if message:
+        print(message, file=sys.stderr)
+    return FOUND if found.matches or found.conflicts else NOT_FOUND
+
+
+def _written(store: Store, options: argparse.Namespace, found: Identity) -> str | None:
+    try:
+        return identity_options.write_plan(options, found, lambda uuid: _holdings(store, uuid))
+    except CannotPlan as error:
+        raise CommandError(str(error)) from error
+
+
+def _holdings(store: Store, uuid: str) -> Sequence[Holding]:
+    holdings: list[Holding] = []
+    marker = None
+    while True:
+        page = consumers.page(store, ConsumerFilter(provider=uuid, marker=marker))
+        holdings += [
+            Holding(
+                each.uuid,
+                each.generation,
+                {key: dict(own) for key, own in each.allocations.items()},
+            )
+            for each in page.consumers
+        ]
+        marker = page.next_marker
+        if marker is None:
+            return holdings
+
+
+def _text(found: Identity) -> str:
+    rows = list(identity_rows.rows(found))
+    if not rows:
+        return identity_plan.nothing_found(found)
+    table = prettytable.PrettyTable(identity_rows.COLUMNS, align="l")
+    table.add_rows([["" if cell is None else cell for cell in row] for row in rows])
+    return str(table)

@@ -1,0 +1,105 @@
+"""Which providers a name could mean: a host that was renamed, re-installed, or given a domain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+NAME: Final = "name"
+UUID: Final = "uuid"
+CASE: Final = "case"
+DOMAIN: Final = "domain"
+CONFLICT: Final = "conflict"
+MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
+"""Why a provider could be meant, the closest first."""
+
+
+class FoundProvider(NamedTuple):
+    """A provider with the numbers of consumers, inventories and children that it has itself.
+
+    ``changed_at`` is the time of its last change (naive UTC), None in old databases.
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str | None
+    changed_at: datetime | None
+    consumers: int
+    inventories: int
+    children: int
+
+
+class NameConflict(NamedTuple):
+    """A refused creation or renaming; ``name`` and ``uuid`` are those of the request.
+
+    ``reason`` is ``duplicate_name`` or ``duplicate_uuid``; ``holder`` the UUID of the provider
+    that had the name or UUID then.
+    """
+
+    at: datetime
+    reason: str
+    name: str
+    uuid: str
+    holder: str
+    request_id: str | None
+    user_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A provider that could be meant, with its descendants, children before their parents."""
+
+    match: str
+    provider: FoundProvider
+    descendants: Sequence[FoundProvider] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a name could mean; ``database`` is the epoch of the database, for plans."""
+
+    name: str
+    database: str
+    at: datetime
+    matches: Sequence[Match]
+    conflicts: Sequence[NameConflict]
+
+
+def short_name(name: str) -> str:
+    """Return the host name without its domain, in lower case.
+
+    >>> short_name("CN1.example.org"), short_name("192.0.2.1")
+    ('cn1', '192.0.2.1')
+    """
+    lower = name.lower()
+    return lower if _is_address(lower) else lower.partition(".")[0] or lower
+
+
+def match_of(wanted: str, name: str, uuid: str = "", *, is_root: bool = True) -> str | None:
+    """Return why a provider with this name and UUID could be meant, None if it could not.
+
+    Domains are compared for roots only: names of children often begin with that of the host.
+
+    >>> match_of("cn1", "CN1"), match_of("cn1.a.org", "cn1"), match_of("cn1", "cn10")
+    ('case', 'domain', None)
+    """
+    if name == wanted:
+        return NAME
+    if uuid and uuid == wanted.lower():
+        return UUID
+    if name.lower() == wanted.lower():
+        return CASE
+    if is_root and short_name(name) == short_name(wanted):
+        return DOMAIN
+    return None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

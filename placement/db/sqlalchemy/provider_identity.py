@@ -1,0 +1,102 @@
+"""Statements that find providers by what they could be called: for operators and for errors.
+
+They run for conflicts and for ``/insight/identity`` only, not for requests that succeed.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.insight.identity import FoundProvider, short_name
+from placement.core.storable_text import is_storable
+from placement.db.sqlalchemy.lookups import chunks
+from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
+
+_provider = resource_providers.c
+_root = resource_providers.alias("root")
+_parent = resource_providers.alias("parent")
+_child = resource_providers.alias("child")
+
+
+def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
+    return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
+
+
+# The columns are those of FoundProvider. Providers without a root are included: their names are
+# taken, too.
+_SELECT = (
+    sa.select(
+        _provider.uuid,
+        sa.func.coalesce(_provider.name, _provider.uuid),
+        sa.func.coalesce(_provider.generation, 0),
+        _parent.c.uuid,
+        _root.c.uuid,
+        sa.func.coalesce(_provider.updated_at, _provider.created_at),
+        _count(
+            allocations.c.consumer_id.distinct(),
+            allocations.c.resource_provider_id == _provider.id,
+        ),
+        _count(inventories.c.id, inventories.c.resource_provider_id == _provider.id),
+        _count(_child.c.id, _child.c.parent_provider_id == _provider.id),
+    )
+    .select_from(resource_providers)
+    .outerjoin(_root, _root.c.id == _provider.root_provider_id)
+    .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
+)
+_name = sa.func.lower(_provider.name)
+
+
+class ProviderIdentity:
+    """Providers by name and UUID, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def with_name(self, name: str) -> FoundProvider | None:
+        """Return the provider whose name is this one to the unique key of the database."""
+        return self._first(_SELECT.where(_provider.name == name))
+
+    def with_uuid(self, uuid: str) -> FoundProvider | None:
+        """Return the provider with this UUID, or None."""
+        return self._first(_SELECT.where(_provider.uuid == uuid))
+
+    def similar(self, name: str, limit: int) -> list[FoundProvider]:
+        """Return those whose name or UUID is this one, but for letter case and a domain.
+
+        Children whose name begins with the name and a dot are among them.
+        Cost: compares the names of all providers, in the database.
+        """
+        if not is_storable(name):
+            return []
+        short = short_name(name)
+        condition = sa.or_(
+            _provider.uuid == name.lower(),
+            _name == name.lower(),
+            _name == short,
+            _name.startswith(f"{short}.", autoescape=True),
+        )
+        return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
+
+    def with_uuids(self, uuids: Iterable[str]) -> list[FoundProvider]:
+        """Return those of these providers that exist."""
+        return [
+            provider
+            for chunk in chunks(sorted(uuids))
+            for provider in self._all(_SELECT.where(_provider.uuid.in_(chunk)))
+        ]
+
+    def in_trees(self, roots: Iterable[str]) -> list[FoundProvider]:
+        """Return all providers in the trees of these roots."""
+        return [
+            provider
+            for chunk in chunks(sorted(roots))
+            for provider in self._all(_SELECT.where(_root.c.uuid.in_(chunk)))
+        ]
+
+    def _first(self, statement: sa.Select[Any]) -> FoundProvider | None:
+        return next(iter(self._all(statement.limit(1))), None)
+
+    def _all(self, statement: sa.Select[Any]) -> list[FoundProvider]:
+        rows: Sequence[Any] = self._connection.execute(statement).all()
+        return [FoundProvider(*row) for row in rows]

@@ -1,0 +1,87 @@
+"""Which providers a name could mean, with recorded conflicts of the last days."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from placement.core.insight.identity import (
+    CONFLICT,
+    MATCHES,
+    FoundProvider,
+    Identity,
+    Match,
+    NameConflict,
+    match_of,
+)
+from placement.core.insight.recorded import RecordedRequest, first_id
+from placement.db.store import Store, Transaction
+
+DAYS: Final = 7
+MOST_PROVIDERS: Final = 200
+MOST_CONFLICTS: Final = 1000
+"""How many recorded conflicts are searched, the newest."""
+
+
+def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = None) -> Identity:
+    """Return the providers that a name or UUID could mean, the closest matches first.
+
+    Conflicts are those recorded in the last ``days`` in which the name, or one of the providers,
+    occurs.
+    Cost: one pass over the names of all providers, in the database.
+    """
+    at = now or datetime.now(UTC)
+    with store.read() as tx:
+        matches = _similar(tx, name)
+        found = {each.provider.uuid for each in matches}
+        since = first_id(at - timedelta(days=days))
+        conflicts = [
+            each
+            for each in map(_conflict, tx.insight_requests.conflicts(since, MOST_CONFLICTS))
+            if match_of(name, each.name, each.uuid) or each.holder in found
+        ]
+        others = {uuid for each in conflicts for uuid in (each.uuid, each.holder)} - found
+        matches += [Match(CONFLICT, each) for each in tx.identity.with_uuids(others)]
+        matches = _with_descendants(tx, matches)
+    return Identity(name, str(store.epoch()), at, matches, conflicts)
+
+
+def _similar(tx: Transaction, name: str) -> list[Match]:
+    matches = [
+        Match(match, each)
+        for each in tx.identity.similar(name, MOST_PROVIDERS)
+        if (match := match_of(name, each.name, each.uuid, is_root=each.parent_uuid is None))
+    ]
+    return sorted(matches, key=lambda each: (MATCHES.index(each.match), each.provider.name))
+
+
+def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
+    roots = {each.provider.root_uuid for each in matches if each.provider.children}
+    children: dict[str, list[FoundProvider]] = {}
+    for each in tx.identity.in_trees(root for root in roots if root):
+        if each.parent_uuid:
+            children.setdefault(each.parent_uuid, []).append(each)
+    return [
+        Match(each.match, each.provider, tuple(_below(each.provider.uuid, children)))
+        for each in matches
+    ]
+
+
+def _below(uuid: str, children: Mapping[str, Sequence[FoundProvider]]) -> Iterator[FoundProvider]:
+    """Yield the descendants of a provider, each after its own."""
+    for child in children.get(uuid, ()):
+        yield from _below(child.uuid, children)
+        yield child
+
+
+def _conflict(record: RecordedRequest) -> NameConflict:
+    facts = json.loads(record.explanation)
+    return NameConflict(
+        at=record.at,
+        reason=record.reason,
+        name=facts.get("name", ""),
+        uuid=facts.get("uuid", ""),
+        holder=facts.get("holder", {}).get("uuid", ""),
+        request_id=record.global_request_id or record.request_id,
+        user_id=record.user_id,
+    )

@@ -1,0 +1,32 @@
+"""What a name could mean, as rows of a table: providers, then refused requests."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from placement.core.insight.identity import Identity
+from placement.render import insight
+
+COLUMNS: Final = (
+    *("match", "uuid", "name", "generation", "updated_at"),
+    *("consumers", "inventories", "children", "holder"),
+)
+REFUSED: Final = "refused"
+"""In the column ``match``, of a provider that could not be created or renamed."""
+
+Row = Sequence[str | int | None]
+
+
+def rows(found: Identity) -> Iterator[Row]:
+    """Yield a row for each provider and conflict.
+
+    A conflict has the UUID and the name of the request, its time as ``updated_at``, and as
+    ``holder`` the UUID of the provider that had the name or UUID.
+    """
+    for each in found.matches:
+        provider = each.provider
+        at = None if provider.changed_at is None else insight.time(provider.changed_at)
+        numbers = provider.consumers, provider.inventories, provider.children
+        yield each.match, provider.uuid, provider.name, provider.generation, at, *numbers, None
+    for conflict in found.conflicts:
+        at = insight.time(conflict.at)
+        yield REFUSED, conflict.uuid, conflict.name, None, at, None, None, None, conflict.holder

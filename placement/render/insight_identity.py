@@ -1,0 +1,76 @@
+"""What a name could mean, as JSON, and read from it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from placement.core.insight.identity import FoundProvider, Identity, Match, NameConflict
+from placement.render import insight
+
+
+def identity(found: Identity) -> bytes:
+    """Return the body of what a name could mean."""
+    return insight.document(
+        name=found.name,
+        database=found.database,
+        at=insight.time(found.at),
+        providers=[_match(each) for each in found.matches],
+        conflicts=[{**each._asdict(), "at": insight.time(each.at)} for each in found.conflicts],
+    )
+
+
+def _match(match: Match) -> dict[str, object]:
+    return {
+        "match": match.match,
+        **_provider(match.provider),
+        "descendants": [_provider(each) for each in match.descendants],
+    }
+
+
+def _provider(provider: FoundProvider) -> dict[str, object]:
+    changed_at = provider.changed_at
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "parent_provider_uuid": provider.parent_uuid,
+        "root_provider_uuid": provider.root_uuid,
+        "updated_at": None if changed_at is None else insight.time(changed_at),
+        "consumers": provider.consumers,
+        "inventories": provider.inventories,
+        "children": provider.children,
+    }
+
+
+def from_document(document: Mapping[str, Any]) -> Identity:
+    """Return the value of a document that ``identity`` wrote, for clients of the service."""
+    return Identity(
+        document["name"],
+        document["database"],
+        datetime.fromisoformat(document["at"]),
+        [
+            Match(each["match"], _read(each), tuple(map(_read, each["descendants"])))
+            for each in document["providers"]
+        ],
+        [_read_conflict(each) for each in document["conflicts"]],
+    )
+
+
+def _read(document: Mapping[str, Any]) -> FoundProvider:
+    updated_at = document["updated_at"]
+    return FoundProvider(
+        document["uuid"],
+        document["name"],
+        document["generation"],
+        document["parent_provider_uuid"],
+        document["root_provider_uuid"],
+        None if updated_at is None else datetime.fromisoformat(updated_at),
+        document["consumers"],
+        document["inventories"],
+        document["children"],
+    )
+
+
+def _read_conflict(document: Mapping[str, Any]) -> NameConflict:
+    values = {name: document[name] for name in NameConflict._fields if name != "at"}
+    return NameConflict(at=datetime.fromisoformat(document["at"]), **values)
