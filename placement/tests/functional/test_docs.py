@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from bench.services import UPSTREAM_PACKAGES
 from placement import conf, errors, policies
 from placement.cmd import status
 from placement.core.model import IncompleteConsumer
@@ -96,6 +97,18 @@ def test_each_status_is_explained():
 def test_each_microversion_is_in_the_history_in_order():
     listed = re.findall(r"^(\d+\.\d+)$", page("api/microversions"), re.MULTILINE)
     assert listed == [str(version) for version in VERSIONS]
+
+
+def test_supported_versions_are_stated():
+    newest = str(VERSIONS[-1])
+    assert f"microversions 1.0 to {newest}\n" in page("index")
+    rows = re.findall(r"^(\w[\w. ]*?) {2,}(1\.\d+)$", page("admin/upgrade"), re.MULTILINE)
+    latest = [int(version.partition(".")[2]) for _, version in rows]
+    assert rows[-1] == ("Yoga to 2026.2", newest)
+    assert latest == sorted(set(latest))
+    assert {release for release, _ in rows} >= {"Newton", "Stein", "Xena"}
+    compared = UPSTREAM_PACKAGES[0].replace("==", " ")
+    assert f"{compared} only" in page("admin/upgrade")
 
 
 def test_each_command_has_a_page():

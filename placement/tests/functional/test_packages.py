@@ -149,7 +149,8 @@ def debian_package(sdist, tmp_path):
     if os.getuid() or not shutil.which("dh") or os.environ["PACKAGES"] != "debian":
         pytest.skip("NOT TESTED: needs root, apt-get install debhelper, and PACKAGES=debian")
     assert not Path("/etc/placement").exists(), "the package test would remove /etc/placement"
-    run(ROOT / "packaging/build-deb", sdist, tmp_path)
+    maintainer = {"DEBFULLNAME": "Ann Operator", "DEBEMAIL": "ann@example.com"}
+    run(ROOT / "packaging/build-deb", sdist, tmp_path, env=os.environ | maintainer)
     (package,) = tmp_path.glob("*.deb")
     try:
         run("dpkg", "--install", package)
@@ -166,6 +167,8 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     )
     assert (conf.stat().st_mode & 0o777, conf.group()) == (0o640, "placement")
     assert Path("/var/lib/placement").owner() == "placement"
+    field = run("dpkg-query", "--show", "--showformat", "${Maintainer}", "openplacement")
+    assert field == "Ann Operator <ann@example.com>"
     run("systemd-analyze", "verify", unit)
     conf.write_text(CONFIGURATION.format("/var/lib/placement/placement.sqlite"))
     run("runuser", "-u", "placement", "--", "placement-manage", "db", "sync")
