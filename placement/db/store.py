@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader
+from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader, usage_counters
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
 from placement.db.sqlalchemy.audit import AuditReader
@@ -140,9 +140,15 @@ class Store:
         Raises: Conflict if that does not succeed, DatabaseUnavailable, CommitLost, and whatever
         the work raises.
         """
-        return _retried(
-            lambda: self._write_once(work, *args, **kwargs), self._max_attempts, self._on_conflict
-        )
+        try:
+            return _retried(
+                lambda: self._write_once(work, *args, **kwargs),
+                self._max_attempts,
+                self._on_conflict,
+            )
+        except db_errors.UsageNotCounted as error:
+            self.write(usage_counters.count_again, error.provider_ids)
+            return self.write(work, *args, **kwargs)
 
     def _write_once(
         self,

@@ -172,6 +172,7 @@ def _stamps(clock_value: sa.Select[tuple[int]]) -> tuple[sa.Update, sa.Update]:
     stamp = resource_providers.update().values(stamp=clock_value.scalar_subquery())
     return stamp, stamp.values(
         generation=sa.func.coalesce(_provider.generation, 0) + 1,
+        counted_generation=_provider.counted_generation + 1,
         updated_at=sa.bindparam("now", type_=sa.DateTime),
     )
 

@@ -13,7 +13,13 @@ from placement.db.sqlalchemy import models
 
 # Tables and columns that openstack-placement does not have.
 _ADDED_TABLES = frozenset({"clocks", "removed_providers", "insight_requests"})
-_ADDED_COLUMNS = frozenset({("resource_providers", "stamp"), ("inventories", "used")})
+_ADDED_COLUMNS = frozenset(
+    {
+        ("resource_providers", "stamp"),
+        ("resource_providers", "counted_generation"),
+        ("inventories", "used"),
+    }
+)
 
 
 class IncompatibleSchema(RuntimeError):  # noqa: N818

@@ -51,6 +51,14 @@ class WriteConflict(Exception):  # noqa: N818
     """Raised in a write to run it again from its start: what it had read has changed."""
 
 
+class UsageNotCounted(Exception):  # noqa: N818
+    """Usage counters of these providers lack allocations; see ``usage_counters``."""
+
+    def __init__(self, provider_ids: list[int]) -> None:
+        super().__init__(provider_ids)
+        self.provider_ids = provider_ids
+
+
 class LockTimeout(WriteConflict):
     """A lock wait timed out; if this repeats, a transaction that does not end has the lock."""
 

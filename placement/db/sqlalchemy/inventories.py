@@ -17,6 +17,7 @@ from placement.core.model import Inventory
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.db_errors import UsageNotCounted
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
@@ -72,6 +73,9 @@ _STOCK = (
         sa.and_(
             _provider.stamp == _before.c.stamp, _provider.generation == _before.c.generation
         ).label("is_fresh"),
+        (sa.func.coalesce(_provider.generation, 0) == _provider.counted_generation).label(
+            "is_counted"
+        ),
         _inventory_c.resource_class_id,
         _class_name.label("resource_class"),
         *_VALUES,
@@ -141,10 +145,14 @@ class Inventories:
 
         Providers that do not exist are left out. Cost: one statement for one provider, one more
         for several, one more if another transaction held one of the rows.
+        Raises: UsageNotCounted, which the store handles.
         """
         rows = self._locked(uuids)
         if not all(row.is_fresh for row in rows):
             rows = self._locked(uuids)
+        uncounted = {row.id for row in rows if not row.is_counted}
+        if uncounted:
+            raise UsageNotCounted(sorted(uncounted))
         class_ids = {row.resource_class: row.resource_class_id for row in rows}
         class_ids.pop(None, None)  # of providers without inventory
         rows_of = defaultdict(list)

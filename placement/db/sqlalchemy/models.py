@@ -2,7 +2,8 @@
 
 Names of tables, columns, indexes and constraints are those of any existing
 deployment, which this service opens as it is. Additions of this service:
-``inventories.used``, ``resource_providers.stamp``, ``clocks`` and
+``inventories.used`` and ``resource_providers.counted_generation`` (see
+:mod:`placement.db.sqlalchemy.usage_counters`), ``resource_providers.stamp``, ``clocks`` and
 ``removed_providers`` (see :mod:`placement.db.sqlalchemy.clocks`), and ``insight_requests``.
 """
 
@@ -32,6 +33,8 @@ resource_providers = sa.Table(
     sa.Column("parent_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
     # the value of the provider's clock when the row, or a row that belongs to it, last changed
     sa.Column("stamp", sa.BigInteger, nullable=False, server_default="0"),
+    # the generation up to which the usage counters of the provider count all allocations
+    sa.Column("counted_generation", sa.Integer, nullable=False, server_default="0"),
     sa.UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
     sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
     sa.Index("resource_providers_root_provider_id_idx", "root_provider_id"),

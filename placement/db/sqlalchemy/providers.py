@@ -198,7 +198,11 @@ class Providers:
         """Add to the generations of locked providers, besides the one that publish adds."""
         for step in set(steps.values()) - {0}:
             ids = [id_ for id_, count in steps.items() if count == step]
-            self._update(ids, generation=sa.func.coalesce(_provider.generation, 0) + step)
+            self._update(
+                ids,
+                generation=sa.func.coalesce(_provider.generation, 0) + step,
+                counted_generation=_provider.counted_generation + step,
+            )
 
 
 @contextmanager

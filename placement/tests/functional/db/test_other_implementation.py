@@ -1,0 +1,83 @@
+"""openstack-placement writes to the database while this service runs."""
+
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.sqlalchemy import usage_counters
+from placement.engine.engine import Engine
+from placement.tests.functional.db.factories import (
+    claim,
+    new_provider,
+    set_inventories,
+    used,
+    uuid,
+)
+from placement.tests.functional.db.sql import ADD_ALLOCATION, NOW, scalar
+
+
+def claim_elsewhere(store, host, amount):
+    """Allocate VCPU like openstack-placement, which increases the generation of the provider."""
+    id_ = scalar(store, f"SELECT id FROM resource_providers WHERE uuid = '{host}'")
+
+    def work(tx):
+        row = {"now": NOW, "provider": id_, "class": 0, "consumer": uuid(), "used": amount}
+        tx.connection.execute(sa.text(ADD_ALLOCATION), row)
+        grow = "UPDATE resource_providers SET generation = generation + 1 WHERE id = :id"
+        tx.connection.execute(sa.text(grow), {"id": id_})
+
+    store.write(work)
+
+
+def differences(store):
+    with store.read() as tx:
+        return usage_counters.differences(tx.connection)
+
+
+def test_claim_counts_allocations_of_others(store, other_store):
+    """The host is full, and the usage counter is 0."""
+    host, empty = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
+    engine = Engine(store)
+    engine.current()
+    claim_elsewhere(other_store, host, 8)
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, uuid(), {host: {"VCPU": 1}, empty: {"VCPU": 1}})
+    assert differences(store) == []
+    assert engine.current().state(host).used == {"VCPU": 8}
+    claim_elsewhere(other_store, empty, 3)
+    claim(store, uuid(), {empty: {"VCPU": 5}})
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, uuid(), {empty: {"VCPU": 1}})
+    assert used(store, empty) == {"VCPU": 8}
+
+
+def test_other_writes_do_not_hide_allocations_of_others(store, other_store):
+    """A write to the inventories increases the generation, and counts no allocations."""
+    host = new_provider(store, VCPU=8)
+    claim_elsewhere(other_store, host, 8)
+    set_inventories(store, host, VCPU=10, MEMORY_MB=1)
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, uuid(), {host: {"VCPU": 3}})
+    claim(store, uuid(), {host: {"VCPU": 2}})
+    assert differences(store) == []
+
+
+def test_allocation_of_others_during_a_claim_is_counted(store, other_store):
+    """The other implementation commits between the begin of a claim and its lock of the host."""
+    if store.settings.backend == "sqlite":
+        pytest.skip("one transaction at a time")
+    host = new_provider(store, VCPU=8)
+    claim(store, uuid(), {host: {"VCPU": 1}})
+    writer, done = store.engines().writer, []
+
+    def claim_before_lock(_connection, _cursor, statement, *_):
+        if "FROM resource_providers" in statement and "FOR UPDATE" in statement and not done:
+            done.append(True)
+            claim_elsewhere(other_store, host, 4)
+
+    sa.event.listen(writer, "before_cursor_execute", claim_before_lock)
+    with pytest.raises(exception.CapacityExceeded):
+        claim(store, uuid(), {host: {"VCPU": 4}})
+    sa.event.remove(writer, "before_cursor_execute", claim_before_lock)
+    assert done
+    assert used(store, host) == {"VCPU": 5}
