@@ -21,6 +21,7 @@ from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
 from placement.db.store import Store, Transaction
+from placement.engine import free_memory
 from placement.engine.single_flight import SingleFlight
 from placement.observability.events import (
     Event,
@@ -157,5 +158,6 @@ def load(tx: Transaction, start: float) -> tuple[View, Event]:
         snapshot = Snapshot.of(states, names.classes.values(), names.traits.values())
         if len(states) >= FREEZE_PROVIDERS:
             gc.freeze()
+            free_memory.release()
     event = SnapshotLoaded(len(states), time.monotonic() - start)
     return View(snapshot, clocks, names, datetime.now(UTC)), event

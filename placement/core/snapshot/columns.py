@@ -1,7 +1,8 @@
 """The inventories of one resource class, as arrays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -82,6 +83,24 @@ class Column:
             max_unit=numbers(cell.max_unit for cell in cells.values()),
             unit_rules=tuple(unit_rules),
             free=_amounts(cell.free for cell in cells.values()),
+        )
+
+    @classmethod
+    def of_equal(cls, cells: Sequence[tuple[Cell, Sequence[int]]]) -> "Column":
+        """Return the column of cells with the rows that have them; the rows are all different."""
+        unit_rules: dict[UnitRule, int] = {}
+        unit_rule = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell, _ in cells]
+        counts = [len(rows) for _, rows in cells]
+        rows = numbers(chain.from_iterable(rows for _, rows in cells))
+        order = np.argsort(rows)
+        of_row = np.repeat(np.arange(len(cells)), counts)[order]
+        return cls(
+            rows=rows[order],
+            allocatable=numbers(cell.allocatable for cell, _ in cells)[of_row],
+            unit_rule=numbers(unit_rule)[of_row],
+            max_unit=numbers(cell.max_unit for cell, _ in cells)[of_row],
+            unit_rules=tuple(unit_rules),
+            free=_amounts(cell.free for cell, _ in cells)[of_row],
         )
 
     def fitting(self, amount: int, size: int) -> Mask:

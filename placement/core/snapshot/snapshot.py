@@ -23,7 +23,10 @@ row sets, and the text that ``render`` stores with an entry.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+import numpy as np
 
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
 from placement.core.snapshot.columns import Cell, Column
@@ -63,25 +66,23 @@ class Snapshot:
         Names default to those that the providers have. Equal parts of different
         states are stored once. About 25 microseconds per provider.
         """
-        interner, listed = _Interner(), list(states)
-        interned = [interner.state(state) for state in listed]
-        forest = Forest.of(state.provider for state in interned)
-        by_row = {forest.row_of[state.provider.uuid]: state for state in interned}
+        listed = list(states)
+        forest = Forest.of([state.provider for state in listed])
+        by_row = {forest.row_of[state.provider.uuid]: state for state in listed}
+        alike = _alike(by_row)
+        by_row |= _interned(by_row, alike)
         entries = Entries().changed({row: ProviderEntry(by_row[row]) for row in sorted(by_row)})
-        diff = _StateDiff.of_all({row: by_row[row] for row in sorted(by_row)})
-        if class_names is None:
-            class_names = diff.cells
-        if trait_names is None:
-            trait_names = diff.traits
+        columns = _columns(alike)
+        traits = _sets((state.traits, rows) for state, rows in alike)
         return cls(
             entries=entries,
             forest=forest,
-            columns=diff.columns({}),
-            traits=_changed_sets({}, diff.traits),
-            aggregates=_changed_sets({}, diff.aggregates),
+            columns=columns,
+            traits=traits,
+            aggregates=_sets((state.aggregates, rows) for state, rows in alike),
             tree_aggregates=TreeAggregates.of(forest, entries),
-            class_names=frozenset(class_names),
-            trait_names=frozenset(trait_names),
+            class_names=frozenset(columns if class_names is None else class_names),
+            trait_names=frozenset(traits if trait_names is None else trait_names),
         )
 
     def apply(
@@ -199,6 +200,70 @@ class Snapshot:
         return self.aggregates.get(uuid, _NO_ROWS)
 
 
+_Alike = tuple[ProviderState, list[int]]
+"""A state, and the rows of all states with the same parts: the same objects."""
+
+
+def _alike(states: Mapping[int, ProviderState]) -> list[_Alike]:
+    """Return the rows of the states by their parts, so that each part is read once."""
+    alike: dict[tuple[int, ...], _Alike] = {}
+    for row, state in states.items():
+        key = _identity(state)
+        if key in alike:
+            alike[key][1].append(row)
+        else:
+            alike[key] = state, [row]
+    return list(alike.values())
+
+
+def _identity(state: ProviderState) -> tuple[int, int, int, int]:
+    return id(state.inventories), id(state.used), id(state.traits), id(state.aggregates)
+
+
+def _interned(
+    states: Mapping[int, ProviderState], alike: Iterable[_Alike]
+) -> dict[int, ProviderState]:
+    """Return equal states, by row, for those with a part that equals another one's.
+
+    A part is stored once: a cloud has few different hosts.
+    """
+    inventories: dict[tuple[tuple[str, Inventory], ...], Mapping[str, Inventory]] = {}
+    used: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+    names: dict[frozenset[str], frozenset[str]] = {}
+    interned: dict[int, ProviderState] = {}
+    for state, rows in alike:
+        shared = replace(
+            state,
+            inventories=inventories.setdefault(
+                tuple(state.inventories.items()), state.inventories
+            ),
+            used=used.setdefault(tuple(state.used.items()), state.used),
+            traits=names.setdefault(state.traits, state.traits),
+            aggregates=names.setdefault(state.aggregates, state.aggregates),
+        )
+        if _identity(shared) != _identity(state):
+            interned |= {row: replace(shared, provider=states[row].provider) for row in rows}
+    return interned
+
+
+def _columns(alike: Iterable[_Alike]) -> Mapping[str, Column]:
+    """Return the inventories of all providers."""
+    cells: defaultdict[str, list[tuple[Cell, list[int]]]] = defaultdict(list)
+    for state, rows in alike:
+        for name, inventory in state.inventories.items():
+            cells[name].append((Cell.of(inventory, state.used.get(name, 0)), rows))
+    return {name: Column.of_equal(own) for name, own in cells.items()}
+
+
+def _sets(names_of_rows: Iterable[tuple[frozenset[str], list[int]]]) -> Mapping[str, Rows]:
+    """Return the rows that have each name."""
+    rows_of: defaultdict[str, list[list[int]]] = defaultdict(list)
+    for names, rows in names_of_rows:
+        for name in names:
+            rows_of[name].append(rows)
+    return {name: Rows(np.sort(numbers(chain(*own)))) for name, own in rows_of.items()}
+
+
 def _has_moved(before: Provider, after: Provider) -> bool:
     return before.uuid != after.uuid or before.parent_uuid != after.parent_uuid
 
@@ -240,32 +305,6 @@ class _StateDiff:
             diff._add(row, entry.state if entry else None, after[row])
         return diff
 
-    @classmethod
-    def of_all(cls, states: Mapping[int, ProviderState]) -> "_StateDiff":
-        """Return the difference between no provider and these, in the order of their rows.
-
-        The parts of the states must be interned: each part is evaluated once, not
-        once for each provider that has it.
-        """
-        diff, cells_of = cls(), dict[tuple[int, int], list[tuple[dict[int, Cell], Cell]]]()
-        rows_by_traits: defaultdict[frozenset[str], list[int]] = defaultdict(list)
-        rows_by_aggregates: defaultdict[frozenset[str], list[int]] = defaultdict(list)
-        for row, state in states.items():
-            key = id(state.inventories), id(state.used)
-            cells = cells_of.get(key)
-            if cells is None:
-                cells = cells_of[key] = [
-                    (diff.cells[name], Cell.of(inventory, state.used.get(name, 0)))
-                    for name, inventory in state.inventories.items()
-                ]
-            for column, cell in cells:
-                column[row] = cell
-            rows_by_traits[state.traits].append(row)
-            rows_by_aggregates[state.aggregates].append(row)
-        _add_rows(diff.traits, rows_by_traits)
-        _add_rows(diff.aggregates, rows_by_aggregates)
-        return diff
-
     def _add(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
         old, new = before or _EMPTY_STATE, after or _EMPTY_STATE
         if old.inventories is not new.inventories or old.used is not new.used:
@@ -300,14 +339,6 @@ class _StateDiff:
         return after
 
 
-def _add_rows(
-    diffs: defaultdict[str, _RowDiff], rows_by_names: Mapping[frozenset[str], list[int]]
-) -> None:
-    for names, rows in rows_by_names.items():
-        for name in names:
-            diffs[name][0].extend(rows)
-
-
 def _add_names(
     diffs: defaultdict[str, _RowDiff], row: int, old: frozenset[str], new: frozenset[str]
 ) -> None:
@@ -326,40 +357,3 @@ _EMPTY_STATE = ProviderState(
     traits=frozenset(),
     aggregates=frozenset(),
 )
-
-
-class _Interner:
-    """Stores equal parts of states once: a cloud has few different hosts.
-
-    Parts that are the same object are recognized without a comparison of their contents;
-    the states must exist as long as the interner.
-    """
-
-    def __init__(self) -> None:
-        self._inventories: dict[tuple[tuple[str, Inventory], ...], Mapping[str, Inventory]] = {}
-        self._used: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
-        self._names: dict[frozenset[str], frozenset[str]] = {}
-        self._inventories_by_id: dict[int, Mapping[str, Inventory]] = {}
-        self._used_by_id: dict[int, Mapping[str, int]] = {}
-
-    def state(self, state: ProviderState) -> ProviderState:
-        """Return an equal state whose parts may be shared with other states."""
-        inventories = self._inventories_by_id.get(id(state.inventories))
-        if inventories is None:
-            items = tuple(state.inventories.items())
-            inventories = self._inventories.setdefault(items, state.inventories)
-            self._inventories_by_id[id(state.inventories)] = inventories
-        used = self._used_by_id.get(id(state.used))
-        if used is None:
-            used = self._used.setdefault(tuple(state.used.items()), state.used)
-            self._used_by_id[id(state.used)] = used
-        traits = self._names.setdefault(state.traits, state.traits)
-        aggregates = self._names.setdefault(state.aggregates, state.aggregates)
-        if (
-            inventories is state.inventories
-            and used is state.used
-            and traits is state.traits
-            and aggregates is state.aggregates
-        ):
-            return state
-        return ProviderState(state.provider, inventories, used, traits, aggregates)

@@ -35,7 +35,7 @@ def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
     ['a', 'b', 'below']
     """
     leads_to_root: dict[str, bool] = {}
-    for start in parent_of:
+    for start in parent_of.keys() & set(parent_of.values()):  # a leaf leads where its parent does
         path: dict[str, None] = {}
         uuid: str | None = start
         while (
@@ -45,7 +45,8 @@ def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
             uuid = parent_of[uuid]
         ends_well = uuid is None or (uuid not in path and leads_to_root.get(uuid, True))
         leads_to_root.update(dict.fromkeys(path, ends_well))
-    return {uuid for uuid, ends_well in leads_to_root.items() if not ends_well}
+    looped = {uuid for uuid, ends_well in leads_to_root.items() if not ends_well}
+    return looped and {uuid for uuid, parent in parent_of.items() if {uuid, parent} & looped}
 
 
 def find(connection: sa.Connection) -> Iterator[str]:

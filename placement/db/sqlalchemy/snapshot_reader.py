@@ -78,7 +78,7 @@ class ProviderChanges:
         }
         return _states(
             names,
-            providers.values(),
+            _providers(providers.values()),
             (
                 (row[id_], *row[changed_providers.INVENTORY_COLUMNS])
                 for row in rows[changed_providers.PROVIDER]
@@ -144,7 +144,7 @@ class SnapshotReader:
         execute = self._connection.execute
         return _states(
             names,
-            _without_loops(execute(SELECT_PROVIDER).all()),
+            _without_loops(_providers(execute(SELECT_PROVIDER))),
             execute(_INVENTORIES),
             execute(_TRAITS),
             execute(_AGGREGATES),
@@ -180,13 +180,13 @@ class SnapshotReader:
         )
 
 
-def _without_loops(rows: Sequence[Any]) -> Iterable[Any]:
+def _without_loops(providers: list[Provider]) -> list[Provider]:
     """Return the providers that lead to a root; the others have no place in any tree."""
-    looped = odd_rows.in_loops({row.uuid: row.parent_uuid for row in rows})
+    looped = odd_rows.in_loops({each.uuid: each.parent_uuid for each in providers})
     if not looped:
-        return rows
+        return providers
     odd_rows.warn_once(f"Providers in a loop of parents are left out: {sorted(looped)[:5]}.")
-    return (row for row in rows if row.uuid not in looped)
+    return [each for each in providers if each.uuid not in looped]
 
 
 def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
@@ -205,51 +205,62 @@ def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
 
 def _states(
     names: NameTables,
-    providers: _Rows,
+    providers: list[Provider],
     inventory_rows: _Rows,
     trait_rows: _Rows,
     aggregate_rows: _Rows,
 ) -> list[ProviderState]:
     """Return the state of each provider; equal parts of the states are shared."""
-    inventories_of, used_of = _inventories(names.classes, inventory_rows)
-    traits_of = _SharedSets()
+    ids = [each.id for each in providers]
+    inventories_of, used_of = _inventories(names.classes, inventory_rows, ids)
+    traits_of = _SharedSets(ids)
     for provider_id, trait_id in trait_rows:
         name = names.traits.get(trait_id)
         if name is None:
             odd_rows.warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
         else:
             traits_of.add(provider_id, name)
-    aggregates_of = _SharedSets()
+    aggregates_of = _SharedSets(ids)
     for provider_id, uuid in aggregate_rows:
         aggregates_of.add(provider_id, uuid)
-    texts: dict[str, str] = {}
-    return [
-        ProviderState(
-            provider=_provider(row, texts),
-            inventories=inventories_of.of(row[0]),
-            used=used_of.of(row[0]),
-            traits=traits_of.of(row[0]),
-            aggregates=aggregates_of.of(row[0]),
+    return list(
+        map(
+            ProviderState,
+            providers,
+            inventories_of.in_order(),
+            used_of.in_order(),
+            traits_of.in_order(),
+            aggregates_of.in_order(),
         )
-        for row in providers
-    ]
+    )
+
+
+def _providers(rows: _Rows) -> list[Provider]:
+    """Return the providers of the rows, which share the text of UUIDs.
+
+    Rows are read one by one: objects that exist only during a load, between those that stay, leave
+    gaps in the memory of the process.
+    """
+    texts: dict[str, str] = {}
+    return [_provider(row, texts) for row in rows]
 
 
 def _provider(row: Sequence[Any], texts: dict[str, str]) -> Provider:
     """Return a provider whose UUIDs are the same objects as those of its parent and root."""
-    id_, uuid, name, generation, parent_uuid, root_uuid, *times = row
+    id_, uuid, name, generation, parent_uuid, root_uuid, modified_at = row
     uuid = texts.setdefault(uuid, uuid)
     parent_uuid = parent_uuid and texts.setdefault(parent_uuid, parent_uuid)
     root_uuid = texts.setdefault(root_uuid, root_uuid)
-    return Provider(id_, uuid, name, generation, parent_uuid, root_uuid, *times)
+    return Provider(id_, uuid, name, generation, parent_uuid, root_uuid, modified_at)
 
 
 def _inventories(
-    class_names: Mapping[int, str], rows: _Rows
+    class_names: Mapping[int, str], rows: _Rows, provider_ids: Sequence[int]
 ) -> tuple["_SharedDicts[Inventory]", "_SharedDicts[int]"]:
     """Return inventories and used amounts, by provider id and class."""
     shared: dict[tuple[Any, ...], Inventory] = {}
-    inventories_of, used_of = _SharedDicts[Inventory](), _SharedDicts[int]()
+    inventories_of = _SharedDicts[Inventory](provider_ids)
+    used_of = _SharedDicts[int](provider_ids)
     for provider_id, class_id, used, *values in rows:
         key = tuple(values)
         inventory = shared.get(key)
@@ -269,24 +280,27 @@ def _inventories(
 
 
 class _SharedDicts(Generic[V]):
-    """A dictionary for each provider, where providers with equal items share one.
+    """A dictionary for each of some providers, where providers with equal items share one.
 
     A tree of dictionaries: each is found by the one with an item less, and the item. So there
     is no dictionary for each provider at any time: a cloud has few different ones.
     """
 
-    def __init__(self) -> None:
-        self._empty: dict[str, V] = {}
-        self._of: dict[int, dict[str, V]] = {}
+    def __init__(self, provider_ids: Sequence[int]) -> None:
+        # with all keys from the start, as these objects are kept by the providers, too
+        empty: dict[str, V] = {}
+        self._of: dict[int, dict[str, V]] = dict.fromkeys(provider_ids, empty)
         self._next: dict[tuple[int, str, int], dict[str, V]] = {}
 
-    def of(self, provider_id: int) -> dict[str, V]:
-        """Return the dictionary of a provider."""
-        return self._of.get(provider_id, self._empty)
+    def in_order(self) -> Iterable[dict[str, V]]:
+        """Return the dictionaries, in the order of the providers."""
+        return self._of.values()
 
     def add(self, provider_id: int, name: str, value: V, identity: int) -> None:
         """Add an item to a provider; ``identity`` differs for different values."""
-        before = self._of.get(provider_id, self._empty)
+        before = self._of.get(provider_id)
+        if before is None:
+            return
         key = id(before), name, identity
         after = self._next.get(key)
         if after is None:
@@ -295,19 +309,21 @@ class _SharedDicts(Generic[V]):
 
 
 class _SharedSets:
-    """A set of names for each provider, where providers with equal sets share one."""
+    """A set of names for each of some providers, where providers with equal sets share one."""
 
-    def __init__(self) -> None:
-        self._of: dict[int, frozenset[str]] = {}
+    def __init__(self, provider_ids: Sequence[int]) -> None:
+        self._of: dict[int, frozenset[str]] = dict.fromkeys(provider_ids, frozenset())
         self._next: dict[tuple[frozenset[str], str], frozenset[str]] = {}
 
-    def of(self, provider_id: int) -> frozenset[str]:
-        """Return the set of a provider."""
-        return self._of.get(provider_id, frozenset())
+    def in_order(self) -> Iterable[frozenset[str]]:
+        """Return the sets, in the order of the providers."""
+        return self._of.values()
 
     def add(self, provider_id: int, name: str) -> None:
         """Add a name to a provider."""
-        before = self.of(provider_id)
+        before = self._of.get(provider_id)
+        if before is None:
+            return
         after = self._next.get((before, name))
         if after is None:
             after = self._next[before, name] = before | {name}
