@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from keystoneauth1.exceptions import ClientException
 from osc_lib import exceptions
 from osc_placement import version
 
@@ -15,8 +16,8 @@ def get(app: Any, url: str) -> Any:
     A query is read at ``--os-placement-api-version`` if one is given, else at the newest: the
     version that the client negotiates is older.
 
-    Raises: CommandError if the service does not have the route, and what osc-placement raises for
-    an error of the service.
+    Raises: CommandError if the service does not have the route or something else responded, and
+    what osc-placement raises for an error of the service.
     """
     manager = app.client_manager
     asked = manager._api_version["placement"]
@@ -28,12 +29,21 @@ def get(app: Any, url: str) -> Any:
         if error.message not in _MISSING:
             raise
         raise exceptions.CommandError(_missing_route(url)) from error
-    except ValueError as error:
+    except (ValueError, LookupError, TypeError) as error:
+        # osc-placement found no error document: Keystone's middleware or a proxy responded
         raise exceptions.CommandError(
-            f"The response to GET {url} is an error without a JSON document: a proxy in front of "
-            "the service may have sent it. Check the endpoint in the catalog."
+            f"GET {url.partition('?')[0]} failed: {_cause(error)}. Check the token, "
+            "and the endpoint in the catalog."
         ) from error
     return response.json()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the HTTP error while which the error occurred."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ClientException):
+        cause = cause.__context__
+    return cause or error
 
 
 def _missing_route(url: str) -> str:

@@ -1,6 +1,8 @@
 """Which calls of other services a set of roles may send: the route and both commands."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 import webtest
@@ -187,3 +189,40 @@ def test_openstack_says_that_the_service_is_older(openstack, tmp_path):
     done = older.run(CHECK, "--roles=admin")
     assert done.returncode == 1
     assert "The service has no /insight/permissions" in done.stderr
+
+
+@pytest.fixture
+def responds(request):
+    """An HTTP server that responds with a status and a body, as a proxy or middleware does."""
+    status, body = request.param
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            """Log nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "responds",
+    [(401, b'{"error": {"code": 401}}'), (404, b"<html>"), (403, b'{"errors": []}')],
+    indirect=True,
+)
+def test_openstack_reports_what_a_proxy_or_keystone_responds(responds):
+    done = Client(responds).run(CHECK, "--roles=admin")
+    assert done.returncode == 1
+    assert done.stderr.startswith("GET /insight/permissions failed: ")
+    assert "(HTTP 40" in done.stderr
+    assert done.stderr.count("\n") == 1
