@@ -10,6 +10,7 @@ SQLite has one pool: its transactions set their mode themselves.
 """
 
 import logging
+import os
 import sqlite3
 import time
 import traceback
@@ -102,8 +103,10 @@ def connect(settings: DatabaseSettings) -> Engines:
             f"{settings.backend} is none of mysql, mariadb, postgresql and sqlite"
         )
     if settings.backend == "sqlite":
-        engine = _sqlite(settings)
-        return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, Lineage())
+        engine, lineage = _sqlite(settings), Lineage()
+        if not settings.is_private:
+            _watch_file(engine, lineage, str(settings.url.database))
+        return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, lineage)
     pools = Engines(_writer(settings), _reader(settings), None, begin_read, Lineage())
     watch = _Watch(pools.lineage, settings)
     watch.listen(pools.writer)
@@ -296,6 +299,41 @@ def _sqlite(settings: DatabaseSettings) -> sa.Engine:
         _enable_write_ahead_log(connection)
 
     return engine
+
+
+def _watch_file(engine: sa.Engine, lineage: Lineage, path: str) -> None:
+    """End the lineage when another file has this path, or a backup was restored into the file.
+
+    An open connection stays with the file that it opened: it is replaced when it is next used.
+    SQLite increases the version of the schema when a backup is restored; it is read once a second.
+    """
+
+    def check(connection: Any, record: Any) -> None:
+        version = connection.execute("PRAGMA schema_version").fetchone()[0]
+        lineage.reach((record.info["file"], version))
+        record.info["checked_at"] = time.monotonic()
+
+    @event.listens_for(engine, "connect")
+    def note_file(connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(path)
+        check(connection, record)
+
+    @event.listens_for(engine, "checkout")
+    def check_file(connection: Any, record: Any, _proxy: object) -> None:
+        if record.info["file"] != _identity(path):
+            lineage.end()
+            raise sa.exc.DisconnectionError(f"The file {path} was replaced.")
+        if time.monotonic() - record.info["checked_at"] >= server_checks.INTERVAL_SECONDS:
+            check(connection, record)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return the device and the number of the file, None if there is no file or path is a URI."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _enable_write_ahead_log(connection: Any) -> None:
