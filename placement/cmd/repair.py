@@ -12,8 +12,9 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from placement import db_api
+from placement.cmd.durable_file import replace_durably
 from placement.cmd.errors import CommandError
-from placement.cmd.repair_journal import Journal, sync_folder, write_durably
+from placement.cmd.repair_journal import Journal
 from placement.core.insight import repair as plans
 from placement.core.insight.planning import Planned
 from placement.core.insight.repair import Action, Plan, action_as_json
@@ -46,10 +47,7 @@ class Done:
 def write_plan(path: Path, store: Store, planned: Planned) -> None:
     """Write the plan atomically.  Raises: OSError."""
     plan = Plan(str(store.epoch()), _now(), planned.actions)
-    draft = path.with_name(f".{path.name}.draft")
-    write_durably(draft, "".join(plans.as_text(plan)))
-    draft.replace(path)
-    sync_folder(path.parent)
+    replace_durably(path, "".join(plans.as_text(plan)))
 
 
 def _now() -> str:

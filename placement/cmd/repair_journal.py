@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
+from placement.cmd.durable_file import sync_folder, write_durably
 from placement.cmd.errors import CommandError
 from placement.core.insight.repair import action_from_json
 from placement.core.insight.repair_file import (
@@ -79,28 +80,6 @@ def _create(path: Path, text: str) -> None:
     finally:
         draft.unlink()
     sync_folder(path.parent)
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Write a file and force it to the disk; other users cannot read it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names of files in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 
+EPOCH = 33  # the clock whose value is the epoch of the database
 _FORMAT = "c1"  # so that a later release can have another, and reject this one
 _LONGEST = 4_096
 _MOST_BYTES = 8_192
@@ -40,6 +41,15 @@ def decode(token: str) -> dict[int, int] | None:
         return None
     numbers = struct.unpack(f">{len(packed) // _VALUE_BYTES}Q", packed)
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def epoch(token: str) -> int | None:
+    """Return the epoch of the database that a token is of, None if the text is not a token.
+
+    >>> epoch(encode({0: 5, EPOCH: 7})), epoch("yesterday")
+    (7, None)
+    """
+    return (decode(token) or {}).get(EPOCH)
 
 
 def _unpacked(text: str) -> bytes | None:

@@ -24,12 +24,13 @@ from types import MappingProxyType
 
 import sqlalchemy as sa
 
+from placement.core.insight import change_token
 from placement.db.sqlalchemy import clock_versions, compiled_statements
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
-EPOCH_CLOCK = 33  # changes when everything must be loaded again
+EPOCH_CLOCK = change_token.EPOCH  # changes when everything must be loaded again
 CLOCKS = 34
 _RANGE_BITS = 40
 _NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})

@@ -19,7 +19,7 @@ OF_OURS = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "policies", "exception"},
     "policies": {"policies"},
-    "cli": {"cli", "core", "live", "render", "dashboard"},
+    "cli": {"cli", "cmd.durable_file", "core", "live", "render", "dashboard"},
     "live": {"live", "core"},
     "compare": {"compare"},
     "conf": {"conf"},

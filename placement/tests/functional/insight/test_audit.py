@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,8 @@ from placement.cmd import audit as command
 from placement.cmd import manage
 from placement.core.insight.audit import AuditSettings
 from placement.core.insight.finding import SEVERITIES
+from placement.core.insight.live import LiveConsumers
+from placement.core.insight.planning import Planned, plan
 from placement.core.model import Inventory
 from placement.db.sqlalchemy.models import allocations
 from placement.insight.audit import audit
@@ -22,6 +25,7 @@ from placement.tests.functional.insight.defects import DEFECTS, Host
 
 HEADERS = {"X-Auth-Token": "admin"}
 STALE_DAYS = 1000
+TYPES = frozenset({"INSTANCE", "unknown"})
 EVERYTHING = AuditSettings(stale_days=STALE_DAYS)
 
 
@@ -88,7 +92,11 @@ def test_nothing_is_found_in_a_random_healthy_database(store, seed):
         _step(store, numbers)
     assert len(_consumers(store)) > 5
     later = datetime.now(UTC) + timedelta(days=1)
-    assert list(audit(store, EVERYTHING, later).findings) == []
+    listed_at = later.replace(tzinfo=None)
+    live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
+    found = audit(store, replace(EVERYTHING, live=live), later.replace(tzinfo=UTC))
+    assert (list(found.findings), found.compared) == ([], len(_consumers(store)))
+    assert plan(found.findings, SEVERITIES) == Planned([], {})
 
 
 def _step(store, numbers):

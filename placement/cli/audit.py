@@ -1,0 +1,199 @@
+"""``openstack placement audit``."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from cliff.columns import FormattableColumn
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from placement.cli.client import get
+from placement.cmd.durable_file import replace_durably
+from placement.core.insight import change_token, planning
+from placement.core.insight.audit import GRACE_MINUTES
+from placement.core.insight.consumers import ListedConsumer
+from placement.core.insight.finding import Finding
+from placement.core.insight.live import LiveConsumers
+from placement.core.insight.orphans import Root, doubled, is_compared, orphaned
+from placement.core.insight.repair import Plan, as_text
+from placement.live import orphans, source
+from placement.live.text import InvalidList
+
+Document = dict[str, Any]
+
+_COLUMNS = ("code", "severity", "rows", "cause", "repair")
+_PAGE = 10_000
+
+
+class _Rows(FormattableColumn[Any]):
+    """The rows of a finding."""
+
+    def human_readable(self) -> str:
+        """Return a line for each."""
+        return "\n".join(f"{name}: {_text(value)}" for name, value in self._value.items())
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class AuditPlacement(command.Lister):
+    """Report what is wrong in the database of Placement, such as orphaned allocations.
+
+    Repairs have two steps: --plan writes a file, and ``placement-manage audit --apply FILE`` on an
+    API host applies it; it also writes how to undo it.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--code",
+            action="append",
+            default=[],
+            metavar="<code>",
+            help="Report this code only; can be repeated.",
+        )
+        parser.add_argument(
+            "--grace-minutes",
+            type=int,
+            default=GRACE_MINUTES,
+            metavar="<minutes>",
+            help="Leave out what was written in the last minutes. Default: 30.",
+        )
+        parser.add_argument(
+            "--stale-days",
+            type=int,
+            metavar="<days>",
+            help="Also report providers with allocations whose generation did not change.",
+        )
+        source.add_arguments(parser)
+        parser.add_argument(
+            "--plan",
+            metavar="<file>",
+            help="Write to a file what repairs the findings, for `placement-manage audit --apply` "
+            "on an API host.",
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each finding."""
+        try:
+            findings = [*self._database(parsed_args), *self._live(parsed_args)]
+        except (InvalidList, OSError) as error:
+            raise CommandError(str(error)) from error
+        if parsed_args.plan:
+            self._write_plan(findings, parsed_args)
+        return _COLUMNS, [
+            (each.code, each.severity, _Rows(each.rows), each.cause, each.repair)
+            for each in findings
+        ]
+
+    def _database(self, arguments: argparse.Namespace) -> Iterator[Finding]:
+        """Yield what the database alone shows."""
+        query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
+        if arguments.stale_days is not None:
+            query.append(("stale_days", arguments.stale_days))
+        document = get(self.app, f"/insight/findings?{urlencode(query)}")
+        for code in document["truncated"]:
+            self.app.stderr.write(f"{code}: there are more than are listed\n")
+        for each in document["findings"]:
+            if not arguments.code or each["code"] in arguments.code:
+                yield Finding(each["code"], each["rows"], each["cause"], each["repair"])
+
+    # --- live consumers ---------------------------------------------------------------
+
+    def _live(self, arguments: argparse.Namespace) -> Sequence[Finding]:
+        """Return what a list of live consumers shows, if one is named."""
+        if not arguments.live:
+            return ()
+        many = arguments.allow_many_orphans
+        before = _now() - timedelta(minutes=arguments.grace_minutes)
+        live = source.read(arguments.live, arguments.type, self._connect, accept_empty=many)
+        consumers = list(self._consumers())
+        old = [each for each in consumers if _is_compared(each, live, before)]
+        unlisted = [each for each in old if each.allocations and not live.has(each.uuid)]
+        listed = orphans.checked(list(orphaned(unlisted)), len(old), accept_many=many)
+        if arguments.live == source.NOVA:
+            listed = orphans.confirmed(listed, self._connect)
+        several = [each for each in consumers if _is_old(each, live, before)]
+        found = [*listed, *doubled(several, self._roots(), live)]
+        return [each for each in found if not arguments.code or each.code in arguments.code]
+
+    def _connect(self) -> Any:
+        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        return manager.sdk_connection
+
+    def _consumers(self) -> Iterator[ListedConsumer]:
+        query: dict[str, object] = {"limit": _PAGE}
+        while True:
+            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
+            yield from map(_consumer, document["consumers"])
+            if not document["next"]:
+                return
+            query["marker"] = document["next"]
+
+    def _providers(self) -> Document:
+        fields = "uuid,name,root_provider_uuid"
+        document: Document = get(self.app, f"/insight/providers?fields={fields}")
+        return document
+
+    def _roots(self) -> Mapping[str, Root]:
+        providers = self._providers()["providers"]
+        names = {each["uuid"]: each["name"] for each in providers}
+        return {
+            each["uuid"]: Root(each["root_provider_uuid"], names[each["root_provider_uuid"]])
+            for each in providers
+            if each["root_provider_uuid"] in names
+        }
+
+    # --- plans --------------------------------------------------------------------------
+
+    def _write_plan(self, findings: Iterable[Finding], arguments: argparse.Namespace) -> None:
+        planned = planning.plan(findings, frozenset(arguments.code))
+        epoch = change_token.epoch(self._providers()["token"])
+        created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        plan = Plan(str(epoch), created_at, planned.actions)
+        try:
+            replace_durably(Path(arguments.plan), "".join(as_text(plan)))
+        except OSError as error:
+            raise CommandError(f"The plan could not be written: {error}") from error
+        self.app.stderr.write(
+            f"{len(planned.actions)} actions planned in {arguments.plan}; to apply them on an API "
+            f"host: placement-manage audit --apply {arguments.plan}\n"
+        )
+        for code, count in planned.left.items():
+            self.app.stderr.write(f"{count} {code} need a decision\n")
+
+
+def _is_compared(consumer: ListedConsumer, live: LiveConsumers, before: datetime) -> bool:
+    return is_compared(live, consumer.type, _written_at(consumer), before)
+
+
+def _is_old(consumer: ListedConsumer, live: LiveConsumers, before: datetime) -> bool:
+    at = _written_at(consumer)
+    return at is None or at < min(before, live.listed_at)
+
+
+def _written_at(consumer: ListedConsumer) -> datetime | None:
+    return consumer.updated_at or consumer.created_at
+
+
+def _consumer(document: Document) -> ListedConsumer:
+    times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
+    return ListedConsumer(**{**document, **times})
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text).replace(tzinfo=None) if text else None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

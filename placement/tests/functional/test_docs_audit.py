@@ -1,0 +1,45 @@
+"""The commands of the page about audit and repair work as the page shows them, in its order."""
+
+import re
+import shlex
+
+import pytest
+
+from placement.cmd import manage
+from placement.core.insight.finding import SEVERITIES
+from placement.core.insight.planning import REPAIRABLE
+from placement.tests.functional import docs
+from placement.tests.functional.db.factories import allocations_of
+from placement.tests.functional.insight.defects import Host
+from placement.tests.functional.insight.repairs import instance
+
+PAGE = (docs.SOURCE / "admin" / "audit-and-repair.rst").read_text()
+COMMANDS = re.findall(r"^   \$ placement-manage (.*)$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_the_commands_find_repair_and_undo(store, database_url, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
+    monkeypatch.chdir(tmp_path)
+    host = Host(store)
+    alive, orphan = instance(store, host), instance(store, host)
+    (tmp_path / "servers").write_text(f"{alive} {host.name}\n")
+    runnable = [shlex.split(each) for each in COMMANDS if "nova" not in each]
+    statuses = [manage.main(arguments) for arguments in runnable]
+    assert statuses == [0, 3, 3, 0, 0], capsys.readouterr()
+    assert ["--plan" in each for each in runnable] == [False, False, True, False, False]
+    assert allocations_of(store, orphan)
+    assert (tmp_path / "repair.plan.undo").exists()
+
+
+def test_the_commands_for_nova_have_known_options():
+    (command,) = (shlex.split(each) for each in COMMANDS if "nova" in each)
+    assert command == ["audit", "--live", "nova", "--os-cloud", "CLOUD"]
+
+
+def test_the_page_says_which_findings_are_repaired():
+    rows = re.findall(r"^   \* - (``.*)\n     - (.*)$", PAGE, re.MULTILINE)
+    repairs = {code: text for codes, text in rows for code in re.findall(r"``(\w+)``", codes)}
+    assert repairs.keys() == set(SEVERITIES)
+    left = {code for code, text in repairs.items() if text.startswith("No action")}
+    assert left == SEVERITIES.keys() - REPAIRABLE

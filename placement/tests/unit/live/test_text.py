@@ -1,0 +1,77 @@
+"""Lists of live consumers as text."""
+
+from datetime import datetime
+
+import pytest
+
+from placement.live import source
+from placement.live.text import InvalidList, parse
+
+AT = datetime(2026, 11, 22)
+ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
+TWO = "5e08ea53-c4c6-448e-9334-ac4953de3cf2"
+
+
+def hosts(*lines):
+    return parse(lines, listed_at=AT, types=frozenset({"INSTANCE"})).hosts
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [ONE, TWO],
+        [f"{ONE}\r\n", f"{TWO}\r\n"],
+        [f"\ufeff{ONE}", "", "# servers", f"  {TWO}  "],
+        [ONE.upper(), TWO.replace("-", "")],
+        [ONE, TWO, ONE],
+        [f'"{ONE}",""', f'"{TWO}","None"'],
+    ],
+)
+def test_lists_with_the_same_consumers(lines):
+    assert hosts(*lines) == {ONE: None, TWO: None}
+
+
+@pytest.mark.parametrize("line", [f"{ONE} cn1", f"{ONE}\tcn1", f"{ONE},cn1", f'"{ONE}","cn1"\r\n'])
+def test_a_line_can_name_the_host(line):
+    assert hosts(line, TWO) == {ONE: "cn1", TWO: None}
+    assert hosts(line, ONE) == {ONE: "cn1"}
+
+
+@pytest.mark.parametrize("line", ["vm-1", "ID Name", "+----+", "[", "None", ONE[:-1], "\0"])
+def test_a_line_without_uuid_makes_the_whole_list_useless(line):
+    with pytest.raises(InvalidList, match=r"Line 2 has .* where a UUID is expected"):
+        hosts(ONE, line)
+
+
+def test_an_instance_on_two_hosts_is_no_list():
+    with pytest.raises(InvalidList, match="is also on cn1, line 2 has cn2"):
+        hosts(f"{ONE} cn1", f"{ONE} cn2")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n"])
+def test_an_empty_list_is_refused_unless_it_is_accepted(tmp_path, text):
+    path = tmp_path / "live"
+    path.write_text(text)
+    with pytest.raises(InvalidList, match="is empty"):
+        source.read(str(path), (), lambda: None, accept_empty=False)
+    assert len(source.read(str(path), (), lambda: None, accept_empty=True)) == 0
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    path = tmp_path / "live"
+    path.write_bytes(b"\xff\xfe5\x00e\x00")
+    with pytest.raises(InvalidList, match="not UTF-8"):
+        source.read(str(path), (), lambda: None, accept_empty=False)
+
+
+@pytest.mark.parametrize(
+    ("orphans", "compared", "is_refused"),
+    [(0, 0, False), (10, 10, False), (11, 22, False), (11, 21, True), (500, 600, True)],
+)
+def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
+    source.check_plausible(orphans, compared, accept_many=True)
+    if is_refused:
+        with pytest.raises(InvalidList, match=f"lacks {orphans} of {compared} consumers"):
+            source.check_plausible(orphans, compared, accept_many=False)
+    else:
+        source.check_plausible(orphans, compared, accept_many=False)
