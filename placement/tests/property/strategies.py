@@ -166,9 +166,10 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
         return provider
 
     for _ in range(draw(st.integers(1, 3))):
-        host = add(None, "DISK_GB", (), draw(mostly), 4)
+        host = add(None, "DISK_GB", tuple(draw(some(DEVICE_TRAITS, 1))), draw(mostly), 4)
         for _ in range(draw(st.integers(1, 2))):
-            numa = add(host, "VCPU", (), draw(mostly), draw(st.integers(1, 3)))
+            traits = tuple(draw(some(DEVICE_TRAITS, 1)))
+            numa = add(host, "VCPU", traits, draw(mostly), draw(st.integers(1, 3)))
             for _ in range(draw(st.integers(0, 4))):
                 traits = (draw(st.sampled_from(DEVICE_TRAITS)),)
                 add(numa, "CUSTOM_DEVICE", traits, draw(st.booleans()), draw(st.integers(1, 2)))
@@ -182,7 +183,10 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
 @st.composite
 def device_requests(draw: st.DrawFn) -> CandidateRequest:
     """A host, possibly a NUMA node, and devices: isolated or not, of one subtree or not."""
-    asked = [RequestGroup("", {"DISK_GB": 1})] if draw(st.booleans()) else []
+    asked = []
+    if draw(st.booleans()):
+        resources = {"DISK_GB": 1, "VCPU": 1} if draw(rarely) else {"DISK_GB": 1}
+        asked.append(RequestGroup("", resources, tuple(draw(any_of)) if draw(rarely) else ()))
     if draw(st.booleans()):
         asked.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))
     for letter in "ABC"[: draw(st.integers(1, 3))]:

@@ -14,6 +14,7 @@ from placement.tests.queries import ask, request_of, snapshot_of
 from placement.tests.worlds import world
 
 HOSTS = 150
+JOINT = ("", "", " +CUSTOM_R")
 AFFINE = (
     "resources_N=VCPU:2&resources_A=VGPU:1&required_A=CUSTOM_A&resources_B=VGPU:1"
     "&same_subtree=_N,_A,_B&group_policy=isolate"
@@ -24,6 +25,7 @@ QUERIES = {
     "affine": AFFINE,
     "affine, and a slot outside": f"{AFFINE}&resources_C=VCPU:1",
     "affine, and the root": f"{AFFINE}&resources=DISK_GB:1",
+    "affine, and joint traits": f"{AFFINE}&resources=DISK_GB:1,MEMORY_MB:1&required=CUSTOM_R",
     "two subtrees": (
         "resources_N=VCPU:1&resources_A=VGPU:1&resources_M=VCPU:1&resources_B=VGPU:1"
         "&same_subtree=_N,_A&same_subtree=_M,_B&group_policy=isolate"
@@ -38,9 +40,10 @@ def layout() -> str:
     """Hosts of two NUMA nodes with up to three devices each, partly in use."""
     numbers, lines = random.Random("many trees"), []
     for host in range(HOSTS):
-        lines.append(f"cn{host} DISK_GB=1(used={numbers.randint(0, 1)})")
+        lines.append(f"cn{host} DISK_GB=1(used={numbers.randint(0, 1)}){numbers.choice(JOINT)}")
         for numa in range(2):
-            lines.append(f"  n{host}x{numa} VCPU=4(used={numbers.randint(0, 4)})")
+            cpus = f"VCPU=4(used={numbers.randint(0, 4)})"
+            lines.append(f"  n{host}x{numa} {cpus} MEMORY_MB=8{numbers.choice(JOINT)}")
             for device in range(numbers.randint(0, 3)):
                 trait = f" +CUSTOM_{numbers.choice('AB')}"
                 used = numbers.randint(0, 1)
