@@ -155,12 +155,16 @@ class Column:
         removed_rows = np.sort(numbers(removed))
         rows = without(self.rows, removed_rows)
         kept = self if rows is self.rows else self._only(~np.isin(self.rows, removed_rows))
-        new = {row: cell for row, cell in sorted(cells.items()) if not kept._has(row)}
-        return kept._with_rows(new)._with_cells(cells)
+        return kept._with_rows(kept._missing(cells))._with_cells(cells)
 
-    def _has(self, row: int) -> bool:
-        index = int(np.searchsorted(self.rows, row))
-        return index < len(self.rows) and int(self.rows[index]) == row
+    def _missing(self, cells: Iterable[int]) -> Numbers:
+        """Return the rows of the cells that have no inventory yet, sorted."""
+        rows = np.sort(numbers(cells))
+        if not len(self.rows):
+            return rows
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        missing: Numbers = rows[self.rows[at] != rows]
+        return missing
 
     def _only(self, kept: Mask) -> "Column":
         return Column(
@@ -172,10 +176,9 @@ class Column:
             self.free[kept],
         )
 
-    def _with_rows(self, new: Mapping[int, Cell]) -> "Column":
-        if not new:
+    def _with_rows(self, rows: Numbers) -> "Column":
+        if not len(rows):
             return self
-        rows = numbers(new)
         at = np.searchsorted(self.rows, rows)
         return replace(
             self,
