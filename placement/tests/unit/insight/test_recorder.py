@@ -95,6 +95,21 @@ def test_a_quiet_hour_saves_nothing_up(recorder, clock):
 # --- writing ------------------------------------------------------------------------------
 
 
+def test_a_repeated_conflict_is_new_again_after_an_hour(recorder, clock):
+    assert recorder.is_new("a")
+    clock.now += 3599
+    assert not recorder.is_new("a")
+    assert recorder.is_new("b")
+    clock.now += 1
+    assert recorder.is_new("a")
+    assert not recorder.is_new("b")
+
+
+def test_the_memory_of_conflicts_is_bounded(recorder):
+    assert all(recorder.is_new(str(number)) for number in range(recorders._MOST_SEEN + 1))
+    assert len(recorder._process().seen) == 1
+
+
 def test_records_are_written_in_order(recorder, store):
     for number in range(3):
         recorder.record(record(number))
