@@ -14,7 +14,13 @@ from sqlalchemy.exc import ArgumentError
 
 from placement import exception
 from placement.db import server_settings
-from placement.db.sqlalchemy import db_errors, migration, seed, usage_counters
+from placement.db.sqlalchemy import (
+    concurrent_migrations,
+    db_errors,
+    migration,
+    seed,
+    usage_counters,
+)
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 
@@ -122,19 +128,29 @@ def store(conf: cfg.ConfigOpts) -> Store:
         server_settings.check(found)
         if conf.placement_database.sync_on_startup:
             migration.prepare(found)
-        migration.check_is_new_enough(found)
-        # openstack-placement may have written to the database since the last `db sync`
-        corrected = usage_counters.reconcile(found)
-        if corrected:
-            LOG.warning(
-                "Corrected %s usage counters that differed from the allocations: another "
-                "implementation has written to the database.",
-                corrected,
-            )
-        seed.sync(found)
+            # other processes may still change tables
+            concurrent_migrations.repeated(lambda: _check_and_complete(found))
+        else:
+            _check_and_complete(found)
         found.dispose()  # servers fork from here: the children make connections of their own
         found.is_ready = True
     return found
+
+
+def _check_and_complete(found: Store) -> None:
+    """Check the schema, correct usage counters, and insert missing names.
+
+    openstack-placement may have written to the database since the last `db sync`.
+    """
+    migration.check_is_new_enough(found)
+    corrected = usage_counters.reconcile(found)
+    if corrected:
+        LOG.warning(
+            "Corrected %s usage counters that differed from the allocations: another "
+            "implementation has written to the database.",
+            corrected,
+        )
+    seed.sync(found)
 
 
 def _wait_for(found: Store) -> None:

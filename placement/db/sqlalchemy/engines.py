@@ -238,6 +238,9 @@ class _Watch:
     def __init__(self, lineage: Lineage, settings: DatabaseSettings) -> None:
         self._lineage = lineage
         self._checks = server_checks.BY_BACKEND[settings.backend](settings.mysql_sql_mode)
+        # SQLAlchemy before 2.1 does not close a connection that cannot be set up. The drivers of
+        # MySQL close it when it is collected, and raise if it is closed twice.
+        self._may_close_twice = settings.backend == "postgresql"
         self._limits_tcp = "tcp_user_timeout" not in settings.url.query
 
     def listen(self, engine: sa.Engine) -> None:
@@ -254,7 +257,8 @@ class _Watch:
             self._check(connection, record)
             record.info["lineage"] = self._lineage.number
         except BaseException:
-            connection.close()
+            if self._may_close_twice:
+                connection.close()
             raise
 
     def _check(self, connection: Any, record: Any) -> None:

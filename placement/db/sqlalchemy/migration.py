@@ -5,10 +5,6 @@ them and only add, so that another implementation still works on the database.
 """
 
 import logging
-import random
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +14,9 @@ from placement.db.sqlalchemy import (
     canonical_uuids,
     clocks,
     compatibility,
-    db_errors,
     usage_counters,
 )
+from placement.db.sqlalchemy.concurrent_migrations import exclusive, repeated
 from placement.db.sqlalchemy.usage_counters import Report, ignore
 from placement.db.store import Store
 
@@ -44,53 +40,48 @@ class SchemaTooOld(RuntimeError):  # noqa: N818
 COMMON_HEAD = "a082b8bb98d0"
 # The newest revision; a test compares it with the scripts.
 HEAD = "c0de5a1d7e07"
-_LOCK_NAME = "placement-migration"
-_LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
-_LOCK_TIMEOUT_SECONDS = 3600
-_ATTEMPTS = 10
-# MySQL: table, column, index or row exists already, index does not exist, deadlock, lock timeout,
-# a row or table changed since it was read, a table is being changed
-_CONCURRENT = frozenset({1020, 1050, 1060, 1061, 1062, 1091, 1205, 1213, 1412, 1684})
-_FORBIDDEN = 1105
 
 
 def sync(store: Store, report: Report = ignore) -> None:
     """Bring the schema to its newest revision, and all derived data up to date.
 
+    Safe to run in several processes at once, also on different nodes of a Galera cluster, and
+    while others write: all of it is repeated if another process gets in the way.
     Another implementation may have written to the database: usage counters are reconciled with
     the allocations, and every running process loads everything again.
     """
     prepare(store, report)
-    store.write(lambda tx: clocks.start_epoch(tx.connection))
+    repeated(lambda: store.write(lambda tx: clocks.start_epoch(tx.connection)))
 
 
 def prepare(store: Store, report: Report = ignore) -> None:
     """Do the same for a process that starts; running processes do not load everything again."""
     upgrade(store)
+    repeated(lambda: _derive(store, report))
+
+
+def _derive(store: Store, report: Report) -> None:
     canonical_uuids.convert(store)
     usage_counters.reconcile(store, report)
 
 
 def upgrade(store: Store, revision: str = "head") -> None:
-    """Apply the missing revisions up to this one; safe to run several times at once.
+    """Apply the missing revisions up to this one; safe to run in several processes at once.
 
-    An interrupted revision is completed. On Galera, where a lock is known to one node only, a
-    step that another node has done meanwhile is skipped by running the revision again.
+    An interrupted revision is completed. On one server, one process upgrades and the others wait
+    for it; on Galera, processes on different nodes take part in the same upgrade, and one that
+    finds a step done by another starts again, see ``concurrent_migrations``.
     Raises: RuntimeError if the data is not ready for a revision.
     """
-    from alembic import command
-    from alembic.util import CommandError
+    repeated(lambda: _upgrade(store, revision))
 
-    for attempt in range(_ATTEMPTS):
-        try:
-            with _exclusive(store) as connection:
-                if _is_upgradable(connection):
-                    command.upgrade(_config(connection), revision)
-                return
-        except (sa.exc.DBAPIError, CommandError) as error:
-            if attempt == _ATTEMPTS - 1 or not _is_concurrent(error):
-                raise
-            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311
+
+def _upgrade(store: Store, revision: str) -> None:
+    from alembic import command
+
+    with exclusive(store) as connection:
+        if _is_upgradable(connection):
+            command.upgrade(_config(connection), revision)
 
 
 def _is_upgradable(connection: sa.Connection) -> bool:
@@ -119,15 +110,6 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     return True
 
 
-def _is_concurrent(error: Exception) -> bool:
-    """Return whether another process did the same step, or recorded the same revision."""
-    from alembic.util import CommandError
-
-    if isinstance(error, CommandError):
-        return "expected to match" in str(error)
-    return db_errors.code(error) in _CONCURRENT
-
-
 def version(store: Store) -> str | None:
     """Return the revision of the database, None if it has none."""
     with store.read() as tx:
@@ -150,7 +132,7 @@ def stamp(store: Store, revision: str) -> None:
     """
     from alembic import command
 
-    with _exclusive(store) as connection:
+    with exclusive(store) as connection:
         command.stamp(_config(connection), revision)
 
 
@@ -210,69 +192,3 @@ def _config(connection: sa.Connection | None = None) -> "Config":
     config = Config(Path(__file__).parent / "alembic.ini")
     config.attributes["connection"] = connection
     return config
-
-
-@contextmanager
-def _exclusive(store: Store) -> Iterator[sa.Connection]:
-    """A connection, while no other process migrates this database on this server."""
-    engines = store.engines()
-    with store.exclusive, engines.writer.connect() as connection:
-        _lock(connection)
-        try:
-            if engines.begin_write is not None:
-                # all revisions or none, and no other writer
-                connection.exec_driver_sql(engines.begin_write)
-            yield connection
-            connection.commit()
-        finally:
-            connection.rollback()
-            _unlock(connection)
-
-
-def _lock(connection: sa.Connection) -> None:
-    """Wait for other processes that migrate; SQLite's transaction is lock enough."""
-    match connection.dialect.name:
-        case "mysql" | "mariadb":
-            # a table in use is waited for, however long its transactions take
-            connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {_LOCK_TIMEOUT_SECONDS}")
-            _get_lock(connection)
-        case "postgresql":
-            # a table in use is waited for, however long its transactions take
-            connection.execute(sa.text("SET lock_timeout = 0"))
-            connection.execute(sa.text("SELECT pg_advisory_lock(:number)"), _NUMBER)
-            connection.commit()
-
-
-def _get_lock(connection: sa.Connection) -> None:
-    """Take the lock of MySQL.
-
-    Percona XtraDB Cluster forbids it in strict mode (1105); there ``upgrade`` alone handles other
-    processes.
-    """
-    wait = {"name": _LOCK_NAME, "seconds": _LOCK_TIMEOUT_SECONDS}
-    try:
-        is_locked = connection.scalar(sa.text("SELECT GET_LOCK(:name, :seconds)"), wait)
-    except sa.exc.DBAPIError as error:
-        if db_errors.code(error) != _FORBIDDEN:
-            raise
-        return
-    if is_locked != 1:
-        raise RuntimeError(
-            "Another process has been migrating this database for more than "
-            f"{_LOCK_TIMEOUT_SECONDS} seconds. Check it, or end its connection, then run "
-            "`placement-manage db sync` again."
-        )
-
-
-def _unlock(connection: sa.Connection) -> None:
-    """Release the lock; MySQL's connections are closed, and their locks with them."""
-    match connection.dialect.name:
-        case "mysql" | "mariadb":
-            connection.invalidate()
-        case "postgresql":
-            connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), _NUMBER)
-            connection.execute(sa.text("RESET lock_timeout"))
-            connection.commit()
-
-
-_NUMBER = {"number": _LOCK_NUMBER}

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+from placement.db.sqlalchemy.concurrent_migrations import check_recorded_once
 from placement.db.sqlalchemy.models import metadata
 
 if context.is_offline_mode():
@@ -11,6 +12,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     transaction_per_migration=True,
+    on_version_apply=check_recorded_once,  # type: ignore[arg-type]  # called with keywords
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -197,13 +197,17 @@ def as_common_user(*all_servers):
     return f"mysql+pymysql://common@127.0.0.1:1/{NAME}"
 
 
-def test_a_server_that_is_read_only_from_the_start_is_reported():
+@pytest.mark.parametrize("driver", ["pymysql", "mysqldb"])
+def test_a_server_that_is_read_only_from_the_start_is_reported(driver, caplog):
+    """The error is reported once, without a traceback of the pool in the log."""
+    pytest.importorskip({"mysqldb": "MySQLdb"}.get(driver, driver))
     with primary("mariadb") as (server, _):
         server.execute("SET GLOBAL read_only = 1")
-        with opened(server.tcp_url(NAME)) as store:
+        with opened(server.tcp_url(NAME, driver)) as store:
             with pytest.raises(exception.DatabaseUnavailable) as caught:
                 store.probe()
             assert "is read-only" in caught.value.reason
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 @pytest.fixture(scope="module")

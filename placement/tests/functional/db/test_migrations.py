@@ -12,6 +12,7 @@ from placement.db.sqlalchemy import clocks, migration, models, seed, usage_count
 from placement.db.sqlalchemy.migration import COMMON_HEAD
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.tests.functional.db import sync_without_get_lock
 from placement.tests.functional.db.sql import (
     ADD_ALLOCATION,
     ADD_CONSUMER,
@@ -297,6 +298,49 @@ def test_database_stamped_by_another_implementation_is_upgraded(inherited):
     assert migration.version(inherited) == migration.head()
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
+
+
+# --- upgrades at once, without a lock that all processes know ---------------------------
+
+
+def test_concurrent_upgrades_succeed_where_get_lock_is_forbidden(mariadb_store):
+    url = mariadb_store.settings.connection
+    syncs = [sync_without_get_lock.start(url) for _ in range(4)]
+    outputs = [sync.communicate(timeout=300)[0] for sync in syncs]
+    assert [sync.returncode for sync in syncs] == [0] * 4, outputs
+    assert all("GET_LOCK is refused" in output for output in outputs)
+    assert recorded(mariadb_store) == [migration.head()]
+    assert scalar(mariadb_store, "SELECT COUNT(*) FROM clocks") == clocks.CLOCKS
+
+
+def test_the_first_revision_is_not_recorded_after_a_later_one(mariadb_store):
+    """Another process upgrades the whole schema while this one applies the first revision."""
+    outputs = []
+
+    def upgrade_before_the_insert(_connection, _cursor, statement, *_):
+        if statement.startswith("INSERT INTO alembic_version") and not outputs:
+            another = sync_without_get_lock.start(mariadb_store.settings.connection)
+            outputs.append((another.communicate(timeout=300)[0], another.returncode))
+
+    engine = mariadb_store.engines().writer
+    sa.event.listen(engine, "before_cursor_execute", upgrade_before_the_insert)
+    migration.upgrade(mariadb_store)
+    ((output, returncode),) = outputs
+    assert returncode == 0, output
+    assert recorded(mariadb_store) == [migration.head()]
+
+
+@pytest.fixture
+def mariadb_store(empty_store):
+    if empty_store.settings.backend != "mysql":
+        pytest.skip("on other databases all processes know the lock")
+    return empty_store
+
+
+def recorded(store):
+    """Return the recorded revisions."""
+    with store.read() as tx:
+        return list(tx.connection.scalars(sa.text("SELECT version_num FROM alembic_version")))
 
 
 # --- upgrades that are interrupted -----------------------------------------------------

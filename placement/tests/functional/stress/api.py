@@ -29,8 +29,11 @@ HEADERS = {
 class Api:
     """The service with several worker processes on one database."""
 
-    def __init__(self, folder: Path, url: str, workers: int = 4) -> None:
+    def __init__(
+        self, folder: Path, url: str, workers: int = 4, *, sync_on_startup: bool = False
+    ) -> None:
         self.folder, self.url, self.workers = folder, url, workers
+        self.sync_on_startup = sync_on_startup
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -42,6 +45,7 @@ class Api:
         options = {
             "OS_PLACEMENT_DATABASE__CONNECTION": self.url,
             "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": str(self.sync_on_startup).lower(),
             "OS_API__AUTH_STRATEGY": "noauth2",
             "OS_PLACEMENT_CONFIG_DIR": str(self.folder),
         }

@@ -1,8 +1,6 @@
 """The service on two nodes of a cluster of three: ``make test-galera``."""
 
 import os
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -13,11 +11,12 @@ import pytest
 from placement import exception
 from placement.core.insight.recorded import RecordedFilter
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import migration, seed, server_checks
+from placement.db.sqlalchemy import clocks, migration, seed, server_checks
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.insight.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
 from placement.objects import inventory, provider, resource_class, trait
+from placement.tests.functional.db import sync_without_get_lock
 from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
@@ -43,6 +42,7 @@ from placement.tests.unit.insight.records import record
 
 TIMES = 8
 SECONDS_TO_RECOVER = 30
+SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [
     pytest.mark.skipif("GALERA" not in os.environ, reason="make test-galera"),
@@ -302,37 +302,48 @@ def test_a_node_outside_of_the_cluster_is_unavailable(nodes, stores):
 # --- schemas ------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="one of several runs may fail, and has to be repeated")
-def test_two_nodes_may_migrate_at_once(nodes):
-    """The lock of a migration is local to a node; each step may be done by the other node."""
-    for _ in range(3):
-        nodes[0].execute("DROP DATABASE IF EXISTS placement_sync")
-        nodes[0].create("placement_sync")
-        urls = [node.tcp_url("placement_sync") for node in nodes[:2] for _ in range(2)]
-        syncs = [start_sync(url) for url in urls]
-        outputs = [sync.communicate(timeout=120)[0] for sync in syncs]
-        failures = [
-            [line for line in output.splitlines() if "err." in line or "Error" in line][-2:]
-            for sync, output in zip(syncs, outputs, strict=True)
-            if sync.returncode
-        ]
-        assert failures == []
-        for url in urls[1:3]:
-            store = Store(DatabaseSettings(connection=url, max_retries=0))
-            assert migration.version(store) == migration.head()
-            seed.sync(store)
-            assert_sound(store)
-            store.dispose()
+@pytest.fixture
+def empty_urls(nodes):
+    """The URL of a database without tables, on each node."""
+    nodes[0].execute("DROP DATABASE IF EXISTS placement_sync")
+    nodes[0].create("placement_sync")
+    return [node.tcp_url("placement_sync") for node in nodes]
 
 
-def start_sync(url):
-    return subprocess.Popen(
-        [sys.executable, "-m", "placement.cmd.manage", "db", "sync"],
-        env=os.environ | {"OS_PLACEMENT_DATABASE__CONNECTION": url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+@pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "get_lock_forbidden"])
+@pytest.mark.parametrize("_round", range(SYNC_ROUNDS))
+def test_four_processes_on_three_nodes_migrate_at_once(empty_urls, is_locked, _round):
+    """The lock of a migration is local to a node; each step may be done by another node."""
+    command = ("-m", "placement.cmd.manage", "db", "sync") if is_locked else ()
+    syncs = [sync_without_get_lock.start(url, *command) for url in (*empty_urls, empty_urls[0])]
+    outputs = [sync.communicate(timeout=300)[0] for sync in syncs]
+    assert [sync.returncode for sync in syncs] == [0] * 4, outputs
+    assert not any("Traceback" in output for output in outputs), outputs
+    assert_migrated(empty_urls)
+
+
+def test_services_with_sync_on_startup_start_on_three_nodes_at_once(empty_urls, tmp_path):
+    apis = [
+        Api(tmp_path / f"api{at}", url, workers=2, sync_on_startup=True)
+        for at, url in enumerate((*empty_urls, empty_urls[0]))
+    ]
+    with ExitStack() as stack, ThreadPoolExecutor(len(apis)) as pool:
+        list(pool.map(stack.enter_context, apis))
+        for api in apis:
+            with closing(Client([api.port])) as client:
+                assert client.send("GET", "/resource_providers").status == 200
+            assert "Traceback" not in api.log.read_text()
+    assert_migrated(empty_urls)
+
+
+def assert_migrated(urls):
+    for url in urls:
+        store = Store(DatabaseSettings(connection=url, max_retries=0))
+        assert migration.version(store) == migration.head()
+        seed.sync(store)
+        assert_sound(store)
+        assert len(store.probe()) == clocks.CLOCKS
+        store.dispose()
 
 
 def test_reads_are_not_dirty_where_the_server_allows_it(nodes, stores):
