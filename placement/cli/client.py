@@ -7,7 +7,7 @@ from osc_lib import exceptions
 from osc_placement import version
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
-"""What an unknown path is reported as: by this service, by osc-lib, and by upstream."""
+"""The messages for an unknown path: of this service, of osc-lib, and of upstream."""
 
 
 def get(app: Any, url: str) -> Any:
@@ -39,7 +39,7 @@ def get(app: Any, url: str) -> Any:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the HTTP error while which the error occurred."""
+    """Return the HTTP error that was handled when the error occurred."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ClientException):
         cause = cause.__context__

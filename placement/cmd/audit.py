@@ -1,4 +1,4 @@
-"""``placement-manage audit``: what is wrong in the database, its repair, and exit statuses."""
+"""``placement-manage audit``: findings in the database, their repair, and exit statuses."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ FOUND: Final = 3
 ALL: Final = 10**7
 
 DESCRIPTION = (
-    "Report what is wrong in the database, and repair it in two steps: --plan and --apply. "
+    "Report inconsistent data in the database, and repair it in two steps: --plan and --apply. "
     "Without --apply nothing is changed, and no writer waits."
 )
 
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     steps = parser.add_mutually_exclusive_group()
     steps.add_argument(
-        "--plan", metavar="<file>", help="Write to a file what repairs the findings."
+        "--plan", metavar="<file>", help="Write the actions that repair the findings to a file."
     )
     steps.add_argument("--apply", metavar="<file>", help="Apply a plan, or an undo file.")
     parser.add_argument(

@@ -122,7 +122,7 @@ def _unknown_revision(error: AlembicError) -> str:
 
 
 def _of_file(error: OSError) -> str:
-    """Return the error of the operating system, first the file that it is about."""
+    """Return the error of the operating system, beginning with the file."""
     has_file = error.filename is not None and error.strerror
     return f"{error.filename}: {error.strerror}." if has_file else str(error)
 

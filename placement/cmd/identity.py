@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Print the providers, and write the plan; return 0, or 1 if the name means none."""
+    """Print the providers, and write the plan; return 0, or 1 if no provider matches the name."""
     options = conf.category
     with db_api.opened(conf) as store:
         found = identify(store, options.host, DAYS if options.days is None else options.days)

@@ -33,12 +33,12 @@ from placement.objects.repair import ALREADY, SKIPPED, Outcome
 
 COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4
-"""The exit status if actions were skipped: what they concern has changed since the plan."""
+"""The exit status if actions were skipped because their rows have changed since the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action with what became of it."""
+    """An action and its outcome."""
 
     action: Mapping[str, Any]
     outcome: Outcome

@@ -53,7 +53,7 @@ class Journal:
         self._append(line(undo_as_json(entry)))
 
     def end(self) -> None:
-        """Append the end: each action was tried."""
+        """Append the last line, which states that each action was tried."""
         self._append(line(END))
 
     def _append(self, text: str) -> None:

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 MODULES = ("placement.cmd.api", "placement.cmd.manage", "placement.cmd.status")
 
@@ -32,15 +31,8 @@ class Commands:
                 stdin=subprocess.DEVNULL,
             )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._connection.close()
         self._process.kill()
         self._process.wait()

@@ -184,7 +184,7 @@ def _consumers(data: AuditData) -> Iterator[Finding]:
 
 
 def _live(data: AuditData) -> Iterator[Finding]:
-    """Yield what a list of live consumers shows, if there is one."""
+    """Yield the findings from a list of live consumers, if there is one."""
     if data.live is None:
         return
     yield from orphaned(data.unlisted)

@@ -91,7 +91,7 @@ def adopt(identity: Identity, uuid: str, holdings: Sequence[Holding]) -> Sequenc
 
 
 def nothing_found(identity: Identity) -> str:
-    """Return the sentence for a name that means no provider."""
+    """Return the message for a name that matches no provider."""
     return (
         f"No provider has the name or UUID {identity.name}, with or without a domain, and none "
         "was refused with it. `openstack resource provider list` shows all."

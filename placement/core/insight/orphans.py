@@ -28,7 +28,7 @@ class Root(NamedTuple):
 def is_compared(
     live: LiveConsumers, type_: str | None, written_at: datetime | None, before: datetime
 ) -> bool:
-    """Return whether a list says anything of a consumer with this type and time (naive UTC)."""
+    """Return whether a list covers a consumer with this type and time (naive UTC)."""
     is_old = written_at is None or written_at < min(before, live.listed_at)
     return is_old and (type_ or UNKNOWN_TYPE) in live.types
 

@@ -1,4 +1,4 @@
-"""Which actions repair which findings: from what was found to a plan.
+"""The actions that repair findings: from the findings to a plan.
 
 A finding that needs a decision has no action: capacity that is exceeded or missing, hosts that
 may be the same, and providers that nothing reports. Notices are repaired only if their codes are
@@ -35,7 +35,7 @@ class Planned:
 
 
 def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
-    """Return what repairs the errors, and the notices of the ``codes``."""
+    """Return the actions that repair the errors, and the notices of the ``codes``."""
     actions, left = [], Counter[str]()
     for finding in findings:
         if finding.severity != ERROR and finding.code not in codes:

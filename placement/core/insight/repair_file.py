@@ -32,7 +32,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file has; without ``has_end`` it is truncated, or was not completed."""
+    """The contents of a file; without ``has_end`` it is truncated, or was not completed."""
 
     header: Header
     entries: Sequence[Entry]

@@ -97,7 +97,7 @@ def state_of(undo: Undo, current: Image) -> str | None:
 def _comparable(
     image: Image, undo: Undo, of_kept: Mapping[str, frozenset[str]]
 ) -> dict[str, list[str]]:
-    """Return the rows as texts, without the columns that do not count."""
+    """Return the rows as texts, without the columns that are not compared."""
     return {
         table: sorted(
             str([(name, value) for name, value in row.items() if name not in ignored])

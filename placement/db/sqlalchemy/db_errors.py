@@ -90,7 +90,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def connecting() -> Iterator[None]:
-    """The same while connecting: every other error means that there is no connection.
+    """The same while connecting: any other error means that no connection was established.
 
     Raises: ArgumentError if the URL has a parameter that the driver does not accept.
     """

@@ -1,4 +1,4 @@
-"""Statements that find providers by what they could be called: for operators and for errors.
+"""Statements that find providers by similar names: for operators and for errors.
 
 They run for conflicts and for ``/insight/identity`` only, not for requests that succeed.
 """

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ on_sqlite = pytest.mark.parametrize("backend", ["sqlite"])
 
 @pytest.fixture(scope="session")
 def commands():
-    with Commands() as commands:
+    with closing(Commands()) as commands:
         yield commands
 
 

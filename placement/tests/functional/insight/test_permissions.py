@@ -43,7 +43,7 @@ def test_each_call_is_one_of_the_api():
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_the_decisions_are_those_that_the_service_makes(http):
-    """Each call is sent with the roles: 403 where it is denied, any other status elsewhere."""
+    """Each call is sent with the roles: 403 if it is denied, otherwise any other status."""
     for roles in ("service", "admin", "reader", "member,nobody"):
         for each in permissions(http, f"roles={roles}")["calls"]:
             path = each["path"].format(
