@@ -18,6 +18,9 @@ nitpicky = True
 # The lexer for shell sessions does not support quotations that span several lines.
 suppress_warnings = ["misc.highlighting_failure"]
 
+# Links of other sites are in the texts of library options only, as examples.
+linkcheck_ignore = [r"https?://([^/]*\.)?example\.(org|com)", r"http://127\.0\.0\.1"]
+
 html_theme = "furo"
 html_title = "Placement"
 html_static_path = ["_static"]

@@ -1,0 +1,129 @@
+"""Each command line on the pages is accepted by the parser of its program.
+
+Other tests run those of the README, the rehearsal, the set-up of databases, and the packages.
+"""
+
+import re
+import shlex
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from oslo_log import log
+
+from placement.cmd import api, compare, manage
+from placement.tests.functional import docs
+
+BLOCK = re.compile(r"^( *)\.\. code-block:: console\n\n((?:\1   .*\n|\n)+)", re.MULTILINE)
+PLUGINS = ("openstack.placement.v1", "openstack.identity.v3")
+OTHER_PROGRAMS = {
+    *("a2enmod", "a2ensite", "adduser", "apachectl", "apt-get", "buildah", "cd", "cp", "curl"),
+    *("done", "dpkg", "dpkg-query", "export", "for", "gunicorn", "install", "ln", "make"),
+    *("mysql", "mysqldump", "mysql-migrate-db.sh", "nginx", "oslo-config-generator"),
+    *("oslo-config-validator", "oslopolicy-sample-generator", "packaging/build-deb", "pip"),
+    *("packaging/build-image", "podman", "python", "python3", "reno", "sqlite3", "systemctl"),
+    *("unset", "uwsgi"),
+    *("placement", "placement()"),  # a function of the README
+}
+
+
+def commands():
+    """Yield the page and the text of each command, with its continuation lines."""
+    for page in [docs.ROOT / "README.rst", *sorted(docs.SOURCE.rglob("*.rst"))]:
+        for _, block in BLOCK.findall(page.read_text()):
+            for text in commands_of(block.replace("\\\n", "\\\n> ")):
+                yield page.stem, text
+
+
+def commands_of(block):
+    """Return the commands of a block: what follows a prompt, until output or the next prompt."""
+    found = []
+    for line in (line.strip() for line in block.splitlines()):
+        if line.startswith(("$ ", "# ")):
+            found.append(line[2:])
+        elif line.startswith(">") and found:
+            continued = line.lstrip("> ")
+            is_joined = found[-1].endswith("\\")
+            found[-1] = found[-1].removesuffix("\\") + ("" if is_joined else "\n") + continued
+    return found
+
+
+def words(command):
+    """Return the words of a command without what runs it as another user, pipes and comments."""
+    parsed = shlex.split(command.removesuffix(" &"), comments=True) or ["#"]
+    for prefix in ("runuser", "setpriv"):
+        if parsed[0] == prefix:
+            own = next(n for n, word in enumerate(parsed) if word.startswith("placement-"))
+            parsed = parsed[own:]
+    for end in ("|", "&&", ">", "<"):
+        if end in parsed:
+            parsed = parsed[: parsed.index(end)]
+    while len(parsed) > 1 and re.match(r"\w+=", parsed[0]):
+        del parsed[0]
+    return parsed
+
+
+def accepts_manage(arguments):
+    conf = cfg.ConfigOpts()
+    log.register_options(conf)
+    conf.register_cli_opt(cfg.SubCommandOpt("category", handler=manage._add_categories))
+    conf(arguments, project="placement", version="1", default_config_files=[])
+    return conf.category.run is not None
+
+
+def accepts_status(arguments):
+    return arguments == ["upgrade", "check"]
+
+
+def accepts_openstack(arguments):
+    """Parse the options of the command whose name is the longest among those of the plugins."""
+    while arguments[0].startswith("--os-"):
+        arguments = arguments[2:]
+    known = {entry.name: entry for group in PLUGINS for entry in entry_points(group=group)}
+    for length in range(len(arguments), 0, -1):
+        entry = known.get("_".join(arguments[:length]).replace("-", "_"))
+        if entry:
+            entry.load()(None, None).get_parser("openstack").parse_args(arguments[length:])
+            return True
+    return False
+
+
+PARSERS = {
+    "openstack": accepts_openstack,
+    "placement-api": api.parse,
+    "placement-compare": lambda arguments: compare._parser().parse_args(arguments),
+    "placement-manage": accepts_manage,
+    "placement-status": accepts_status,
+}
+OURS = [
+    (page, command)
+    for page, command in commands()
+    if Path(words(command)[0]).name in PARSERS and "--version" not in command
+]
+
+
+# python-openstackclient imports what openstacksdk has deprecated
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("page", "command"), OURS, ids=lambda value: value[:60])
+def test_a_command_is_accepted(page, command):
+    program, *arguments = words(command)
+    assert PARSERS[Path(program).name](arguments)
+
+
+def test_other_programs_are_known():
+    programs = {words(command)[0] for _, command in commands()}
+    programs = {re.sub(r"^\S*/bin/", "", each) for each in programs if "=" not in each}
+    assert programs - set(PARSERS) - OTHER_PROGRAMS == set()
+    assert len(OURS) > 40
+
+
+def test_files_of_the_repository_exist():
+    named = {
+        word
+        for _, command in commands()
+        for word in words(command)
+        if re.match(r"(etc|packaging|placement|devstack)/[^*]+$", word)
+    }
+    assert {name for name in named if not (docs.ROOT / name).exists()} == set()
+    assert "packaging/build-deb" in named
