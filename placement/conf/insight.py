@@ -21,9 +21,9 @@ authenticating proxy, set this option.
         default=True,
         help="""
 Record each request that found no allocation candidates, and each claim that was refused, with the
-reason, in the table ``insight_requests``. ``GET /insight/requests`` lists them. Providers that were
-refused because their name or UUID was taken are recorded there, too, each once an hour; ``GET
-/insight/identity`` lists them.
+reason, in the table ``insight_requests``. ``GET /insight/requests`` lists them. Providers that
+were refused because their name or UUID was taken are recorded there, too, each once an hour;
+``GET /insight/identity`` lists them.
 
 A record is written after the response has been sent. If it cannot be written it is dropped, and a
 warning is logged once a minute; no response fails or waits for it.
