@@ -6,13 +6,16 @@ aborted, at most a second after the deadline of the search.
 """
 
 import argparse
+import json
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 
+from bench.worst_worlds import CLASSES, TRAITS, Individual, layout, query
 from placement.core.insight.explain import explain
 from placement.core.request import CandidateRequest, SearchSettings
 from placement.core.search.deadline import Deadline
@@ -26,6 +29,7 @@ from placement.render.candidates import allocation_candidates
 from placement.tests.queries import LATEST, pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
+FOUND = Path(__file__).parent / "worst_found.json"
 BEFORE_TREES = Version(1, 10)
 ORDERED = SearchSettings()
 AT_RANDOM = SearchSettings(randomize=True)
@@ -139,6 +143,7 @@ def cases() -> Iterator[Case]:
     yield from subtree_cases()
     yield from growing_cases()
     yield from long_queries()
+    yield from found_cases()
 
 
 def matching_cases() -> Iterator[Case]:
@@ -228,29 +233,39 @@ def long_queries() -> Iterator[Case]:
     yield Case("the same in one subtree", NAMED, known + same * 3)
 
 
+def found_cases() -> Iterator[Case]:
+    """Requests that ``bench.worst_search`` found."""
+    for name, document in json.loads(FOUND.read_text()).items():
+        one = Individual.from_json(document)
+        text = layout(one.world)
+        yield Case(name, cache(partial(snapshot_of, text, TRAITS, CLASSES)), query(one.request))
+
+
 # --- running -------------------------------------------------------------------
 
 
-def run(case: Case) -> Outcome:
+def run(case: Case, now: Callable[[], float] = time.monotonic) -> Outcome:
     """Serve one request as the service does."""
-    began = time.monotonic()
+    began = now()
     request = candidate_request(pairs(case.query), case.version)
-    deadline = Deadline(case.settings.budget_seconds, time.monotonic)
+    deadline = Deadline(case.settings.budget_seconds, now)
     try:
         rng = random.Random(7) if case.settings.randomize else None
         found = search(case.snapshot_factory(), request, case.settings, deadline, rng=rng)
-        searched = time.monotonic()
+        searched = now()
         if not found.candidates:
-            explain_within_budget(case.snapshot_factory(), request)
+            explain_within_budget(case.snapshot_factory(), request, now)
         allocation_candidates(found, request, case.version, deadline.check)
     except SearchDeadlineExceeded:
-        return Outcome(time.monotonic() - began, 0, None)
-    return Outcome(searched - began, time.monotonic() - searched, len(found.candidates))
+        return Outcome(now() - began, 0, None)
+    return Outcome(searched - began, now() - searched, len(found.candidates))
 
 
-def explain_within_budget(snapshot: Snapshot, request: CandidateRequest) -> None:
+def explain_within_budget(
+    snapshot: Snapshot, request: CandidateRequest, now: Callable[[], float]
+) -> None:
     """Explain a request without candidates, as far as the budget allows."""
-    explain(snapshot, request, query="", now=time.monotonic, budget_seconds=EXPLAINING_SECONDS)
+    explain(snapshot, request, query="", now=now, budget_seconds=EXPLAINING_SECONDS)
 
 
 def main() -> int:

@@ -106,3 +106,25 @@ def test_free_capacity_ignores_max_unit_and_is_never_negative():
     assert before.columns["VCPU"].free.tolist() == [13]
     changed = replace(CN2, inventories={"VCPU": inventory}, used={"VCPU": 20})
     assert before.apply([changed]).columns["VCPU"].free.tolist() == [0]
+
+
+def test_children_of_a_removed_provider_become_roots():
+    snapshot = snapshot_of("cn VCPU=1\n  n0 VCPU=1\n    d0 VCPU=1")
+    parent = snapshot.state(provider_uuid("cn"))
+    assert parent is not None
+    after = snapshot.apply([], removed=[parent.provider.id])
+    row = after.forest.row_of[provider_uuid("n0")]
+    assert after.forest.is_root.item(row)
+    assert len(after.forest.members(row)) == 2
+    assert after.forest.parent.item(row) == -1
+
+
+def test_members_of_a_tree_are_parents_first_and_siblings_by_row():
+    states = world("cn VCPU=1\n  n0 VCPU=1\n    d0 VCPU=1\n  n1 VCPU=1\n  n2 VCPU=1")
+    snapshot = Snapshot.of(states[:2]).apply(states[2:])
+    forest = snapshot.forest
+    names = [
+        snapshot.entries.state(row).provider.name
+        for row in forest.members(forest.row_of[provider_uuid("cn")])
+    ]
+    assert names == ["cn", "n0", "d0", "n1", "n2"]
