@@ -33,9 +33,11 @@ AFTER: Final = "after"
 
 # Another id does as well: no row refers to these.
 _ID: Final = frozenset({"id"})
-_NEVER: Final[Mapping[str, frozenset[str]]] = dict.fromkeys(
-    ("consumers", "allocations", "inventories"), _ID
-)
+_NEVER: Final[Mapping[str, frozenset[str]]] = {
+    "consumers": _ID,
+    "allocations": _ID,
+    "inventories": _ID | {"used"},  # each claim changes the counter
+}
 # Of rows that the action kept: claims change those of providers, undo that of consumers.
 _OF_KEPT: Final[Mapping[str, frozenset[str]]] = {
     "resource_providers": frozenset({"generation", "updated_at"})
