@@ -43,7 +43,7 @@ def _text(value: object) -> str:
 
 
 class AuditPlacement(command.Lister):
-    """Report what is wrong in the database of Placement, such as orphaned allocations.
+    """Report inconsistent data in the database of Placement, such as orphaned allocations.
 
     Repairs have two steps: --plan writes a file, and ``placement-manage audit --apply FILE`` on an
     API host applies it; it also writes how to undo it.
@@ -76,8 +76,8 @@ class AuditPlacement(command.Lister):
         parser.add_argument(
             "--plan",
             metavar="<file>",
-            help="Write to a file what repairs the findings, for `placement-manage audit --apply` "
-            "on an API host.",
+            help="Write the actions that repair the findings, for "
+            "`placement-manage audit --apply` on an API host.",
         )
         return parser
 

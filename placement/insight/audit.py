@@ -28,7 +28,7 @@ class Audit:
 
 
 def audit(store: Store, settings: AuditSettings, now: datetime | None = None) -> Audit:
-    """Return what is wrong in the database, as one transaction sees it.
+    """Return the findings in the database, as one transaction sees it.
 
     Cost: a few scans of the tables in the database; writers are not locked.
     """

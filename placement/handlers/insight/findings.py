@@ -1,4 +1,4 @@
-"""``GET /insight/findings``: what is wrong in the database."""
+"""``GET /insight/findings``: inconsistent data in the database."""
 
 import webob
 
