@@ -1,7 +1,7 @@
 """Reading the contents of a snapshot: all providers, or those that changed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -141,14 +141,19 @@ class SnapshotReader:
 
     def states(self, names: NameTables) -> list[ProviderState]:
         """Return all providers.  Cost: four statements."""
-        execute = self._connection.execute
         return _states(
             names,
-            _without_loops(_providers(execute(SELECT_PROVIDER))),
-            execute(_INVENTORIES),
-            execute(_TRAITS),
-            execute(_AGGREGATES),
+            _without_loops(_providers(self._rows(SELECT_PROVIDER))),
+            self._rows(_INVENTORIES),
+            self._rows(_TRAITS),
+            self._rows(_AGGREGATES),
         )
+
+    def _rows(self, statement: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
+        """Yield the rows of a large result, which drivers of MySQL otherwise keep all at once."""
+        if self._connection.dialect.name == "mysql":
+            statement = statement.execution_options(stream_results=True)
+        yield from self._connection.execute(statement)
 
     def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
         """Return the providers that changed since the clocks had the values ``seen``.
