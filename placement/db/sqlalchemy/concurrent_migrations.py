@@ -87,7 +87,8 @@ def check_recorded_once(ctx: "MigrationContext", **_: Any) -> None:
     """Check, in the transaction that records a revision, that it is the only one recorded.
 
     A process inserts the first revision after it has found none. If another node has recorded a
-    later one meanwhile, there would be two.  Raises: RecordedByAnother.
+    later one meanwhile, it ends here, instead of going through the same revisions until the
+    unique key of the later one refuses it.  Raises: RecordedByAnother.
     """
     query = sa.text("SELECT COUNT(*) FROM alembic_version")
     if ctx.connection is not None and ctx.connection.scalar(query) > 1:
