@@ -167,6 +167,7 @@ REQUESTS = {
     "an emoji in a query": (head("GET", f"{PROVIDERS}?name=%F0%9F%92%A9"), {200, 400}),
     "an emoji as a project": (head("GET", "/usages?project_id=%F0%9F%92%A9"), {200}),
     "a path that is no text": (head("GET", "/traits/%ff%fe"), {404}),
+    "a new name that is no text": (head("PUT", "/traits/CUSTOM_%ff"), {400}),
     "a path of raw bytes": (head("GET", "/traits/\xff\xfe"), {400, 404}),
     "NUL in a path": (head("GET", "/traits/%00"), {404}),
     "a surrogate in a path": (head("GET", "/traits/%ed%a0%bd"), {404}),
