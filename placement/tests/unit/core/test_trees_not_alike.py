@@ -207,3 +207,13 @@ def test_trees_that_only_candidates_after_the_first_thousands_use_are_described(
     answer = ask(snapshot, "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate")
     assert len(answer.candidates) == 2 * 80 * 79
     assert len({entry.state.provider.uuid for entry in answer.summaries}) == 2 * 81
+
+
+def test_a_candidate_of_sharing_providers_alone_is_returned_once_with_a_limit():
+    snapshot = snapshot_of("""
+        cn1  VCPU=1 @x
+        cn2  VCPU=1 @x @y
+        ss   DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    found = ask(snapshot, "resources=DISK_GB:1&limit=9").candidates
+    assert [[name_of(snapshot, uuid) for uuid in each.providers] for each in found] == [["ss"]]
