@@ -28,8 +28,9 @@ from placement.core.insight.repair_file import (
 from placement.core.insight.undo import AFTER, UNDO, undo_from_json
 from placement.core.model import IncompleteConsumer
 from placement.db.store import Store
-from placement.objects import repair
-from placement.objects.repair import ALREADY, SKIPPED, Outcome
+from placement.objects.repair.apply import apply_action
+from placement.objects.repair.outcome import ALREADY, SKIPPED, Outcome
+from placement.objects.repair.undo import row_state, undo_action
 
 COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4
@@ -109,9 +110,9 @@ def _apply(
     store: Store, actions: Iterable[Action], journal: Journal, incomplete: IncompleteConsumer
 ) -> Iterator[Done]:
     for action in actions:
-        outcome = repair.apply(store, action, incomplete, journal.record)
+        outcome = apply_action(store, action, incomplete, journal.record)
         recorded = journal.recorded.get(line(action_as_json(action)))
-        if outcome.status == SKIPPED and recorded and repair.state(store, recorded) == AFTER:
+        if outcome.status == SKIPPED and recorded and row_state(store, recorded) == AFTER:
             outcome = Outcome(ALREADY)
         yield Done(action_as_json(action), outcome)
 
@@ -123,7 +124,7 @@ def _undo(store: Store, document: Document) -> Iterator[Done]:
     """
     latest = {line(entry["action"]): undo_from_json(entry) for entry in document.entries}
     for entry in reversed(latest.values()):
-        yield Done(entry.action, repair.undo(store, entry))
+        yield Done(entry.action, undo_action(store, entry))
 
 
 def _report(done: Iterable[Done], undo: Path | None, *, as_json: bool) -> int:

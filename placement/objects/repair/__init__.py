@@ -1,0 +1,1 @@
+"""Apply the actions of a repair plan, and undo them: one action is one transaction."""

@@ -1,0 +1,100 @@
+"""Actions that remove and move allocations."""
+
+from placement.core.claims import AllocationState, plan_claims
+from placement.core.insight import repair as actions
+from placement.core.model import ConsumerClaim
+from placement.db.store import Transaction
+from placement.objects.repair.change import Change, ChangedSince
+from placement.objects.repair.classes_and_traits import class_id_of
+from placement.objects.repair.consumers import locked_consumer, scope_of
+
+
+def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Change:
+    """Remove the allocations of a consumer on some providers.  Raises: ChangedSince.
+
+    The consumer is removed with its last allocation.
+    """
+    locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
+    providers, class_ids = tx.inventories.lock(list(action.allocations))
+    own = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
+    if len(own) != len(action.providers):
+        raise ChangedSince("A provider does not exist any more.")
+    ids = [provider.id for provider in own.values()]
+
+    def perform() -> None:
+        tx.repairs.delete_allocations([action.consumer], ids)
+        if tx.repairs.without_allocations([action.consumer]):
+            tx.consumers.delete(locked.ids.values())
+        else:
+            tx.repairs.advance_consumers([action.consumer])
+        tx.inventories.add_used(
+            {
+                (provider.id, class_ids[name]): -amount
+                for uuid, provider in own.items()
+                for name, amount in action.allocations[uuid].items()
+                if name in class_ids
+            }
+        )
+
+    return Change(scope_of([action.consumer]), perform, changed=ids)
+
+
+def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change:
+    """Move the allocations of a consumer from one provider to another.
+
+    Raises: ChangedSince, and what a claim on the target raises.
+    """
+    locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
+    amounts = action.allocations.get(action.source)
+    if amounts is None or action.target in action.allocations:
+        raise ChangedSince(
+            f"The consumer {action.consumer} must have allocations on {action.source} and none "
+            f"on {action.target}; it has them on {', '.join(action.allocations) or 'none'}."
+        )
+    providers, class_ids = tx.inventories.lock([*action.allocations, action.target])
+    if action.target not in providers:
+        raise ChangedSince(f"The provider {action.target} does not exist.")
+    claim = ConsumerClaim(
+        action.consumer,
+        {action.target if uuid == action.source else uuid: dict(own)
+         for uuid, own in action.allocations.items()},
+        "", "", check_generation=False,
+    )  # fmt: skip
+    state = AllocationState(locked.generations, locked.allocated, providers, class_ids)
+    plan_claims(state, [claim])
+    source, target = providers[action.source], providers[action.target]
+
+    def perform() -> None:
+        tx.repairs.move_allocations(action.consumer, source.id, target.id)
+        tx.repairs.advance_consumers([action.consumer])
+        moved = [(class_ids[name], amount) for name, amount in amounts.items()]
+        tx.inventories.add_used(
+            {(source.id, class_id): -amount for class_id, amount in moved}
+            | {(target.id, class_id): amount for class_id, amount in moved}
+        )
+
+    scope = scope_of([action.consumer])
+    return Change(scope, perform, changed=[source.id], bumped=[target.id])
+
+
+def remove_stray_allocations(tx: Transaction, action: actions.RemoveStrayAllocations) -> Change:
+    """Remove the allocations of a class on a missing provider.  Raises: ChangedSince."""
+    class_id = class_id_of(tx, action.resource_class)
+    amounts = tx.repairs.stray_consumers(action.provider_id, class_id)
+    locked = tx.consumers.lock(sorted(amounts))
+    if tx.repairs.lock_providers([action.provider_id]):
+        raise ChangedSince(f"A provider with the id {action.provider_id} exists.")
+    amounts = tx.repairs.stray_consumers(action.provider_id, class_id)
+    if sum(amounts.values()) != action.used:
+        raise ChangedSince(
+            f"{sum(amounts.values())} {action.resource_class} are allocated on the provider with "
+            f"the id {action.provider_id}; planned were {action.used}."
+        )
+
+    def perform() -> None:
+        tx.repairs.delete_allocations(sorted(amounts), [action.provider_id], class_id)
+        empty = tx.repairs.without_allocations(amounts)
+        tx.consumers.delete([locked.ids[uuid] for uuid in sorted(empty) if uuid in locked.ids])
+        tx.repairs.advance_consumers(amounts.keys() - empty)
+
+    return Change(scope_of(amounts.keys()), perform)
