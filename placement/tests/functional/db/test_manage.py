@@ -95,7 +95,7 @@ class TestProgress:
         assert result.stdout == b""
         *_, comparing, corrected, end = shown.split(b"\r\x1b[K")
         assert comparing == b"Comparing usage counters with allocations"
-        assert corrected == b"Corrected the usage counters of 1 of 1 providers"
+        assert corrected == b"Checked the usage counters of 1 of 1 providers"
         assert end == b""
 
     def test_progress_is_not_written_to_a_file(self, others, empty_database_url):

@@ -81,3 +81,13 @@ def test_allocation_of_others_during_a_claim_is_counted(store, other_store):
     sa.event.remove(writer, "before_cursor_execute", claim_before_lock)
     assert done
     assert used(store, host) == {"VCPU": 5}
+
+
+def test_reconciliation_notes_providers_whose_counters_are_right(store, other_store):
+    """After an upgrade the first claim on each provider need not count its allocations."""
+    host = new_provider(store, VCPU=8)
+    claim_elsewhere(other_store, host, 0)
+    not_counted = "SELECT count(*) FROM resource_providers WHERE counted_generation != generation"
+    assert scalar(store, not_counted) == 1
+    assert usage_counters.reconcile(store) == 0
+    assert scalar(store, not_counted) == 0
