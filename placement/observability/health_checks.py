@@ -9,7 +9,7 @@ import requests
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from placement.db.sqlalchemy import migration
+from placement.db.sqlalchemy import compatibility, migration
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.exception import PlacementException
@@ -18,6 +18,12 @@ from placement.http import auth
 KEYSTONE_TIMEOUT_SECONDS = 5
 _KEYSTONE = "keystone_authtoken"
 _SERVER_ERROR = 500
+_FAILURES = (
+    PlacementException,
+    migration.SchemaTooOld,
+    compatibility.IncompatibleSchema,
+    requests.RequestException,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ class _Remembered:
 def _checked(name: str, check: Callable[[], str]) -> CheckResult:
     try:
         return CheckResult(name, check())
-    except (PlacementException, migration.SchemaTooOld, requests.RequestException) as error:
+    except _FAILURES as error:
         return CheckResult(name, "", str(error) or type(error).__name__)
 
 

@@ -22,6 +22,7 @@ from placement.db.store import Store
 
 if TYPE_CHECKING:
     from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
 # Alembic is imported where it is used: it takes a fifth of the start-up of a process, and the
 # service does not need it if the schema is at HEAD.
@@ -85,7 +86,7 @@ def _upgrade(store: Store, revision: str) -> None:
 
 
 def _is_upgradable(connection: sa.Connection) -> bool:
-    """Return whether revisions can be applied.  Raises: IncompatibleSchema.
+    """Return whether revisions can be applied.  Raises: IncompatibleSchema, RevisionNotApplied.
 
     At an unknown revision that only adds to the schema, the revisions of this service are applied
     if its tables or columns are missing; otherwise the database is left as it is.
@@ -93,7 +94,10 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     from alembic import command
 
     current = _revision(connection)
-    if current is None or current in revisions():
+    if current is None:
+        return True
+    if current in revisions():
+        _check_is_applied(connection, current)
         return True
     compatibility.check_additive(connection, current)
     if not compatibility.lacks_additions(connection):
@@ -108,6 +112,15 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     )
     command.stamp(_config(connection), COMMON_HEAD, purge=True)
     return True
+
+
+def _check_is_applied(connection: sa.Connection, revision: str) -> None:
+    """Check that the recorded revision is that of the schema.  Raises: RevisionNotApplied."""
+    from placement.db.sqlalchemy import recorded_schema
+
+    schema = recorded_schema.of(connection)
+    if revision != HEAD or not recorded_schema.is_newest(schema):
+        recorded_schema.check_is_applied(schema, revision, recorded_schema.by_revision(_scripts()))
 
 
 def version(store: Store) -> str | None:
@@ -126,23 +139,36 @@ def _revision(connection: sa.Connection) -> str | None:
 
 
 def stamp(store: Store, revision: str) -> None:
-    """Record a revision in the database without applying it.
+    """Record a revision in the database, which has its tables and columns, without applying it.
 
-    Raises: alembic's CommandError if the revision does not exist.
+    Raises: alembic's CommandError if the revision does not exist, RevisionNotApplied.
     """
     from alembic import command
 
+    from placement.db.sqlalchemy import recorded_schema
+
+    scripts = _scripts()
+    script = scripts.get_revision(revision)
+    target = script.revision if script else recorded_schema.BASE
     with exclusive(store) as connection:
+        recorded_schema.check_can_stamp(
+            recorded_schema.of(connection), target, recorded_schema.by_revision(scripts)
+        )
         command.stamp(_config(connection), revision)
 
 
 def check_is_new_enough(store: Store) -> None:
-    """Check that the service can use the schema.  Raises: SchemaTooOld, IncompatibleSchema."""
+    """Check that the service can use the schema.
+
+    Raises: SchemaTooOld, IncompatibleSchema, RevisionNotApplied.
+    """
     with store.read() as tx:
         found = _revision(tx.connection)
         if found not in {HEAD, None} and found not in revisions():
             compatibility.check_additive(tx.connection, found)
         is_incomplete = compatibility.lacks_additions(tx.connection)
+        if is_incomplete and found == HEAD:
+            _check_is_applied(tx.connection, HEAD)
     if is_incomplete or (found != HEAD and found in _earlier_revisions()):
         raise SchemaTooOld(
             f"The schema of the database is at revision {found}, and {HEAD} is needed. "
@@ -167,23 +193,23 @@ def _earlier_revisions() -> set[str]:
     One that is not known here is newer: revisions only add, so that a process of the release
     before still serves while a deployment is upgraded step by step.
     """
-    from alembic import script
-
-    steps = script.ScriptDirectory.from_config(_config()).walk_revisions()
-    return {step.revision for step in steps} - {HEAD}
+    return {step.revision for step in _scripts().walk_revisions()} - {HEAD}
 
 
 def revisions() -> list[str]:
     """Return the known revisions, the oldest first."""
-    from alembic import script
-
-    steps = script.ScriptDirectory.from_config(_config()).walk_revisions()
-    return [step.revision for step in steps][::-1]
+    return [step.revision for step in _scripts().walk_revisions()][::-1]
 
 
 def head() -> str:
     """Return the newest revision."""
     return HEAD
+
+
+def _scripts() -> "ScriptDirectory":
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(_config())
 
 
 def _config(connection: sa.Connection | None = None) -> "Config":

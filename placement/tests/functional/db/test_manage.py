@@ -54,6 +54,7 @@ def test_sync_prints_nothing_and_version_prints_the_revision(run):
 
 
 def test_stamp_accepts_known_revisions(run):
+    assert run(manage.main, "db", "sync")[0] == 0
     assert run(manage.main, "db", "stamp", "a082b8bb98d0")[0] == 0
     assert run(manage.main, "db", "version")[1].out == "a082b8bb98d0\n"
     code, printed = run(manage.main, "db", "stamp", "unheard_of")
