@@ -1,6 +1,16 @@
 """Settings of a database server, or of a pooler before it, with which the service cannot work."""
 
+import sqlalchemy as sa
+
 from placement.db.store import Store
+
+# What differs between a primary and its replicas
+_IDENTITY = {
+    "mysql": "SELECT @@server_id, @@hostname, @@port, @@read_only",
+    "postgresql": "SELECT inet_server_addr(), inet_server_port(), pg_postmaster_start_time()",
+}
+# A proxy may choose one of several servers for each statement.
+_STATEMENTS = 8
 
 
 class UnsuitableServer(RuntimeError):  # noqa: N818
@@ -13,6 +23,8 @@ def check(store: Store) -> None:
         _check_binary_log(store)
     if store.settings.backend == "postgresql":
         _check_pooler(store)
+    if store.settings.backend in _IDENTITY:
+        _check_routing(store, _IDENTITY[store.settings.backend])
 
 
 def _check_binary_log(store: Store) -> None:
@@ -42,3 +54,33 @@ def _check_pooler(store: Store) -> None:
             "not keep session settings and prepared statements. Set pool_mode = session for this "
             "database in PgBouncer, or connect to PostgreSQL directly."
         )
+
+
+def _check_routing(store: Store, query: str) -> None:
+    """Refuse a proxy that routes the statements of one connection to several servers.
+
+    A replica lacks the last commits. Galera nodes wait for them (``wsrep_sync_wait``).
+    """
+    with store.engines().reader.connect() as connection:
+        if connection.info["server"] is not None:
+            return
+        servers = set(_servers_of_statements(connection, query, store.engines().begin_read))
+    if len(servers) > 1:
+        raise UnsuitableServer(
+            "A proxy routes the statements of one database connection to several servers: "
+            f"{'; '.join(sorted(map(str, servers)))}. Replicas return old data. Connect to the "
+            "primary, or to a listener that forwards whole connections to it, then start the "
+            "service again."
+        )
+
+
+def _servers_of_statements(
+    connection: sa.Connection, query: str, begin_read: str
+) -> list[sa.Row[tuple[object, ...]]]:
+    """Return the server of statements outside of transactions, and in each kind of transaction."""
+    servers = [connection.exec_driver_sql(query).one() for _ in range(_STATEMENTS)]
+    for begin in (begin_read, "BEGIN"):
+        connection.exec_driver_sql(begin)
+        servers.append(connection.exec_driver_sql(query).one())
+        connection.exec_driver_sql("COMMIT")
+    return servers

@@ -187,7 +187,7 @@ class Store:
         with self.exclusive:
             connection = _retried_read(self._begin_read)
             try:
-                with _unavailable_if_interrupted():
+                with _unavailable_if_interrupted(), self._ending_lineage():
                     yield Transaction(connection)
                     connection.exec_driver_sql("COMMIT")
             except BaseException:
@@ -246,10 +246,20 @@ class Store:
                 self.exclusive,
                 db_errors.connecting(),
                 self.engines().reader.connect() as connection,
+                self._ending_lineage(),
             ):
                 return execute(connection)
 
         return _retried_read(attempt)
+
+    @contextmanager
+    def _ending_lineage(self) -> Iterator[None]:
+        """Replace all connections if a statement finds that its server is read-only."""
+        try:
+            yield
+        except db_errors.ServerReadOnly:
+            self.engines().lineage.end()
+            raise
 
     @property
     def lineage(self) -> int:

@@ -20,12 +20,15 @@ import secrets
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
+from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement.core.insight import change_token
-from placement.db.sqlalchemy import clock_versions, compiled_statements
+from placement.db.sqlalchemy import clock_versions, compiled_statements, server_checks
+from placement.db.sqlalchemy.db_errors import ServerReadOnly
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 
 PROVIDER_CLOCKS = 32
@@ -56,14 +59,27 @@ def of_provider(provider_id: int) -> int:
 
 # All values in one row: drivers written in Python take time for each row.
 ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
-_ALL = sa.select(ALL)
-_ALL_OF_MANY_VERSIONS = sa.select(clock_versions.ALL)
+
+
+@cache
+def _values_statement(dialect: str, *, has_many_versions: bool) -> sa.Select[Any]:
+    names = server_checks.READ_ONLY_FLAGS.get(dialect, ())
+    flags: list[sa.ColumnElement[Any]] = [sa.literal_column(name) for name in names]
+    return sa.select(clock_versions.ALL if has_many_versions else ALL, *flags)
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
-    """Return the value of each clock."""
-    statement = _ALL_OF_MANY_VERSIONS if clock_versions.are_many(connection) else _ALL
-    return by_id(compiled_statements.execute(connection, statement, {}).scalar_one())
+    """Return the value of each clock.  Raises: ServerReadOnly.
+
+    The statement also reads whether its server is read-only. A proxy may route it to another
+    server than the one that was checked when the connection was opened.
+    """
+    has_many_versions = clock_versions.are_many(connection)
+    statement = _values_statement(connection.dialect.name, has_many_versions=has_many_versions)
+    row = compiled_statements.execute(connection, statement, {}).one()
+    if server_checks.is_read_only(row[1:]):
+        raise ServerReadOnly("The database server that read the clocks is read-only.")
+    return by_id(row[0])
 
 
 def by_id(text: str | None) -> dict[int, int]:

@@ -25,7 +25,7 @@ _LOCK_TIMEOUTS = frozenset({1205, "55P03"})
 _DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
 
 # The server is read-only: it was demoted, or is a standby.
-_READ_ONLY = frozenset({1290, 1792, 1836, "25006"})
+_READ_ONLY = frozenset({1036, 1290, 1792, 1836, "25006"})
 # The server ends the connection: shutdown, killed, administrator or crash shutdown.
 _ENDED = frozenset({1053, 1927, "57P01", "57P02"})
 # A Galera node without quorum refuses statements. A new connection may reach another node.

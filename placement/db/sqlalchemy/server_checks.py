@@ -2,9 +2,10 @@
 
 A new connection is checked, and one in the pool again when it is used after a second: a switchover
 may leave connections open, to a server that is read-only from then on and whose data becomes old.
+The statement that reads the clocks has the check of ``READ_ONLY_FLAGS`` itself.
 """
 
-from collections.abc import Callable, Hashable, Mapping, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,25 @@ from placement.db.sqlalchemy import clock_versions
 from placement.db.sqlalchemy.db_errors import ServerReadOnly
 
 INTERVAL_SECONDS = 1.0
+
+# By dialect, the expressions that are true on a read-only server. Replicas of some cloud
+# providers have innodb_read_only alone. Beside an aggregate function, MariaDB 10.11 returns 0 for
+# each boolean variable that is not an argument of a function.
+_MYSQL_FLAGS = ("CONCAT(@@read_only)", "CONCAT(@@innodb_read_only)")
+READ_ONLY_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "mysql": _MYSQL_FLAGS,
+    "mariadb": _MYSQL_FLAGS,
+    "postgresql": ("pg_is_in_recovery()",),
+}
+
+
+def is_read_only(flags: Iterable[object]) -> bool:
+    """Return whether one of ``READ_ONLY_FLAGS`` is set; drivers return numbers or words.
+
+    >>> is_read_only([0, "OFF", False]), is_read_only([1]), is_read_only(["READ_ONLY"])
+    (False, True, True)
+    """
+    return any(str(flag) not in {"0", "OFF", "False"} for flag in flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +62,14 @@ class MysqlChecks:
         """Return what identifies the server and its tables.  Raises: ServerReadOnly."""
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT @@server_id, @@hostname, @@port, @@read_only, (SELECT create_time FROM"
+                "SELECT @@server_id, @@hostname, @@port, @@read_only, @@innodb_read_only,"
+                " (SELECT create_time FROM"
                 " information_schema.tables"
                 " WHERE table_schema = DATABASE() AND table_name = 'clocks')"
             )
-            *server, is_read_only, created_at = cursor.fetchone()
+            *server, read_only, innodb_read_only, created_at = cursor.fetchone()
         connection.rollback()
-        if str(is_read_only) not in {"0", "OFF"}:
+        if is_read_only([read_only, innodb_read_only]):
             raise ServerReadOnly(f"The database server {server[1]}:{server[2]} is read-only.")
         # the nodes of a cluster are one server; each creates a table at its own time
         return info["server"] or (*server, created_at)

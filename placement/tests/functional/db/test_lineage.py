@@ -12,13 +12,16 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
+from placement.db import server_settings
 from placement.db.sqlalchemy import migration, models, seed, server_checks
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import provider
 from placement.tests import servers
+from placement.tests.functional.db import factories
 from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
+from placement.tests.functional.db.splitting_proxy import SplittingProxy
 from placement.tests.functional.stress.proxy import Proxy
 
 HOST = "00000000-0000-4000-8000-000000000001"
@@ -138,8 +141,12 @@ def test_epochs_are_unique(store):
 # --- servers that are not the primary -----------------------------------------------------
 
 
-def test_demoted_primary_is_detected_within_a_second(monkeypatch):
-    """Its connections stay open after the switchover; writes fail there, and reads are old."""
+@pytest.mark.parametrize("reads", ["snapshot", "database"])
+def test_demoted_primary_is_detected_within_seconds(monkeypatch, reads):
+    """Its connections stay open after the switchover; writes fail there, and reads are old.
+
+    The probe of the clocks detects it at once, other reads within a second.
+    """
     with (
         primary("mariadb") as (old, _),
         primary("mariadb") as (new, new_store),
@@ -152,41 +159,77 @@ def test_demoted_primary_is_detected_within_a_second(monkeypatch):
         old.execute("SET GLOBAL read_only = 1")
         proxy.switch(new.port)
         claim(new_store, uuid(), {HOST: {"VCPU": 5}})
-        monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0)  # a second has passed
-        assert used(engine) == {"VCPU": 5}
+        if reads == "snapshot":
+            monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
+            assert used(engine) == {"VCPU": 5}
+        else:
+            deadline = time.monotonic() + 3
+            while factories.used(store, HOST) != {"VCPU": 5}:
+                assert time.monotonic() < deadline, "reads are old for more than 3 seconds"
+                time.sleep(0.1)
         claim(store, uuid(), {HOST: {"VCPU": 1}})
         assert used(engine) == {"VCPU": 6}
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_a_write_that_a_read_only_server_refuses_is_run_on_the_new_primary(kind):
-    """Within the second in which the server is not checked again."""
-    read_only = {
-        "mariadb": ("SET GLOBAL read_only = 1",),
-        "postgresql": (
-            f"ALTER DATABASE {NAME} SET default_transaction_read_only = on",
-            "SELECT 1",
-        ),
-    }[kind]
+def signal_error(number):
+    """Return a function that makes a MariaDB server refuse claims with this error."""
+
+    def refuse(old, _store):
+        old.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON consumers FOR EACH ROW"
+            f" SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'read only'",
+            NAME,
+        )
+
+    return refuse
+
+
+def set_read_only(old, _store):
+    old.execute("SET GLOBAL read_only = 1")
+
+
+def restart_in_recovery_mode(old, store):
+    old.stop()
+    old.settings = ("--innodb-force-recovery=5",)
+    old.start()
+    store.probe()
+    store.write(lambda tx: tx.connection.exec_driver_sql("SELECT 1"))
+
+
+def set_sessions_read_only(_old, store):
+    """Change open sessions, as a demotion does."""
+    with store.engines().writer.connect() as connection:
+        connection.exec_driver_sql("SET default_transaction_read_only = on")
+        connection.commit()
+
+
+REFUSALS = {
+    "1290": ("mariadb", set_read_only),
+    "1836": ("mariadb", restart_in_recovery_mode),
+    "1036": ("mariadb", signal_error(1036)),
+    "1792": ("mariadb", signal_error(1792)),
+    "25006": ("postgresql", set_sessions_read_only),
+}
+
+
+@pytest.mark.parametrize("error", sorted(REFUSALS))
+def test_a_write_that_a_read_only_server_refuses_is_run_on_the_new_primary(error, monkeypatch):
+    """The connections of both pools are replaced, before their next periodic check."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
+    kind, refuse = REFUSALS[error]
     with primary(kind) as (old, _), primary(kind) as (new, new_store):
         url = old.tcp_url(NAME) if kind == "postgresql" else as_common_user(old, new)
         with Proxy(old.port) as proxy:
             through = sa.make_url(url).set(port=proxy.port).render_as_string(hide_password=False)
             with opened(through) as store:
                 claim(store, uuid(), {HOST: {"VCPU": 1}})
-                for statement in read_only:
-                    old.execute(statement)
-                if kind == "postgresql":  # as a demotion does to existing sessions
-                    refuse_writes_in_pool(store)
+                engine = Engine(store)
+                assert used(engine) == factories.used(store, HOST) == {"VCPU": 1}
+                refuse(old, store)
                 proxy.switch(new.port)
                 claim(store, uuid(), {HOST: {"VCPU": 5}})
+                assert used(engine) == factories.used(store, HOST) == {"VCPU": 5}
         assert used(Engine(new_store)) == {"VCPU": 5}
-
-
-def refuse_writes_in_pool(store):
-    with store.engines().writer.connect() as connection:
-        connection.exec_driver_sql("SET default_transaction_read_only = on")
-        connection.commit()
 
 
 def as_common_user(*all_servers):
@@ -198,11 +241,14 @@ def as_common_user(*all_servers):
 
 
 @pytest.mark.parametrize("driver", ["pymysql", "mysqldb"])
-def test_a_server_that_is_read_only_from_the_start_is_reported(driver, caplog):
+@pytest.mark.parametrize("option", ["--read-only", "--innodb-read-only"])
+def test_a_server_that_is_read_only_from_the_start_is_reported(driver, option, caplog):
     """The error is reported once, without a traceback of the pool in the log."""
     pytest.importorskip({"mysqldb": "MySQLdb"}.get(driver, driver))
     with primary("mariadb") as (server, _):
-        server.execute("SET GLOBAL read_only = 1")
+        server.stop()
+        server.settings = (option,)
+        server.start()
         with opened(server.tcp_url(NAME, driver)) as store:
             with pytest.raises(exception.DatabaseUnavailable) as caught:
                 store.probe()
@@ -246,8 +292,51 @@ def test_standby_is_not_used_for_reads(postgresql_pair, driver):
     ):
         store.probe()
     both = f"host=127.0.0.1:{second.port}&host=127.0.0.1:{first.port}"
+    for attributes in ("any", "standby"):
+        chosen = f"{both}&target_session_attrs={attributes}"
+        with (
+            opened(f"postgresql+{driver}://{servers.USER}@/{NAME}?{chosen}") as store,
+            pytest.raises(exception.DatabaseUnavailable) as caught,
+        ):
+            store.probe()
+        assert "is a standby" in caught.value.reason
     with opened(f"postgresql+{driver}://{servers.USER}@/{NAME}?{both}") as store:
         for _ in range(5):
             assert provider.show(store, HOST).name == "host"
             store.dispose()
         new_provider(store)
+
+
+@pytest.fixture
+def split(monkeypatch):
+    """A primary, a replica without its last commits, and a store that reaches them by a proxy."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
+    with (
+        primary("mariadb") as (first, first_store),
+        primary("mariadb") as (replica, replica_store),
+        SplittingProxy(first.port, replica.port) as proxy,
+        opened(first.tcp_url(NAME, port=proxy.port)) as store,
+    ):
+        use_clocks_of(replica_store, first_store)
+        yield first, replica, proxy, store
+
+
+def test_a_proxy_that_routes_reads_to_a_replica_is_refused_at_start(split):
+    _first, _replica, proxy, store = split
+    with pytest.raises(server_settings.UnsuitableServer, match="several servers"):
+        server_settings.check(store)
+    assert proxy.replica_reads > 0
+
+
+def test_a_probe_that_a_proxy_routes_to_a_replica_is_unavailable(split):
+    """Of a process that runs while the proxy is configured: no read of the replica is used."""
+    first, replica, proxy, store = split
+    engine = Engine(store)
+    engine.current()
+    with opened(first.tcp_url(NAME)) as direct:
+        claim(direct, uuid(), {HOST: {"VCPU": 5}})
+    before = proxy.replica_reads
+    replica.execute("SET GLOBAL read_only = 1")
+    with pytest.raises(exception.DatabaseUnavailable):
+        engine.current()
+    assert proxy.replica_reads > before

@@ -94,15 +94,23 @@ class Node(MariaDb):
 
         The others keep the quorum; this one has lost it before the block begins.
         """
-        self._set_provider_option("gmcast.isolate=1")
+        self.isolate()
         try:
             self.wait_for_status("wsrep_cluster_status", "non-Primary")
             yield
         finally:
-            self._set_provider_option("gmcast.isolate=0")
-            self.wait_for_status("wsrep_local_state_comment", "Synced", SECONDS_TO_JOIN)
+            self.join_again()
 
-    def _set_provider_option(self, option: str) -> None:
+    def isolate(self) -> None:
+        """Cut the node off; it notices this after the suspect timeout."""
+        self.set_provider_option("gmcast.isolate=1")
+
+    def join_again(self) -> None:
+        """End the isolation, and wait until the node is in sync."""
+        self.set_provider_option("gmcast.isolate=0")
+        self.wait_for_status("wsrep_local_state_comment", "Synced", SECONDS_TO_JOIN)
+
+    def set_provider_option(self, option: str) -> None:
         self.execute(f"SET GLOBAL wsrep_provider_options = '{option}'")
 
     def status(self, name: str) -> str:
