@@ -12,10 +12,10 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
+from placement.cli import audit_options
 from placement.cli.client import get
 from placement.cmd.durable_file import replace_durably
 from placement.core.insight import change_token, planning
-from placement.core.insight.audit import GRACE_MINUTES
 from placement.core.insight.consumers import ListedConsumer
 from placement.core.insight.finding import Finding
 from placement.core.insight.live import LiveConsumers
@@ -59,20 +59,7 @@ class AuditPlacement(command.Lister):
             metavar="<code>",
             help="Report this code only; can be repeated.",
         )
-        parser.add_argument(
-            "--grace-minutes",
-            type=int,
-            default=GRACE_MINUTES,
-            metavar="<minutes>",
-            help="Leave out what was written in the last minutes. Default: 30.",
-        )
-        parser.add_argument(
-            "--stale-days",
-            type=int,
-            metavar="<days>",
-            help="Also report providers with allocations whose generation did not change.",
-        )
-        source.add_arguments(parser)
+        audit_options.add_arguments(parser)
         parser.add_argument(
             "--plan",
             metavar="<file>",

@@ -2,17 +2,16 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
 
 from placement.cli.client import get
+from placement.cli.permission_options import DENIED, add_arguments
 
 _COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
 _LONG_COLUMNS = (*_COLUMNS, "purpose")
-DENIED: Final = 3
-"""The exit status if at least one call is denied."""
 
 
 class CheckPermission(command.Lister):
@@ -27,19 +26,8 @@ class CheckPermission(command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--roles",
-            required=True,
-            metavar="<role>[,<role>]",
-            help="The roles of a token, as `openstack role assignment list --names` shows them.",
-        )
-        parser.add_argument(
-            "--project-id",
-            metavar="<id>",
-            help="The project of the token, for rules that name a project.",
-        )
+        add_arguments(parser)
         parser.add_argument("--service", help="Check the calls of one service only: nova")
-        parser.add_argument("--all", action="store_true", help="List the allowed calls, too.")
         parser.add_argument("--long", action="store_true", help="Also show what a call is for.")
         return parser
 

@@ -58,6 +58,18 @@ def main() -> int:
 
 def parse(arguments: Sequence[str]) -> Options:
     """Return the options of the command line; exit with a usage message if they are invalid."""
+    parsed = _parser().parse_args(arguments)
+    return Options(
+        address=Address(parsed.host, parsed.port),
+        threads=parsed.threads,
+        workers=parsed.workers,
+        configuration=tuple(parsed.configuration),
+        development=parsed.development,
+        allow_noauth2_on_network=parsed.allow_noauth2_on_network,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="placement-api", description="Serve Placement over HTTP."
     )
@@ -69,6 +81,24 @@ def parse(arguments: Sequence[str]) -> Options:
         "--threads", type=_positive, default=8, help="threads a worker (%(default)s)"
     )
     parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
+    _add_configuration(parser)
+    parser.add_argument(
+        "--development",
+        nargs="?",
+        const=DEFAULT_FOLDER,
+        metavar="DIR",
+        type=Path,
+        help=f"use a SQLite database in DIR ({DEFAULT_FOLDER}) and accept every token",
+    )
+    parser.add_argument(
+        "--allow-noauth2-on-network",
+        action="store_true",
+        help="accept every token from any client that can reach this machine",
+    )
+    return parser
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> None:
     # One list for both, because later files take precedence.
     add_to_configuration = partial(
         parser.add_argument, dest="configuration", action="append", default=[]
@@ -84,28 +114,6 @@ def parse(arguments: Sequence[str]) -> Options:
         metavar="DIR",
         type="--config-dir={}".format,
         help="read options from all *.conf files in DIR instead of placement.conf.d",
-    )
-    parser.add_argument(
-        "--development",
-        nargs="?",
-        const=DEFAULT_FOLDER,
-        metavar="DIR",
-        type=Path,
-        help=f"use a SQLite database in DIR ({DEFAULT_FOLDER}) and accept every token",
-    )
-    parser.add_argument(
-        "--allow-noauth2-on-network",
-        action="store_true",
-        help="accept every token from any client that can reach this machine",
-    )
-    parsed = parser.parse_args(arguments)
-    return Options(
-        address=Address(parsed.host, parsed.port),
-        threads=parsed.threads,
-        workers=parsed.workers,
-        configuration=tuple(parsed.configuration),
-        development=parsed.development,
-        allow_noauth2_on_network=parsed.allow_noauth2_on_network,
     )
 
 

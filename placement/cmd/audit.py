@@ -9,10 +9,11 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from placement import db_api
+from placement.cli import audit_options
 from placement.cmd import repair
 from placement.cmd.errors import CommandError
 from placement.core.insight import planning
-from placement.core.insight.audit import GRACE_MINUTES, AuditSettings
+from placement.core.insight.audit import AuditSettings
 from placement.core.insight.finding import SEVERITIES, Finding
 from placement.db.store import Store
 from placement.insight.audit import Audit, audit
@@ -43,25 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="<code>",
         help="Report this code only; can be repeated.",
     )
-    parser.add_argument(
-        "--grace-minutes",
-        type=_whole,
-        default=GRACE_MINUTES,
-        metavar="<minutes>",
-        help="Leave out allocations and consumers written in the last minutes; 30 by default.",
-    )
-    parser.add_argument(
-        "--stale-days",
-        type=_whole,
-        metavar="<days>",
-        help="Also report providers with allocations whose generation did not change for so long.",
-    )
-    source.add_arguments(parser)
+    audit_options.add_arguments(parser)
     parser.add_argument(
         "--os-cloud",
         metavar="<cloud>",
         help="The cloud in clouds.yaml for --live nova; by default the variables OS_*.",
     )
+    _add_repair_arguments(parser)
+
+
+def _add_repair_arguments(parser: argparse.ArgumentParser) -> None:
     steps = parser.add_mutually_exclusive_group()
     steps.add_argument(
         "--plan", metavar="<file>", help="Write the actions that repair the findings to a file."
@@ -77,13 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Apply a file although the database was restored or synchronized since.",
     )
-
-
-def _whole(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 10**6:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 999999")
-    return number
 
 
 def run(conf: cfg.ConfigOpts) -> int:

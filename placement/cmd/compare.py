@@ -119,8 +119,38 @@ def _parser() -> argparse.ArgumentParser:
         description="Compare the responses of two Placement services over copies of one database. "
         "Sends only GET requests.",
     )
+    _add_services(parser)
+    _add_requests(parser)
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="keep results in FILE and resume from it"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    text_of_version = f"%(prog)s {version('openplacement')}"
+    parser.add_argument("--version", action="version", version=text_of_version)
+    return parser
+
+
+def _add_services(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--old", required=True, metavar="URL", help="the current service")
     parser.add_argument("--new", required=True, metavar="URL", help="the service to compare")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("OS_TOKEN", ""),
+        help="token for both services (environment variable OS_TOKEN)",
+    )
+    parser.add_argument("--new-token", metavar="TOKEN", help="another token for the new service")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="per request (%(default)s)",
+    )
+    parser.add_argument("--cacert", metavar="FILE", help="CA certificates for HTTPS")
+    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+
+
+def _add_requests(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         action="append",
@@ -145,28 +175,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="1.N",
         help="for log lines without microversion (the newest of both services)",
     )
-    parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="keep results in FILE and resume from it"
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument(
-        "--token",
-        default=os.environ.get("OS_TOKEN", ""),
-        help="token for both services (environment variable OS_TOKEN)",
-    )
-    parser.add_argument("--new-token", metavar="TOKEN", help="another token for the new service")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=60,
-        metavar="SECONDS",
-        help="per request (%(default)s)",
-    )
-    parser.add_argument("--cacert", metavar="FILE", help="CA certificates for HTTPS")
-    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
-    text_of_version = f"%(prog)s {version('openplacement')}"
-    parser.add_argument("--version", action="version", version=text_of_version)
-    return parser
 
 
 def _number(value: str) -> int:

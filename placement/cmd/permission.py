@@ -11,6 +11,8 @@ from typing import Final
 import prettytable
 from oslo_config import cfg
 
+from placement.cli import permission_options
+from placement.cli.permission_options import DENIED
 from placement.core.insight.permissions import CheckedCall, Permissions
 from placement.core.insight.service_calls import SERVICES
 from placement.http.policy_files import problems
@@ -21,8 +23,6 @@ from placement.render import insight_permissions as render
 
 ALLOWED: Final = 0
 INVALID: Final = 1
-DENIED: Final = 3
-"""The exit status if at least one call is denied."""
 
 DESCRIPTION = "List the calls of other services that the policy denies a set of roles."
 
@@ -30,20 +30,8 @@ DESCRIPTION = "List the calls of other services that the policy denies a set of 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.set_defaults(needs_database=False)
-    parser.add_argument(
-        "--roles",
-        required=True,
-        type=_roles,
-        metavar="<role>[,<role>]",
-        help="The roles of a token, as `openstack role assignment list --names` shows them.",
-    )
-    parser.add_argument(
-        "--project-id",
-        metavar="<id>",
-        help="The project of the token, for rules that name a project.",
-    )
+    permission_options.add_arguments(parser, roles=_roles)
     parser.add_argument("--service", choices=SERVICES, help="Check the calls of one service only.")
-    parser.add_argument("--all", action="store_true", help="List the allowed calls, too.")
     parser.add_argument("--json", action="store_true", help="Print JSON, with all calls.")
 
 

@@ -7,7 +7,7 @@ The inventory metrics are computed from the snapshot: see ``inventory_metrics``.
 import ipaddress
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -53,55 +53,47 @@ class PrometheusObserver:
         self.library = _library(folder)
         self.folder = folder
         self.refreshed_at: float | None = None
-        client = self.library
-        self._requests = client.Counter(
-            "placement_requests",
-            "Requests answered.",
-            ("method", "route", "status"),
-            registry=None,
+        self._requests = self._counter(
+            "placement_requests", "Requests answered.", ("method", "route", "status")
         )
-        self._seconds = client.Histogram(
-            "placement_request_seconds",
-            "Time to answer requests.",
-            ("method", "route"),
-            registry=None,
-            buckets=_SECONDS,
+        self._seconds = self._histogram(
+            "placement_request_seconds", "Time to answer requests.", ("method", "route"), _SECONDS
         )
-        self._snapshot = client.Histogram(
+        self._snapshot = self._histogram(
             "placement_snapshot_refresh_seconds",
             "Time to load or to refresh the snapshot.",
             ("kind",),
-            registry=None,
-            buckets=_SECONDS,
+            _SECONDS,
         )
-        self._discards = client.Counter(
+        self._discards = self._counter(
             "placement_snapshot_discards",
             "Snapshots dropped because the lineage or epoch of the database changed.",
-            registry=None,
         )
-        self._candidates = client.Histogram(
+        self._candidates = self._histogram(
             "placement_candidates_returned",
             "Number of candidates that searches returned.",
-            registry=None,
-            buckets=_COUNTS,
+            (),
+            _COUNTS,
         )
-        self._empty = client.Counter(
+        self._empty = self._counter(
             "placement_empty_responses",
             "Requests for candidates that found none, by the requirement that removed the last.",
             ("reason",),
-            registry=None,
         )
-        self._refused = client.Counter(
-            "placement_refused_claims",
-            "Claims that were refused.",
-            ("reason", "resource_class"),
-            registry=None,
+        self._refused = self._counter(
+            "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
         )
-        self._retries = client.Counter(
-            "placement_write_retries",
-            "Transactions that failed because of a concurrent update.",
-            registry=None,
+        self._retries = self._counter(
+            "placement_write_retries", "Transactions that failed because of a concurrent update."
         )
+
+    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Any:
+        return self.library.Counter(name, text, labels, registry=None)
+
+    def _histogram(
+        self, name: str, text: str, labels: Sequence[str], buckets: Sequence[float]
+    ) -> Any:
+        return self.library.Histogram(name, text, labels, registry=None, buckets=buckets)
 
     def __call__(self, event: Event) -> None:
         """Count the event."""

@@ -13,6 +13,9 @@ arrays over all trees at once:
 
 What these leave open (shared options, joint traits, several of these conditions about the same
 slots) is left to the solver.
+
+``placement.core.search.feasibility`` shares no code with it: that evaluates necessary conditions
+for some anchors at a time, while an explanation also needs sufficient ones, for all roots at once.
 """
 
 from collections import Counter

@@ -13,12 +13,13 @@ conditions between groups is array operations; these are solved for the roots th
 (``feasibility``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from placement.core.insight.conditions import Reach
-from placement.core.insight.explanation import Explanation
+from placement.core.insight.explanation import Explanation, NearMiss
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.funnel import Funnel
 from placement.core.insight.groups import GroupsBuilder
@@ -56,25 +57,19 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     reach = Reach(snapshot)
     feasibility = Feasibility(snapshot, deadline)
     funnel = Funnel(snapshot, reach, deadline)
-    undetermined = []
-    try:
+    undetermined: list[str] = []
+    with _listed("funnel", undetermined):
         groups = list(GroupsBuilder(snapshot, reach).groups(plan))
         funnel.run(plan, groups, feasibility)
-    except SearchDeadlineExceeded:
-        undetermined.append("funnel")
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    closest = []
+    closest: Sequence[NearMiss] = ()
     if not undetermined:
-        try:
+        with _listed("near_misses", undetermined):
             closest = NearMisses(snapshot, reach, deadline).run(plan, groups, funnel, NEAR_MISSES)
-        except SearchDeadlineExceeded:
-            undetermined.append("near_misses")
     changes = Remedies(snapshot, request, feasibility)
     if remedies:
-        try:
+        with _listed("remedies", undetermined):
             changes.run(fits or 0)
-        except SearchDeadlineExceeded:
-            undetermined.append("remedies")
     return Explanation(
         query=query,
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
@@ -84,3 +79,12 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         remedies=changes.found,
         undetermined=tuple(undetermined),
     )
+
+
+@contextmanager
+def _listed(part: str, undetermined: list[str]) -> Iterator[None]:
+    """Add a part of the explanation to the list if the deadline ends it."""
+    try:
+        yield
+    except SearchDeadlineExceeded:
+        undetermined.append(part)

@@ -13,6 +13,9 @@ cumulative sum. The bounds:
 
 A region that violates a bound contains no solution, so nothing is lost; one that
 satisfies all may still have none, which the solver decides.
+
+``placement.core.insight.bounds`` counts for explanations: it has sufficient conditions too, and
+necessary ones that cost more than they save in a search.
 """
 
 from collections import Counter

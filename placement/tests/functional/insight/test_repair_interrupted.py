@@ -120,7 +120,7 @@ def test_claims_during_a_repair_are_neither_lost_nor_doubled(
     """Half of the orphans are claimed for again while the plan is applied and undone."""
     host, other = Host(store), Host(store)
     for each in (host, other):
-        set_inventories(store, each.uuid, VCPU=1000)
+        set_inventories(store, each.uuid, VCPU=1_000_000)  # the claims must not fill it
     orphans = [instance(store, host, vcpus=1) for _ in range(30)]
     run_audit("--live", live(), "--allow-many-orphans", "--plan", plan)
     kept = {}
