@@ -222,6 +222,10 @@ def test_a_write_that_a_read_only_server_refuses_is_run_on_the_new_primary(error
         with Proxy(old.port) as proxy:
             through = sa.make_url(url).set(port=proxy.port).render_as_string(hide_password=False)
             with opened(through) as store:
+                for port in (new.port, old.port):  # both have been the primary before
+                    proxy.switch(port)
+                    store.dispose()
+                    store.probe()
                 claim(store, uuid(), {HOST: {"VCPU": 1}})
                 engine = Engine(store)
                 assert used(engine) == factories.used(store, HOST) == {"VCPU": 1}
@@ -252,7 +256,7 @@ def test_a_server_that_is_read_only_from_the_start_is_reported(driver, option, c
         with opened(server.tcp_url(NAME, driver)) as store:
             with pytest.raises(exception.DatabaseUnavailable) as caught:
                 store.probe()
-            assert "is read-only" in caught.value.reason
+            assert f":{server.port} is read-only" in caught.value.reason
     assert [record.getMessage() for record in caplog.records] == []
 
 

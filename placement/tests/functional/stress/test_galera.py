@@ -393,6 +393,7 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
     monkeypatch.setattr(store_module, "RETRY_SECONDS", 3)
     monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 1)
     nodes[0].set_provider_option("repl.causal_read_timeout=PT2S")
+    nodes[0].execute("SET GLOBAL lock_wait_timeout = 20")  # by default a day
     store = Store(DatabaseSettings(connection=nodes[0].tcp_url("placement"), max_retries=0))
     host = new_provider(store, VCPU=1000)
     try:
@@ -411,6 +412,7 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
             cursor.execute("UNLOCK TABLES")
     finally:
         nodes[0].set_provider_option("repl.causal_read_timeout=PT30S")
+        nodes[0].execute("SET GLOBAL lock_wait_timeout = DEFAULT")
     claim(store, uuid(), {host: {"VCPU": 1}})
     assert used(store, host) == {"VCPU": 2}
     store.dispose()
