@@ -45,7 +45,7 @@ class MariaDBSchemas:
         self._driver = driver
 
     def url(self, schema: str, driver: str = "") -> str:
-        # openstack-placement and ours use the same driver: that of the run
+        # both services use the same driver: that of the run
         return f"{self._server.url(schema, self._driver)}&charset=utf8mb4"
 
     def create(self, schema: str) -> None:

@@ -111,8 +111,8 @@ class AuditPlacement(command.Lister):
         if arguments.live == source.NOVA:
             listed = orphans.confirmed(listed, self._connect)
         several = [each for each in consumers if _is_old(each, live, before)]
-        found = [*listed, *doubled(several, self._roots(), live)]
-        return [each for each in found if not arguments.code or each.code in arguments.code]
+        findings = [*listed, *doubled(several, self._roots(), live)]
+        return [each for each in findings if not arguments.code or each.code in arguments.code]
 
     def _connect(self) -> Any:
         manager: Any = self.app.client_manager  # plugins add their clients as attributes

@@ -20,8 +20,8 @@ def get(app: Any, url: str) -> Any:
     what osc-placement raises for an error of the service.
     """
     manager = app.client_manager
-    asked = manager._api_version["placement"]
-    newest = asked in version.NEGOTIATE_VERSIONS
+    requested_version = manager._api_version["placement"]
+    newest = requested_version in version.NEGOTIATE_VERSIONS
     client = manager.placement
     try:
         response = client.request("GET", url, **({"version": "latest"} if newest else {}))

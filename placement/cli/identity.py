@@ -36,16 +36,16 @@ class ShowIdentity(command.Lister):
         if parsed_args.days is not None:
             query["days"] = parsed_args.days
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
-        found = insight_identity.from_document(document)
+        identity = insight_identity.from_document(document)
         try:
-            message = write_plan(parsed_args, found, self._holdings)
+            message = write_plan(parsed_args, identity, self._holdings)
         except (CannotPlan, OSError) as error:
             raise CommandError(str(error)) from None
         if message:
             self.app.stderr.write(f"{message}\n")
-        rows = list(identity_rows.rows(found))
+        rows = list(identity_rows.rows(identity))
         if not rows:
-            raise CommandError(identity_plan.nothing_found(found))
+            raise CommandError(identity_plan.nothing_found(identity))
         return identity_rows.COLUMNS, rows
 
     def _holdings(self, uuid: str) -> list[Holding]:

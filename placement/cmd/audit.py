@@ -81,13 +81,13 @@ def run(conf: cfg.ConfigOpts) -> int:
         return repair.run(conf)
     try:
         with db_api.opened(conf) as store:
-            found = _audit(store, options)
+            report = _audit(store, options)
             if options.plan:
-                return _write_plan(store, found, options)
+                return _write_plan(store, report, options)
     except InvalidList as error:
         raise CommandError(str(error)) from error
-    print(_json(found) if options.json else _text(found))
-    return FOUND if found.has_errors else CLEAN
+    print(_json(report) if options.json else _text(report))
+    return FOUND if report.has_errors else CLEAN
 
 
 def _audit(store: Store, options: Any) -> Audit:
@@ -99,31 +99,31 @@ def _audit(store: Store, options: Any) -> Audit:
     connect = orphans.connection_to(options.os_cloud)
     many = options.allow_many_orphans
     live = source.read(options.live, options.type, connect, accept_empty=many)
-    found = audit(store, replace(settings, live=live, at_most=ALL))
-    listed = orphans.checked(found.findings, found.compared, accept_many=many)
+    report = audit(store, replace(settings, live=live, at_most=ALL))
+    listed = orphans.checked(report.findings, report.compared, accept_many=many)
     if options.live == source.NOVA:
         listed = orphans.confirmed(listed, connect)
-    return replace(found, findings=listed)
+    return replace(report, findings=listed)
 
 
-def _write_plan(store: Store, found: Audit, options: Any) -> int:
-    planned = planning.plan(found.findings, frozenset(options.code))
+def _write_plan(store: Store, report: Audit, options: Any) -> int:
+    planned = planning.plan(report.findings, frozenset(options.code))
     repair.write_plan(Path(options.plan), store, planned)
     print(f"{len(planned.actions)} actions planned in {options.plan}")
     for code, count in planned.left.items():
         print(f"{count} {code} need a decision: see `placement-manage audit --code {code}`")
     if planned.actions:
         print(f"To apply them: placement-manage audit --apply {options.plan}")
-    return FOUND if found.has_errors or planned.actions else CLEAN
+    return FOUND if report.has_errors or planned.actions else CLEAN
 
 
-def _json(found: Audit) -> str:
-    return insight_findings.findings(found.at, found.findings, found.truncated).decode()
+def _json(report: Audit) -> str:
+    return insight_findings.findings(report.at, report.findings, report.truncated).decode()
 
 
-def _text(found: Audit) -> str:
-    lines = [line for finding in found.findings for line in _lines(finding)]
-    lines += [f"{code}: there are more than are listed" for code in found.truncated]
+def _text(report: Audit) -> str:
+    lines = [line for finding in report.findings for line in _lines(finding)]
+    lines += [f"{code}: there are more than are listed" for code in report.truncated]
     return "\n".join(lines) or "Nothing found"
 
 

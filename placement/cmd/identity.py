@@ -39,17 +39,17 @@ def run(conf: cfg.ConfigOpts) -> int:
     """Print the providers, and write the plan; return 0, or 1 if no provider matches the name."""
     options = conf.category
     with db_api.opened(conf) as store:
-        found = identify(store, options.host, DAYS if options.days is None else options.days)
-        message = _written(store, options, found)
-    print(insight_identity.identity(found).decode() if options.json else _text(found))
+        identity = identify(store, options.host, DAYS if options.days is None else options.days)
+        message = _written(store, options, identity)
+    print(insight_identity.identity(identity).decode() if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
-    return FOUND if found.matches or found.conflicts else NOT_FOUND
+    return FOUND if identity.matches or identity.conflicts else NOT_FOUND
 
 
-def _written(store: Store, options: argparse.Namespace, found: Identity) -> str | None:
+def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
     try:
-        return identity_options.write_plan(options, found, lambda uuid: _holdings(store, uuid))
+        return identity_options.write_plan(options, identity, lambda uuid: _holdings(store, uuid))
     except CannotPlan as error:
         raise CommandError(str(error)) from error
 
@@ -72,10 +72,10 @@ def _holdings(store: Store, uuid: str) -> Sequence[Holding]:
             return holdings
 
 
-def _text(found: Identity) -> str:
-    rows = list(identity_rows.rows(found))
+def _text(identity: Identity) -> str:
+    rows = list(identity_rows.rows(identity))
     if not rows:
-        return identity_plan.nothing_found(found)
+        return identity_plan.nothing_found(identity)
     table = prettytable.PrettyTable(identity_rows.COLUMNS, align="l")
     table.add_rows([["" if cell is None else cell for cell in row] for row in rows])
     return str(table)

@@ -51,25 +51,27 @@ def run(conf: cfg.ConfigOpts) -> int:
         print(f"placement-manage: {problem}.", file=sys.stderr)
     if wrong:
         return INVALID
-    found = permissions(
+    checked = permissions(
         Policy(conf).decisions(),
         options.roles,
         project_id=options.project_id,
         service=options.service,
     )
     if options.json:
-        print(render.permissions(found).decode())
+        print(render.permissions(checked).decode())
     else:
-        print(_text(found, found.calls if options.all else found.denied))
-    return DENIED if found.denied else ALLOWED
+        print(_text(checked, checked.calls if options.all else checked.denied))
+    return DENIED if checked.denied else ALLOWED
 
 
-def _text(found: Permissions, shown: Sequence[CheckedCall]) -> str:
-    lines = [f"No rule names the role {role}: it allows nothing." for role in found.unnamed_roles]
+def _text(checked: Permissions, shown: Sequence[CheckedCall]) -> str:
+    lines = [
+        f"No rule names the role {role}: it allows nothing." for role in checked.unnamed_roles
+    ]
     if shown:
         lines.append(_table(shown))
-    count, denied = len(found.calls), len(found.denied)
-    roles = ", ".join(found.roles)
+    count, denied = len(checked.calls), len(checked.denied)
+    roles = ", ".join(checked.roles)
     return "\n".join((*lines, f"Denied with the roles {roles}: {denied} of {count} calls."))
 
 

@@ -65,15 +65,15 @@ def run(conf: cfg.ConfigOpts) -> int:
         with db_api.opened(conf) as store:
             _check_database(store, document, path, any_epoch=options.any_epoch)
             if document.header.kind == UNDO:
-                done = list(_undo(store, document))
-                return _report(done, None, as_json=options.json)
+                results = list(_undo(store, document))
+                return _report(results, None, as_json=options.json)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             plan = plans.from_lines(text.splitlines(keepends=True))
             header = Header(UNDO, plan.database, _now(), plan=_digest(text))
             with Journal(undo_path, header) as journal:
-                done = list(_apply(store, plan.actions, journal, _incomplete(conf)))
+                results = list(_apply(store, plan.actions, journal, _incomplete(conf)))
                 journal.end()
-            return _report(done, undo_path, as_json=options.json)
+            return _report(results, undo_path, as_json=options.json)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
 
@@ -127,25 +127,25 @@ def _undo(store: Store, document: Document) -> Iterator[Done]:
         yield Done(entry.action, undo_action(store, entry))
 
 
-def _report(done: Iterable[Done], undo: Path | None, *, as_json: bool) -> int:
-    listed = list(done)
+def _report(results: Iterable[Done], undo: Path | None, *, as_json: bool) -> int:
+    listed = list(results)
     counts = Counter(each.outcome.status for each in listed)
     print(_as_json(listed, undo) if as_json else _as_text(listed, counts, undo))
     return SOME_SKIPPED if counts[SKIPPED] else COMPLETE
 
 
-def _as_json(done: Iterable[Done], undo: Path | None) -> str:
+def _as_json(results: Iterable[Done], undo: Path | None) -> str:
     rows = [
         {"status": each.outcome.status, "reason": each.outcome.reason, "action": each.action}
-        for each in done
+        for each in results
     ]
     return json.dumps({"version": 1, "undo": str(undo) if undo else None, "actions": rows})
 
 
-def _as_text(done: Iterable[Done], counts: Mapping[str, int], undo: Path | None) -> str:
+def _as_text(results: Iterable[Done], counts: Mapping[str, int], undo: Path | None) -> str:
     lines = [
         f"skipped {json.dumps(each.action)}: {each.outcome.reason}"
-        for each in done
+        for each in results
         if each.outcome.status == SKIPPED
     ]
     lines.append(

@@ -44,8 +44,8 @@ def is_cut(read: Read, old: Response, new: Response, prefixes: tuple[str, str]) 
 def without_limit(path: str) -> str:
     """Return a path without the parameter ``limit``."""
     pairs = parse_qsl(urlsplit(path).query, keep_blank_values=True)
-    kept = [(name, value) for name, value in pairs if name != "limit"]
-    return f"{path.partition('?')[0]}?{urlencode(kept, safe='!:,')}"
+    parameters = [(name, value) for name, value in pairs if name != "limit"]
+    return f"{path.partition('?')[0]}?{urlencode(parameters, safe='!:,')}"
 
 
 def _limit(read: Read) -> int | None:

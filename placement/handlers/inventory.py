@@ -82,10 +82,10 @@ def show_inventory(request: Request) -> webob.Response:
     """Return one inventory of the provider."""
     request.context.can(policies.SHOW)
     resource_class = request.route["resource_class"]
-    found = inventory.show(request.services.store, request.route["uuid"], resource_class)
-    fields = render.fields(found.inventories[resource_class])
-    body = render.one(fields, found.provider.generation)
-    return json_response(request, body, modified_at=found.modified_at)
+    shown = inventory.show(request.services.store, request.route["uuid"], resource_class)
+    fields = render.fields(shown.inventories[resource_class])
+    body = render.one(fields, shown.provider.generation)
+    return json_response(request, body, modified_at=shown.modified_at)
 
 
 @requires_json

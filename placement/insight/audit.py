@@ -38,12 +38,12 @@ def audit(store: Store, settings: AuditSettings, now: datetime | None = None) ->
             at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
         )
     counts: Counter[str] = Counter()
-    kept = []
+    reported = []
     for finding in findings(data, now=at, stale_days=settings.stale_days):
         if settings.codes and finding.code not in settings.codes:
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
-            kept.append(finding)
+            reported.append(finding)
     truncated = [code for code, count in counts.items() if count > settings.at_most]
-    return Audit(at, kept, truncated, data.compared)
+    return Audit(at, reported, truncated, data.compared)

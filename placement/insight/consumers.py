@@ -7,14 +7,14 @@ from placement.core.storable_text import check_storable
 from placement.db.store import Store
 
 
-def page(store: Store, wanted: ConsumerFilter) -> ConsumerPage:
+def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
     """Return a page of the consumers that the filter describes.
 
     Raises: BadRequest for a marker that no database can hold.
     """
-    check_storable("marker", wanted.marker or "")
+    check_storable("marker", criteria.marker or "")
     with store.read() as tx:
-        return tx.consumer_list.page(wanted)
+        return tx.consumer_list.page(criteria)
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:

@@ -39,8 +39,8 @@ def explanation(snapshot: Snapshot, question: Question, *, remedies: bool = Fals
     Takes about ``BUDGET_SECONDS`` at most.
     Raises: UnknownTrait, UnknownResourceClass.
     """
-    found = _explained(snapshot, question, remedies=remedies)
-    return json.dumps(_document(found, question)).encode("ascii")
+    explanation = _explained(snapshot, question, remedies=remedies)
+    return json.dumps(_document(explanation, question)).encode("ascii")
 
 
 def reason(snapshot: Snapshot, question: Question) -> Reason:
@@ -49,19 +49,19 @@ def reason(snapshot: Snapshot, question: Question) -> Reason:
     The code is that of the requirement at which the last root was lost.
     Takes about ``BUDGET_SECONDS`` at most.
     """
-    found = _explained(snapshot, question)
-    document = _document(found, question)
-    if found.fits is None:
+    explanation = _explained(snapshot, question)
+    document = _document(explanation, question)
+    if explanation.fits is None:
         line = f"not explained within {BUDGET_SECONDS:g} s"
     else:
         line = as_line(document)
-    return Reason(_code(found), line, json.dumps(document))
+    return Reason(_code(explanation), line, json.dumps(document))
 
 
-def _code(found: Explanation) -> str:
-    if found.fits is None:
+def _code(explanation: Explanation) -> str:
+    if explanation.fits is None:
         return UNDETERMINED
-    return next((row.code for row in reversed(found.funnel) if row.lost), NO_PROVIDERS)
+    return next((row.code for row in reversed(explanation.funnel) if row.lost), NO_PROVIDERS)
 
 
 def _explained(snapshot: Snapshot, question: Question, *, remedies: bool = False) -> Explanation:
@@ -75,6 +75,6 @@ def _explained(snapshot: Snapshot, question: Question, *, remedies: bool = False
     )
 
 
-def _document(found: Explanation, question: Question) -> Json:
+def _document(explanation: Explanation, question: Question) -> Json:
     at = render.time(datetime.now(UTC))
-    return as_json(found, microversion=question.microversion, at=at)
+    return as_json(explanation, microversion=question.microversion, at=at)

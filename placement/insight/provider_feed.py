@@ -36,19 +36,19 @@ class Feed:
     removed: Sequence[str] = ()
 
 
-def everything(snapshot: Snapshot, clocks: Mapping[int, int], wanted: ProviderFilter) -> Feed:
+def everything(snapshot: Snapshot, clocks: Mapping[int, int], criteria: ProviderFilter) -> Feed:
     """Return all providers that match.  Raises: what ``filter_providers`` raises."""
     token = change_token.encode(clocks)
-    if wanted == NO_FILTER:
+    if criteria == NO_FILTER:
         return Feed(token, is_complete=True, states=tuple(snapshot.states()))
-    return Feed(token, is_complete=True, states=_states(filter_providers(snapshot, wanted)))
+    return Feed(token, is_complete=True, states=_states(filter_providers(snapshot, criteria)))
 
 
 def changed_since(
     store: Store,
     snapshot: Snapshot,
     clocks: Mapping[int, int],
-    wanted: ProviderFilter,
+    criteria: ProviderFilter,
     token: str,
 ) -> Feed:
     """Return what changed since the token; everything, if the token does not lead here.
@@ -59,32 +59,34 @@ def changed_since(
     ``filter_providers``.
     Raises: DatabaseUnavailable, and what ``filter_providers`` raises.
     """
-    seen = change_token.decode(token)
-    if seen is None or not _leads_to(clocks, seen, EPOCH_CLOCK):
-        return everything(snapshot, clocks, wanted)
-    touched = store.touched(seen, clocks)
+    client_clocks = change_token.decode(token)
+    if client_clocks is None or not _leads_to(clocks, client_clocks, EPOCH_CLOCK):
+        return everything(snapshot, clocks, criteria)
+    touched = store.touched(client_clocks, clocks)
     entries = _entries(snapshot, touched.ids)
-    if touched.removed is None or _moves_the_tree(wanted, entries, touched.removed):
-        return everything(snapshot, clocks, wanted)
+    if touched.removed is None or _moves_the_tree(criteria, entries, touched.removed):
+        return everything(snapshot, clocks, criteria)
     removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
-    kept = _matching(snapshot, wanted, entries)
-    kept_ids = {entry.state.provider.id for entry in kept}
+    matching = _matching(snapshot, criteria, entries)
+    matching_ids = {entry.state.provider.id for entry in matching}
     left = [
-        entry.state.provider.uuid for entry in entries if entry.state.provider.id not in kept_ids
+        entry.state.provider.uuid
+        for entry in entries
+        if entry.state.provider.id not in matching_ids
     ]
     return Feed(
         change_token.encode(clocks),
         is_complete=False,
-        states=_states(kept),
+        states=_states(matching),
         removed=[*dict.fromkeys((*removed, *left))],
     )
 
 
-def _leads_to(now: Mapping[int, int], seen: Mapping[int, int], epoch: int) -> bool:
+def _leads_to(now: Mapping[int, int], client_clocks: Mapping[int, int], epoch: int) -> bool:
     return (
-        now.keys() == seen.keys()
-        and now[epoch] == seen[epoch]
-        and all(now[clock] >= seen[clock] for clock in now)
+        now.keys() == client_clocks.keys()
+        and now[epoch] == client_clocks[epoch]
+        and all(now[clock] >= client_clocks[clock] for clock in now)
     )
 
 
@@ -94,24 +96,24 @@ def _entries(snapshot: Snapshot, ids: Iterable[int]) -> list[ProviderEntry]:
 
 
 def _moves_the_tree(
-    wanted: ProviderFilter, entries: Iterable[ProviderEntry], removed: Sequence[str]
+    criteria: ProviderFilter, entries: Iterable[ProviderEntry], removed: Sequence[str]
 ) -> bool:
     """Tell whether the provider that ``in_tree`` names changed.
 
     It may be in another tree now, whose other members match although they did not change.
     """
-    top = wanted.group.in_tree
+    top = criteria.group.in_tree
     return top is not None and (
         top in removed or any(entry.state.provider.uuid == top for entry in entries)
     )
 
 
 def _matching(
-    snapshot: Snapshot, wanted: ProviderFilter, entries: Sequence[ProviderEntry]
+    snapshot: Snapshot, criteria: ProviderFilter, entries: Sequence[ProviderEntry]
 ) -> Sequence[ProviderEntry]:
-    if wanted == NO_FILTER:
+    if criteria == NO_FILTER:
         return entries
-    ids = {entry.state.provider.id for entry in filter_providers(snapshot, wanted)}
+    ids = {entry.state.provider.id for entry in filter_providers(snapshot, criteria)}
     return [entry for entry in entries if entry.state.provider.id in ids]
 
 

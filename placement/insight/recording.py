@@ -82,16 +82,16 @@ NameTaken = DuplicateProviderName | DuplicateProviderUuid
 
 
 def name_conflict(
-    recorder: Recorder, error: NameTaken, wanted: tuple[str, str], origin: Origin
+    recorder: Recorder, error: NameTaken, name_and_uuid: tuple[str, str], origin: Origin
 ) -> None:
-    """Record that a provider, of which ``wanted`` is name and UUID, was refused.
+    """Record that a provider with this name and UUID was refused.
 
     Clients repeat such requests every minute: a process records the same conflict once an hour.
     """
     holder = error.holder
     if holder is None or not recorder.is_enabled:
         return
-    name, uuid = wanted
+    name, uuid = name_and_uuid
     facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
     if recorder.is_new(f"{name} {uuid} {holder.uuid}") and recorder.admits(NAME_CONFLICT):
         reason = DUPLICATE_UUID if isinstance(error, DuplicateProviderUuid) else DUPLICATE_NAME

@@ -10,11 +10,11 @@ from placement.db.store import Store
 MOST_OF_ONE_ID: Final = 1000
 
 
-def find(store: Store, wanted: RecordedFilter) -> Sequence[RecordedRequest]:
+def find(store: Store, criteria: RecordedFilter) -> Sequence[RecordedRequest]:
     """Return the recorded requests that the filter describes, the newest first."""
     with store.read() as tx:
-        found: Sequence[RecordedRequest] = tx.insight_requests.find(wanted)
-    return found
+        recorded: Sequence[RecordedRequest] = tx.insight_requests.find(criteria)
+    return recorded
 
 
 def of_request(store: Store, request_id: str) -> Sequence[RecordedRequest]:
@@ -23,9 +23,9 @@ def of_request(store: Store, request_id: str) -> Sequence[RecordedRequest]:
     Raises: RequestNotRecorded.
     """
     with store.read() as tx:
-        found: Sequence[RecordedRequest] = tx.insight_requests.of_request(
+        recorded: Sequence[RecordedRequest] = tx.insight_requests.of_request(
             request_id, MOST_OF_ONE_ID
         )
-    if not found:
+    if not recorded:
         raise exception.RequestNotRecorded(request_id)
-    return found
+    return recorded

@@ -16,7 +16,7 @@ _OWN = frozenset({"fields", "changed_since"})
 class ProvidersQuery(NamedTuple):
     """Which providers, which of their fields (None is all), and since when."""
 
-    wanted: ProviderFilter
+    criteria: ProviderFilter
     fields: tuple[str, ...] | None
     changed_since: str | None
 
@@ -32,7 +32,7 @@ def providers_query(
     query.check(_VALIDATORS, pairs, version)
     own = query.effective([pair for pair in pairs if pair[0] in _OWN])
     return ProvidersQuery(
-        wanted=provider_filter([pair for pair in pairs if pair[0] not in _OWN], version),
+        criteria=provider_filter([pair for pair in pairs if pair[0] not in _OWN], version),
         fields=_fields(own["fields"], known) if "fields" in own else None,
         changed_since=own.get("changed_since"),
     )

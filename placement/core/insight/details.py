@@ -45,21 +45,21 @@ def _number_in_any(snapshot: Snapshot, uuids: tuple[str, ...]) -> int:
 
 
 def of_class(
-    snapshot: Snapshot, code: str, wanted: ClassConditions, providers: Providers
+    snapshot: Snapshot, code: str, conditions: ClassConditions, providers: Providers
 ) -> Detail:
     """Return the limits of units, or the largest free amount and where it is."""
 
     def detail(lost: Mask) -> dict[str, object]:
-        column = snapshot.columns.get(wanted.resource_class)
-        name = {"resource_class": wanted.resource_class, "needed": wanted.amount}
+        column = snapshot.columns.get(conditions.resource_class)
+        name = {"resource_class": conditions.resource_class, "needed": conditions.amount}
         if column is None:
-            return {"resource_class": wanted.resource_class, "providers": 0}
+            return {"resource_class": conditions.resource_class, "providers": 0}
         if code == "no_inventory":
-            return {"resource_class": wanted.resource_class, "providers": len(column.rows)}
+            return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
         here = _concerned(snapshot, column, providers, lost)
         if code == "unit":
             return name | _units(column, here)
-        return name | _best(snapshot, column, here, wanted.unit[column.rows])
+        return name | _best(snapshot, column, here, conditions.unit[column.rows])
 
     return detail
 
@@ -105,9 +105,9 @@ def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> Detail:
         if code != "combined" or not plan.contended:
             return {}
         wants = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
-        found = [_most(snapshot, name, wanted, lost) for name, wanted in wants.items()]
-        lacking = [each for each in found if each["free"] < each["needed"]]  # type: ignore[operator]
-        return {**(lacking or found)[0], "groups": _groups(plan)}
+        classes = [_most(snapshot, name, requested, lost) for name, requested in wants.items()]
+        lacking = [each for each in classes if each["free"] < each["needed"]]  # type: ignore[operator]
+        return {**(lacking or classes)[0], "groups": _groups(plan)}
 
     return detail
 
@@ -121,7 +121,7 @@ def _groups(plan: SearchPlan) -> list[dict[str, object]]:
     ]
 
 
-def _most(snapshot: Snapshot, name: str, wanted: int, lost: Mask) -> dict[str, object]:
+def _most(snapshot: Snapshot, name: str, requested: int, lost: Mask) -> dict[str, object]:
     """Return the lost root whose tree has the largest free amount of a class."""
     column = snapshot.columns[name]
     roots = snapshot.forest.root[column.rows]
@@ -131,7 +131,7 @@ def _most(snapshot: Snapshot, name: str, wanted: int, lost: Mask) -> dict[str, o
     provider = snapshot.entries.state(best).provider
     return {
         "resource_class": name,
-        "needed": wanted,
+        "needed": requested,
         "free": int(total[best]),
         "provider": {"uuid": provider.uuid, "name": provider.name},
     }

@@ -81,9 +81,9 @@ def _top(
     provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
 ) -> AuditedProvider | None:
     """Return the end of the chain of parents, None if it is a loop."""
-    seen = set()
-    while provider.id not in seen:
-        seen.add(provider.id)
+    visited = set()
+    while provider.id not in visited:
+        visited.add(provider.id)
         parent = providers.get(provider.parent_id or 0)
         if parent is None:
             return provider

@@ -1,6 +1,6 @@
 """Where the roots are lost, requirement by requirement.
 
-The order goes from what kind of host is wanted to how much of it is left:
+The order goes from the kind of host that is requested to its free capacity:
 
 1. conditions on the root
 2. for each group: aggregates, in_tree, traits
@@ -142,18 +142,18 @@ class Funnel:
         for part in group.parts:
             if id(part) not in self._applied:
                 self._applied.add(id(part))
-                for wanted in part.classes:
-                    self._class(group, part, wanted)
+                for conditions in part.classes:
+                    self._class(group, part, conditions)
 
-    def _class(self, group: Group, part: Part, wanted: ClassConditions) -> None:
-        requirement = wanted.spelled(group.suffix)
+    def _class(self, group: Group, part: Part, conditions: ClassConditions) -> None:
+        requirement = conditions.spelled(group.suffix)
         for code, mask in (
-            ("no_inventory", wanted.present),
-            ("unit", wanted.unit),
-            ("capacity", wanted.enough),
+            ("no_inventory", conditions.present),
+            ("unit", conditions.unit),
+            ("capacity", conditions.enough),
         ):
             met = self._reaching(part, mask)
-            detail = details.of_class(self._snapshot, code, wanted, self._survivors[id(part)])
+            detail = details.of_class(self._snapshot, code, conditions, self._survivors[id(part)])
             self._charge(code, group.suffix, requirement, met, detail)
 
     def _reaching(self, part: Part, mask: Mask) -> Mask:
@@ -182,8 +182,8 @@ class Funnel:
         if not self.left.any():
             return
         met = feasibility.roots(stage.plan, self.left)
-        wanted = {name: sum(amounts.values()) for name, amounts in stage.plan.contended.items()}
-        lost = LostTogether(stage.code, stage.requirement, self.left & ~met, wanted)
+        requested = {name: sum(amounts.values()) for name, amounts in stage.plan.contended.items()}
+        lost = LostTogether(stage.code, stage.requirement, self.left & ~met, requested)
         if lost.roots.any():
             self.lost_together.append(lost)
         detail = details.of_stage(self._snapshot, stage.plan, stage.code)

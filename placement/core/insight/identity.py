@@ -78,7 +78,9 @@ def short_name(name: str) -> str:
     return lower if _is_address(lower) else lower.partition(".")[0] or lower
 
 
-def match_of(wanted: str, name: str, uuid: str = "", *, is_root: bool = True) -> str | None:
+def match_of(
+    requested_name: str, name: str, uuid: str = "", *, is_root: bool = True
+) -> str | None:
     """Return why a provider with this name and UUID could be meant, None if it could not.
 
     Domains are compared for roots only: names of children often begin with that of the host.
@@ -86,13 +88,13 @@ def match_of(wanted: str, name: str, uuid: str = "", *, is_root: bool = True) ->
     >>> match_of("cn1", "CN1"), match_of("cn1.a.org", "cn1"), match_of("cn1", "cn10")
     ('case', 'domain', None)
     """
-    if name == wanted:
+    if name == requested_name:
         return NAME
-    if uuid and uuid == wanted.lower():
+    if uuid and uuid == requested_name.lower():
         return UUID
-    if name.lower() == wanted.lower():
+    if name.lower() == requested_name.lower():
         return CASE
-    if is_root and short_name(name) == short_name(wanted):
+    if is_root and short_name(name) == short_name(requested_name):
         return DOMAIN
     return None
 

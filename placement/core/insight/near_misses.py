@@ -104,8 +104,8 @@ class NearMisses:
             yield ~reaching_any(self._reach, group, condition.met.home)[self._roots]
         for part in group.parts:
             rows = self._of(part).row
-            for wanted in part.classes:
-                yield ~wanted.enough[rows]
+            for conditions in part.classes:
+                yield ~conditions.enough[rows]
 
     def _fails_kind(self, part: Part, number: int) -> NDArray[np.bool_]:
         closest, met = self._of(part), part.kinds[number].met
@@ -140,14 +140,14 @@ class NearMisses:
     def _shortfall(self, part: Part) -> Scores:
         """Return for each row the largest part of an amount that is missing, 1 if all is."""
         short = np.zeros(self._snapshot.size, dtype=np.float32)
-        for wanted in part.classes:
-            column = self._snapshot.columns.get(wanted.resource_class)
+        for conditions in part.classes:
+            column = self._snapshot.columns.get(conditions.resource_class)
             missing = np.full(self._snapshot.size, 1, dtype=np.float32)
             if column is not None:
                 room = column.allocatable.clip(0).astype(np.float32)
-                missing[column.rows] = 1 - room / np.float32(wanted.amount)
+                missing[column.rows] = 1 - room / np.float32(conditions.amount)
             missing[missing <= 0] = 1  # enough is free, but not in this unit
-            missing[wanted.enough] = 0
+            missing[conditions.enough] = 0
             np.maximum(short, missing, out=short)
         return short
 
@@ -163,8 +163,8 @@ class NearMisses:
         score = short * np.float32(0.5)
         for kind in part.kinds:
             score += ~(kind.met.abroad if abroad else kind.met.home)
-        for wanted in part.classes:
-            score += ~wanted.enough
+        for conditions in part.classes:
+            score += ~conditions.enough
         considered = part.considered.abroad if abroad else part.considered.home
         score[~considered] = NOBODY
         return score
@@ -236,6 +236,6 @@ class NearMisses:
                 yield unmet.of_kind(self._snapshot, condition, group.suffix, root)
         for part in group.parts:
             row = int(self._of(part).row[at])
-            for wanted in part.classes:
-                if not wanted.enough[row]:
-                    yield unmet.of_class(self._snapshot, wanted, group.suffix, row)
+            for conditions in part.classes:
+                if not conditions.enough[row]:
+                    yield unmet.of_class(self._snapshot, conditions, group.suffix, row)

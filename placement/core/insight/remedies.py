@@ -125,11 +125,11 @@ class Remedies:
 
     def _pairs(self) -> None:
         """Look for changes of two requirements that help together."""
-        seen: set[frozenset[object]] = set()
+        tried: set[frozenset[object]] = set()
         for pair in (*self._with_a_drop(), *self._of_amounts()):
             key = frozenset(map(_name, pair.changes))
-            if key not in seen and len(self._remedies) < MOST_PAIRS:
-                seen.add(key)
+            if key not in tried and len(self._remedies) < MOST_PAIRS:
+                tried.add(key)
                 self._remedies.append(pair)
 
     def _with_a_drop(self) -> Iterator[Remedy]:

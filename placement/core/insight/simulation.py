@@ -46,15 +46,15 @@ def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simula
     try:
         while True:
             deadline.check()
-            made = _Round(snapshot, plan, deadline)
+            this_round = _Round(snapshot, plan, deadline)
             is_first = not outcome.claims
-            for anchor, count in made.claims():
+            for anchor, count in this_round.claims():
                 outcome.claims[anchor] += count
                 if is_first:
                     outcome.fitting.add(anchor)
-            if not made.taken:
+            if not this_round.taken:
                 break
-            snapshot = _after(snapshot, made.taken)
+            snapshot = _after(snapshot, this_round.taken)
     except SearchDeadlineExceeded:
         return outcome
     outcome.is_finished = True
@@ -79,22 +79,22 @@ class _Round:
         for block in self._builder.blocks(self._anchors):
             for number, anchor in enumerate(block.anchors):
                 self._deadline.tick()
-                wanted = self._wanted(block, number)
-                if wanted is not None:
-                    yield anchor, self._take(wanted)
+                amounts = self._amounts(block, number)
+                if amounts is not None:
+                    yield anchor, self._take(amounts)
 
-    def _wanted(self, block: Block, number: int) -> Taken | None:
+    def _amounts(self, block: Block, number: int) -> Taken | None:
         """Return what one claim takes, None if there is no candidate."""
         for problem, start in block.parts_of(number):
             assignment = self._solution(problem)
             if assignment is None:
                 continue
-            wanted: defaultdict[tuple[str, int], int] = defaultdict(int)
+            amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
             for slot, option in zip(self._plan.slots, assignment, strict=True):
                 row = block.rows.item(start + option) if option >= 0 else ~option
                 for name, amount in slot.resources:
-                    wanted[name, row] += amount
-            return wanted
+                    amounts[name, row] += amount
+            return amounts
         return None
 
     def _solution(self, problem: Problem) -> Assignment | None:
@@ -102,11 +102,11 @@ class _Round:
             self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
         return self._first[problem]
 
-    def _take(self, wanted: Taken) -> int:
+    def _take(self, amounts: Taken) -> int:
         left = min(
-            (self._left(name, row) // amount for (name, row), amount in wanted.items()), default=0
+            (self._left(name, row) // amount for (name, row), amount in amounts.items()), default=0
         )
-        for key, amount in wanted.items() if left else ():
+        for key, amount in amounts.items() if left else ():
             self.taken[key] += left * amount
         return left
 

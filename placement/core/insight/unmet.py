@@ -24,19 +24,19 @@ _NOTHING = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
 class LostTogether:
     """The roots that a condition between groups removed.
 
-    ``wanted`` has the amount of each class that several groups want together.
+    ``requested`` has the amount of each class that several groups request together.
     """
 
     code: str
     requirement: str
     roots: Mask
-    wanted: dict[str, int]
+    requested: dict[str, int]
 
 
 def shortfall(snapshot: Snapshot, lost: LostTogether) -> NDArray[np.float64]:
     """Return for each root the largest part of an amount that its tree lacks, 1 if unknown."""
     short = np.zeros(snapshot.size)
-    for name, needed in lost.wanted.items() if lost.code == "combined" else ():
+    for name, needed in lost.requested.items() if lost.code == "combined" else ():
         column = snapshot.columns[name]
         roots = snapshot.forest.root[column.rows]
         free = np.bincount(roots, weights=column.allocatable.clip(0), minlength=snapshot.size)
@@ -81,20 +81,23 @@ def of_kind(snapshot: Snapshot, condition: Condition, suffix: str, row: int) -> 
     )
 
 
-def of_class(snapshot: Snapshot, wanted: ClassConditions, suffix: str, row: int) -> Unmet:
+def of_class(snapshot: Snapshot, conditions: ClassConditions, suffix: str, row: int) -> Unmet:
     """Return an amount that a provider does not have, does not allocate in one, or has in use."""
-    amounts = _amounts([snapshot.entries.state(row)], wanted.resource_class, wanted.amount)
-    code = "capacity" if wanted.unit[row] else "unit" if wanted.present[row] else "no_inventory"
+    amounts = _amounts([snapshot.entries.state(row)], conditions.resource_class, conditions.amount)
+    if conditions.unit[row]:
+        code = "capacity"
+    else:
+        code = "unit" if conditions.present[row] else "no_inventory"
     provider = named(snapshot, row)
-    return Unmet(code, suffix, wanted.spelled(suffix), provider, amounts)
+    return Unmet(code, suffix, conditions.spelled(suffix), provider, amounts)
 
 
 def of_stage(snapshot: Snapshot, lost: LostTogether, root: int) -> Unmet:
     """Return a condition between groups, with what the tree has of the scarcest class."""
     members = snapshot.forest.members(root)
     states = [snapshot.entries.state(row) for row in members]
-    found = [_amounts(states, name, needed) for name, needed in lost.wanted.items()]
-    scarcest = min(found, key=lambda amounts: amounts.free / amounts.needed, default=None)
+    shortages = [_amounts(states, name, needed) for name, needed in lost.requested.items()]
+    scarcest = min(shortages, key=lambda amounts: amounts.free / amounts.needed, default=None)
     amounts = scarcest if lost.code == "combined" else None
     return Unmet(lost.code, "", lost.requirement, named(snapshot, root), amounts)
 

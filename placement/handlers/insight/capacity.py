@@ -20,34 +20,36 @@ from placement.wsgi_wrapper import Request, accepts_json
 def show_capacity(request: Request) -> webob.Response:
     """Return how often the shape fits, in all and by group of roots."""
     request.context.can(policies.CAPACITY)
-    asked = capacity_query(request.query_pairs, request.version)
+    query = capacity_query(request.query_pairs, request.version)
     seconds = request.services.search.budget_seconds
 
     def write(view: View) -> bytes:
-        found = CapacityOfRoots(view.snapshot, asked.request, Deadline(seconds, time.monotonic))
+        capacities = CapacityOfRoots(
+            view.snapshot, query.request, Deadline(seconds, time.monotonic)
+        )
         return render.capacity(
-            found.of(found.rows),
-            _groups(view.snapshot, found, asked),
-            query=asked.text,
+            capacities.of(capacities.rows),
+            _groups(view.snapshot, capacities, query),
+            query=query.text,
             microversion=str(request.version),
-            is_complete=found.is_finished,
+            is_complete=capacities.is_finished,
         )
 
     return conditional.from_snapshot(request, write)
 
 
 def _groups(
-    snapshot: Snapshot, found: CapacityOfRoots, asked: CapacityQuery
+    snapshot: Snapshot, capacities: CapacityOfRoots, query: CapacityQuery
 ) -> Iterator[render.Group]:
     """Yield each group of considered roots with its capacity."""
-    match asked.by:
+    match query.by:
         case "aggregate":
-            for uuid, rows in by_aggregate(snapshot, found.rows):
-                yield {"aggregate": uuid}, found.of(rows)
+            for uuid, rows in by_aggregate(snapshot, capacities.rows):
+                yield {"aggregate": uuid}, capacities.of(rows)
         case "root_trait":
-            for name, rows in by_root_trait(snapshot, found.rows, asked.prefix):
-                yield {"root_trait": name}, found.of(rows)
+            for name, rows in by_root_trait(snapshot, capacities.rows, query.prefix):
+                yield {"root_trait": name}, capacities.of(rows)
         case "root":
-            for row in found.rows.tolist():
+            for row in capacities.rows.tolist():
                 provider = snapshot.entries.state(row).provider
-                yield {"root": provider.uuid, "name": provider.name}, found.of_root(row)
+                yield {"root": provider.uuid, "name": provider.name}, capacities.of_root(row)

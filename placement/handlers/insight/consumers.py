@@ -13,6 +13,6 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def list_consumers(request: Request) -> webob.Response:
     """Return a page of the consumers that the query describes, in the order of their UUIDs."""
     request.context.can(policies.CONSUMERS)
-    wanted = consumer_filter(request.query_pairs, request.version)
-    page = consumers.page(request.services.store, wanted)
+    criteria = consumer_filter(request.query_pairs, request.version)
+    page = consumers.page(request.services.store, criteria)
     return json_response(request, render.consumers(page))

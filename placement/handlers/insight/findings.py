@@ -14,5 +14,5 @@ def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
     request.context.can(policies.FINDINGS)
     settings = audit_settings(request.query_pairs, request.version)
-    found = audit(request.services.store, settings)
-    return json_response(request, render.findings(found.at, found.findings, found.truncated))
+    report = audit(request.services.store, settings)
+    return json_response(request, render.findings(report.at, report.findings, report.truncated))

@@ -13,6 +13,6 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def show_identity(request: Request) -> webob.Response:
     """Return the providers that a name or UUID could mean, and recorded conflicts."""
     request.context.can(policies.IDENTITY)
-    wanted = identity_query(request.query_pairs, request.version)
-    found = identify(request.services.store, wanted.name, wanted.days or DAYS)
-    return json_response(request, render.identity(found))
+    query = identity_query(request.query_pairs, request.version)
+    matched = identify(request.services.store, query.name, query.days or DAYS)
+    return json_response(request, render.identity(matched))

@@ -13,7 +13,7 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def show_permissions(request: Request) -> webob.Response:
     """Return each call of the services with the decision of the policy in force."""
     request.context.can(policies.PERMISSIONS)
-    wanted = permissions_query(request.query_pairs, request.version)
+    query = permissions_query(request.query_pairs, request.version)
     rules = request.services.policy.decisions()
-    found = permissions(rules, wanted.roles, project_id=wanted.project_id, service=wanted.service)
-    return json_response(request, render.permissions(found))
+    checked = permissions(rules, query.roles, project_id=query.project_id, service=query.service)
+    return json_response(request, render.permissions(checked))

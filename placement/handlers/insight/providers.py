@@ -24,13 +24,13 @@ def list_providers(request: Request) -> webob.Response:
     """Return every provider that matches, with all that it has, or what changed since a token."""
     media_type = _media_type(request)
     request.context.can(policies.PROVIDERS)
-    asked = providers_query(request.query_pairs, request.version, render.FIELDS)
+    query = providers_query(request.query_pairs, request.version, render.FIELDS)
     view = request.services.engine.view()
     tag = conditional.etag(view.clocks, str(request.version), media_type)
     if conditional.is_current(request, tag):
         return conditional.tagged(no_content(request, status=304), tag)
-    feed = _feed(request, view, asked)
-    response = _streamed(request, lambda: _written(feed, asked, media_type), media_type)
+    feed = _feed(request, view, query)
+    response = _streamed(request, lambda: _written(feed, query, media_type), media_type)
     return conditional.tagged(response, tag)
 
 
@@ -43,22 +43,22 @@ def _media_type(request: Request) -> str:
     return str(offers[0][0])
 
 
-def _feed(request: Request, view: View, asked: ProvidersQuery) -> Feed:
-    if asked.changed_since is None:
-        return provider_feed.everything(view.snapshot, view.clocks, asked.wanted)
+def _feed(request: Request, view: View, query: ProvidersQuery) -> Feed:
+    if query.changed_since is None:
+        return provider_feed.everything(view.snapshot, view.clocks, query.criteria)
     return provider_feed.changed_since(
-        request.services.store, view.snapshot, view.clocks, asked.wanted, asked.changed_since
+        request.services.store, view.snapshot, view.clocks, query.criteria, query.changed_since
     )
 
 
-def _written(feed: Feed, asked: ProvidersQuery, media_type: str) -> Iterator[bytes]:
+def _written(feed: Feed, query: ProvidersQuery, media_type: str) -> Iterator[bytes]:
     write = render.as_lines if media_type == LINES else render.as_json
     return write(
         feed.states,
         token=feed.token,
         complete=feed.is_complete,
         removed=feed.removed,
-        fields=asked.fields or render.FIELDS,
+        fields=query.fields or render.FIELDS,
     )
 
 

@@ -18,9 +18,11 @@ from placement.wsgi_wrapper import REQUEST_ID, Request
 LOG = logging.getLogger(__name__)
 
 
-def empty_response(request: Request, snapshot: Snapshot, asked: CandidateRequest) -> None:
+def empty_response(
+    request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+) -> None:
     """Have it logged, recorded and counted why there are no candidates."""
-    question = Question(asked, text(request.query_pairs), str(request.version))
+    question = Question(candidate_request, text(request.query_pairs), str(request.version))
     recorder, observe, source = (
         request.services.recorder,
         request.services.observe,

@@ -13,9 +13,9 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
     request.context.can(policies.LIST_REQUESTS)
-    wanted = parse.recorded_filter(request.query_pairs, request.version)
-    found = requests.find(request.services.store, wanted)
-    return json_response(request, render.recorded_requests(found, wanted.limit))
+    criteria = parse.recorded_filter(request.query_pairs, request.version)
+    recorded = requests.find(request.services.store, criteria)
+    return json_response(request, render.recorded_requests(recorded, criteria.limit))
 
 
 @accepts_json
@@ -23,5 +23,5 @@ def show_request(request: Request) -> webob.Response:
     """Return all that is recorded with a request id, or a global one."""
     request.context.can(policies.SHOW_REQUEST)
     parse.nothing(request.query_pairs, request.version)
-    found = requests.of_request(request.services.store, request.route["request_id"])
-    return json_response(request, render.recorded_requests(found))
+    recorded = requests.of_request(request.services.store, request.route["request_id"])
+    return json_response(request, render.recorded_requests(recorded))
