@@ -130,12 +130,20 @@ class Confirmation:
                 response = self.connection.compute.get(
                     f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
                 )
-                if response.status_code == 404:
+                if response.status_code == 404 and _is_of_nova(response):
                     missing.add(uuid)
                 else:
                     exceptions.raise_from_response(response)
                 report(count)
         return missing
+
+
+def _is_of_nova(response: Any) -> bool:
+    """Return whether a 404 is nova's: a proxy returns one for a path that it does not know."""
+    try:
+        return "itemNotFound" in response.json()
+    except (ValueError, TypeError):
+        return False
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Reads a list of live consumers from where the option ``--live`` says."""
 
+import os
+import stat
 import sys
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
@@ -74,15 +76,29 @@ def _read(source: str, types: Collection[str], connect: Callable[[], Any]) -> Li
 
         return nova.read(connect(), listed_at=now, types=frozenset(types or (INSTANCE, MIGRATION)))
     complete = frozenset(types or (INSTANCE,))
-    if source == STDIN:
-        return parse(sys.stdin, listed_at=now, types=complete)
-    path = Path(source)
-    written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        if source == STDIN:
+            written_at, lines = _stdin_written_at() or now, sys.stdin.read().splitlines()
+        else:
+            path = Path(source)
+            written_at = _written_at(path.stat())
+            lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise InvalidList(f"{source} is not a list of UUIDs: it is not UTF-8.") from error
     return parse(lines, listed_at=min(now, written_at), types=complete)
+
+
+def _stdin_written_at() -> datetime | None:
+    """Return when a file that is the standard input was written, None if it is no file."""
+    try:
+        status = os.fstat(sys.stdin.fileno())
+    except (OSError, ValueError):
+        return None
+    return _written_at(status) if stat.S_ISREG(status.st_mode) else None
+
+
+def _written_at(status: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
 
 
 def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:

@@ -69,6 +69,7 @@ def _remove_orphan(rows: Rows) -> Action:
         finding="orphaned_consumer",
         consumer=rows["consumer"],
         generation=rows["generation"],
+        written_at=rows["written_at"],
         allocations=rows["allocations"],
         providers=sorted(rows["allocations"]),
     )
@@ -79,6 +80,7 @@ def _remove_double(rows: Rows) -> Action:
         finding="doubled_consumer",
         consumer=rows["consumer"],
         generation=rows["generation"],
+        written_at=rows["written_at"],
         allocations=rows["allocations"],
         providers=rows["providers"],
     )

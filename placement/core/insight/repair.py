@@ -5,7 +5,8 @@ A plan is a file of lines, each a JSON object (UTF-8)::
     {"format": "placement-repair", "version": 1, "kind": "plan", "database": "1099511627783",
      "created_at": "2026-11-22T02:03:04Z"}
     {"action": "remove_allocations", "finding": "orphaned_consumer", "consumer": "<uuid>",
-     "generation": 3, "allocations": {"<provider uuid>": {"VCPU": 4}}, "providers": ["<uuid>"]}
+     "generation": 3, "written_at": "2026-11-20T17:00:09Z",
+     "allocations": {"<provider uuid>": {"VCPU": 4}}, "providers": ["<uuid>"]}
     {"action": "rename_provider", "finding": "", "provider": "<uuid>", "generation": 7,
      "name": "cn1", "new_name": "cn1.example.org"}
     {"end": true}
@@ -27,6 +28,7 @@ of the kind ``undo``.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from placement.core.insight.repair_file import Header, InvalidRepairFile, lines_of, read_lines
@@ -50,12 +52,14 @@ class Action:
 class RemoveAllocations(Action):
     """Remove the allocations of a consumer on ``providers``; if none remain, the consumer too.
 
-    ``generation`` and ``allocations`` are those of the consumer, all of them, as they were seen.
+    ``generation`` and ``allocations`` are those of the consumer, all of them, as they were seen;
+    ``written_at`` is when it was written last, as :func:`time_as_text` returns it.
     """
 
     kind: ClassVar[str] = "remove_allocations"
     consumer: str
     generation: int
+    written_at: str | None
     allocations: Amounts
     providers: Sequence[str]
 
@@ -250,6 +254,15 @@ def action_from_json(document: Mapping[str, Any]) -> Action:
     return action(**values)
 
 
+def time_as_text(at: datetime | None) -> str | None:
+    """Return a naive time in UTC as text, in whole seconds as it is rendered elsewhere.
+
+    >>> time_as_text(datetime(2026, 11, 22, 2, 3, 4, 500))
+    '2026-11-22T02:03:04Z'
+    """
+    return None if at is None else f"{at.isoformat(timespec='seconds')}Z"
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and is_storable(value)
 
@@ -286,4 +299,5 @@ _CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
     "parent": _is_text_or_none,
     "root": _is_text_or_none,
     "new_parent": _is_text_or_none,
+    "written_at": _is_text_or_none,
 }

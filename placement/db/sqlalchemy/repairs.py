@@ -4,6 +4,7 @@ The caller locks consumers first, then providers in the order of ids, like every
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -77,6 +78,22 @@ class Repairs:
         """Return the row of a provider, None if there is none."""
         row = self._connection.execute(_TREE.where(_provider.id == id_)).one_or_none()
         return None if row is None else ProviderRow(*row)
+
+    def providers_like(self, id_: int, name: str) -> list[ProviderRow]:
+        """Return the providers that have the id or the name."""
+        rows = self._connection.execute(
+            _TREE.where(sa.or_(_provider.id == id_, _provider.name == name))
+        )
+        return [ProviderRow(*row) for row in rows]
+
+    def written_at(self, consumer_uuid: str) -> datetime | None:
+        """Return when a consumer was written last (naive UTC), None if that is not known."""
+        at: datetime | None = self._connection.execute(
+            sa.select(sa.func.coalesce(_consumer.updated_at, _consumer.created_at)).where(
+                _consumer.uuid == consumer_uuid
+            )
+        ).scalar_one_or_none()
+        return at
 
     def class_names(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the names of the resource classes that exist."""

@@ -15,6 +15,7 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
     The consumer is removed with its last allocation.
     """
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
+    _check_written_at(tx, action)
     providers, class_ids = tx.inventories.lock(list(action.allocations))
     own = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
     if len(own) != len(action.providers):
@@ -37,6 +38,19 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
         )
 
     return Change(scope_of([action.consumer]), perform, changed=ids)
+
+
+def _check_written_at(tx: Transaction, action: actions.RemoveAllocations) -> None:
+    """Raise ChangedSince if the consumer was written since.
+
+    One that was deleted and created again can have the same generation and allocations.
+    """
+    written_at = actions.time_as_text(tx.repairs.written_at(action.consumer))
+    if written_at != action.written_at:
+        raise ChangedSince(
+            f"The consumer {action.consumer} was written at {written_at}; when planned, at "
+            f"{action.written_at}."
+        )
 
 
 def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change:

@@ -68,6 +68,8 @@ def _apply(
 def _undo(tx: Transaction, action: Action, change: Change, before: Image, after: Image) -> Undo:
     rows = [*before.get("allocations", ()), *after.get("allocations", ())]
     provider_ids = {row["resource_provider_id"] for row in rows}
+    for row in before.get("resource_providers", ()):
+        provider_ids |= {row["parent_provider_id"], row["root_provider_id"]} - {None}
     class_ids = {row["resource_class_id"] for row in rows}
     if change.drift is not None:
         provider_ids.add(change.drift.provider_id)

@@ -1,7 +1,11 @@
-"""Undo one action in one transaction, if its rows have not changed since."""
+"""Undo one action in one transaction, if its rows have not changed since.
+
+Rows that were created, renamed or removed in the meantime stay as they are: the undo is skipped.
+"""
 
 from collections.abc import Iterable
 
+from placement import exception
 from placement.core.insight.undo import AFTER, BEFORE, Image, Undo, state_of
 from placement.db.store import Store, Transaction
 from placement.objects.repair.change import ChangedSince
@@ -13,6 +17,10 @@ def undo_action(store: Store, entry: Undo) -> Outcome:
     try:
         return store.write(_restore, entry)
     except ChangedSince as error:
+        return Outcome(SKIPPED, str(error))
+    except exception.PlacementException as error:
+        if isinstance(error, exception.DatabaseUnavailable | exception.CommitLost):
+            raise
         return Outcome(SKIPPED, str(error))
 
 
@@ -30,6 +38,8 @@ def _restore(tx: Transaction, entry: Undo) -> Outcome:
         return Outcome(ALREADY)
     if state != AFTER:
         raise ChangedSince("The rows have changed since the action.")
+    _check_names(tx, entry)
+    _check_inventories(tx, entry)
     tx.row_images.restore(entry, current)
     if entry.drift is not None:
         key = (entry.drift.provider_id, entry.drift.class_id)
@@ -53,6 +63,28 @@ def _lock(tx: Transaction, entry: Undo) -> None:
     for id_, name in entry.classes.items():
         if names.get(int(id_)) != name:
             raise ChangedSince(f"The resource class {name} does not exist any more.")
+
+
+def _check_names(tx: Transaction, entry: Undo) -> None:
+    """Raise ChangedSince if another provider has the name, or the id, of one that comes back."""
+    for row in entry.before.get("resource_providers", ()):
+        for other in tx.repairs.providers_like(row["id"], row["name"]):
+            if other.uuid != row["uuid"]:
+                raise ChangedSince(
+                    f"The provider {row['uuid']} had the name {row['name']} and the id "
+                    f"{row['id']}; the provider {other.uuid} has the name {other.name} and the "
+                    f"id {other.id}. Rename or retire that one first."
+                )
+
+
+def _check_inventories(tx: Transaction, entry: Undo) -> None:
+    """Raise ChangedSince if an inventory of allocations that come back does not exist."""
+    for (provider_id, class_id), amount in _difference(entry).items():
+        if amount > 0 and tx.repairs.counter(provider_id, class_id) is None:
+            raise ChangedSince(
+                f"The provider {entry.providers[str(provider_id)]} has no inventory of "
+                f"{entry.classes.get(str(class_id), class_id)}. Create it, then undo again."
+            )
 
 
 def _touched(entry: Undo) -> Iterable[str]:

@@ -11,10 +11,13 @@ OPENSTACK = Path(sys.executable).with_name("openstack")
 
 
 class Client:
-    """The ``openstack`` command, with the plugin osc-placement."""
+    """The ``openstack`` command, with the plugin osc-placement.
 
-    def __init__(self, url):
-        self.options = ["--os-endpoint", url, "--os-token", "admin"]
+    ``url`` is that of the service; ``options`` replace it and the token.
+    """
+
+    def __init__(self, url, *options):
+        self.options = [*options] or ["--os-endpoint", url, "--os-token", "admin"]
 
     def __call__(self, command, *arguments):
         result = self.run(command, *arguments, "-f", "json")
@@ -26,12 +29,13 @@ class Client:
         assert result.returncode != 0
         return result.stderr
 
-    def run(self, command, *arguments):
+    def run(self, command, *arguments, stdin=None):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
         version = ["--os-placement-api-version", "1.39"]
         return subprocess.run(
             [OPENSTACK, *self.options, *version, *command.split(), *arguments],
             env=environ,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,

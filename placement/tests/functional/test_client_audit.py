@@ -6,6 +6,7 @@ import time
 import pytest
 
 from placement.core.insight import repair
+from placement.tests.functional.insight.nova_api import migration, nova_api, server
 from placement.tests.functional.osc import Client
 from placement.tests.processes import ApiProcess
 
@@ -74,3 +75,92 @@ def test_bad_lists_and_files_are_refused(openstack, live, tmp_path):
     refused = openstack.refused("placement audit", "--plan", f"{missing}/plan")
     assert "The plan could not be written" in refused
     assert json.loads(openstack.run("placement audit", "-f", "json").stdout) == []
+
+
+# --- lists of nova and of standard input ----------------------------------------------------
+
+
+@pytest.fixture
+def nova(openstack):
+    """A stand-in for Keystone and nova, whose catalog has the service."""
+    with nova_api() as api:
+        api.token_id = "admin"
+        api.placement_url = openstack.options[1]
+        yield api
+
+
+@pytest.fixture
+def with_password(openstack, nova):
+    """The client as operators use it: it gets its token and its endpoints from Keystone."""
+    options = {
+        "auth-url": f"{nova.url}/v3",
+        "username": "operator",
+        "password": "secret",
+        "project-name": "admin",
+        "user-domain-id": "default",
+        "project-domain-id": "default",
+        "region-name": "R",
+    }
+    return Client(openstack.options[1], *(f"--os-{name}={text}" for name, text in options.items()))
+
+
+def age(openstack):
+    """Let a second pass: times are stored in whole seconds."""
+    time.sleep(1.1)
+
+
+def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, nova, tmp_path):
+    plan = tmp_path / "plan"
+    age(openstack)
+    nova.servers = [server(SERVERS[0], "host1"), server(SERVERS[2], "host2")]
+    arguments = ["--live", "nova", *NO_GRACE, "--plan", str(plan)]
+    found = findings(with_password, *arguments)
+    assert found["orphaned_consumer"]["consumer"] == SERVERS[1]
+    assert found["doubled_consumer"]["providers"] == [openstack.hosts[0]]
+    assert nova.shows == [SERVERS[1]]
+    assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
+    planned = repair.from_lines(plan.read_text().splitlines(keepends=True))
+    assert [action.consumer for action in planned.actions] == SERVERS[1:]
+    nova.shown = {SERVERS[1]}
+    nova.migrations = [migration(SERVERS[1], SERVERS[2])]
+    assert findings(with_password, "--live", "nova", *NO_GRACE) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [({"failures": {1: 403}}, "could not be listed"),
+     ({"failures": {2: 503}}, "could not be listed"),
+     ({"newest": "2.65"}, "2.69"),
+     ({}, "is empty"),
+     ({"token_status": 401}, "requires authentication")],
+)  # fmt: skip
+def test_a_nova_that_cannot_be_listed_is_refused(
+    with_password, nova, tmp_path, settings, sentence
+):
+    plan = tmp_path / "plan"
+    for name, value in settings.items():
+        setattr(nova, name, value)
+    if settings:
+        nova.servers = [server(SERVERS[0], "host1")]
+    errors = with_password.refused("placement audit", "--live", "nova", "--plan", str(plan))
+    assert sentence in errors
+    assert "Traceback" not in errors
+    assert not plan.exists()
+
+
+def test_nova_needs_a_catalog(openstack, tmp_path):
+    errors = openstack.refused("placement audit", "--live", "nova")
+    assert "Traceback" not in errors
+    assert "nova" in errors
+
+
+def test_a_list_is_read_from_standard_input(openstack, live):
+    age(openstack)
+    arguments = ["placement audit", "--live", "-", *NO_GRACE, "-f", "json"]
+    done = openstack.run(*arguments, stdin=live.read_text())
+    assert done.returncode == 0, done.stderr
+    codes = [each["code"] for each in json.loads(done.stdout)]
+    assert codes == ["orphaned_consumer", "doubled_consumer"]
+    for text, sentence in (("", "is empty"), ("vm-1\n", "Line 1")):
+        done = openstack.run(*arguments, stdin=text)
+        assert (done.returncode, sentence in done.stderr) == (1, True), done.stderr

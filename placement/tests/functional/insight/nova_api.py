@@ -82,7 +82,9 @@ class NovaApi:
         self.lists = []
         self.shows = []
         self.token_status = 201
+        self.token_id = "token"
         self.url = ""
+        self.placement_url = ""  # by default a path of this server that it does not serve
 
     def respond(self, path, query, version):
         """Return a status and a document or text."""
@@ -112,6 +114,7 @@ class NovaApi:
         return {key: page, **({f"{key}_links": links} if links else {})}
 
     def token(self):
+        placement_url = self.placement_url or f"{self.url}/placement"
         endpoint = {"interface": "public", "region": "R", "region_id": "R", "url": self.url}
         return {
             "token": {
@@ -132,7 +135,7 @@ class NovaApi:
                         "type": "placement",
                         "name": "placement",
                         "id": "d",
-                        "endpoints": [{**endpoint, "id": "f", "url": f"{self.url}/placement"}],
+                        "endpoints": [{**endpoint, "id": "f", "url": placement_url}],
                     },
                 ],
             }
@@ -162,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         status = self.api.token_status
         if status == 201:
-            self.send(201, self.api.token(), X_Subject_Token="token")
+            self.send(201, self.api.token(), X_Subject_Token=self.api.token_id)
         else:
             message = "The request you have made requires authentication."
             error = {"code": status, "message": message, "title": "Unauthorized"}
