@@ -139,7 +139,6 @@ def run(options: Options) -> int:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
     with closing(ReservedAddress(options.address)) as reserved:
         application = wsgi.load(conf)
-        _announce(reserved.address, conf, is_development=options.development is not None)
         _serve(application, conf, reserved.address, options)
     return 0
 
@@ -148,10 +147,12 @@ def _serve(
     application: "WSGIApplication", conf: cfg.ConfigOpts, address: Address, options: Options
 ) -> None:
     reload = partial(reload_configuration, conf)
+    announce = partial(_announce, address, conf, is_development=options.development is not None)
     if options.workers == 1:
         signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
-        serve(application, address, threads=options.threads)
+        serve(application, address, threads=options.threads, announce=announce)
         return
+    announce()
     from placement.cmd import workers  # noqa: PLC0415  loads multiprocessing, for workers only
 
     workers.run(

@@ -4,6 +4,7 @@ import logging
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +115,20 @@ class Server(wsgi.Server):
         LOG.log(level, msg, exc_info=traceback)
 
 
-def serve(application: "WSGIApplication", address: Address, *, threads: int) -> None:
-    """Serve in this process until SIGTERM or SIGINT.
+def serve(
+    application: "WSGIApplication",
+    address: Address,
+    *,
+    threads: int,
+    announce: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve in this process until SIGTERM or SIGINT; call ``announce`` when it listens.
 
     Requests in progress are completed; SIGALRM ends the process after ``STOP_DEADLINE_SECONDS``.
     """
     server = Server(application, address, threads=threads)
     server.prepare()
+    announce()
     # Until here a signal ends the process at once. From here on another thread stops the server:
     # an exception raised within Cheroot's bookkeeping could leave it unable to stop.
     for number in _STOP_SIGNALS:
