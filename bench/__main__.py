@@ -135,7 +135,7 @@ class Run:
         return limits(self._database, self._logs / "baseline")
 
     def prepare(self, world: World, budget: Budget) -> Harness:
-        """Load the world for openstack-placement, migrate a copy for ours, start both."""
+        """Load the world for openstack-placement, migrate a copy for this service, start both."""
         self.stop()
         self._database.copy("seed", UPSTREAM)
         loaded_world = load(self._database.url(UPSTREAM), world)

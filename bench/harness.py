@@ -89,7 +89,7 @@ class Harness:
     def audited(self, measurements: Measurements) -> Measurements:
         """Return the measurements, with a note if openstack-placement lost or doubled claims.
 
-        Raises: WrongResponse if ours did.
+        Raises: WrongResponse if this service did.
         """
         discrepancies = {name: self._discrepancy(name) for name in measurements}
         if discrepancies[OURS]:

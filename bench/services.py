@@ -131,7 +131,7 @@ class Service:
         return Connection(self.port, timeout_seconds, on_response)
 
     def _first_response(self, deadline: float) -> Response:
-        """The response to the first request. Raises: RuntimeError if there is none in time."""
+        """The response to the first request.  Raises: RuntimeError if none arrives in time."""
         assert self._process is not None
         while time.perf_counter() < deadline and self._process.poll() is None:
             try:

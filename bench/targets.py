@@ -19,7 +19,7 @@ class Target(Protocol):
 
 
 def ratio(measurements: Measurements) -> float | None:
-    """How many times better ours is; a lower bound if openstack-placement was cut off."""
+    """How many times better this service is; a lower bound if openstack-placement was cut off."""
     ours, upstream = measurements.get(OURS), measurements.get(UPSTREAM)
     if not ours or not upstream or min(ours.value, upstream.value) <= 0 or ours.unit == MORE:
         return None
@@ -48,7 +48,7 @@ class Faster:
 
 @dataclass(frozen=True)
 class AtMost:
-    """At most ``times`` times the time of another row of ours."""
+    """At most ``times`` times the time of another row of this service."""
 
     times: float
     row: str = ROW_A
@@ -66,7 +66,7 @@ class AtMost:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """At least ``times`` times the rate of another row of ours."""
+    """At least ``times`` times the rate of another row of this service."""
 
     times: float
     row: str

@@ -1,7 +1,7 @@
 """Load a world into a database by SQL.
 
 Only tables that every Placement database has are written, so the same statements fill the
-database of openstack-placement and ours. Rows are written as literals, thousands to a
+database of openstack-placement and of this service. Rows are written as literals, thousands to a
 statement: 100,000 hosts take seconds on each kind of database.
 """
 

@@ -41,7 +41,7 @@ class Service:
         return self._parts.path
 
     def get(self, read: Read) -> Response:
-        """Return the response; with status 0 if there is none within the timeout."""
+        """Return the response; with status 0 if none arrives within the timeout."""
         begin = time.perf_counter()
         try:
             status, body = self._send(read)

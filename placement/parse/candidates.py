@@ -49,7 +49,7 @@ def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateReq
 
 
 def _limit(values: query.Values) -> int | None:
-    """Return the limit; None if there is none, or it is larger than any possible result."""
+    """Return the limit; None without a limit, or if it is larger than any possible result."""
     text = values.get("limit", [""])[0]
     return int(text) if 0 < len(text) <= _MAX_LIMIT_DIGITS else None
 

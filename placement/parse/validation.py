@@ -44,6 +44,6 @@ def validators(windows: Windows, is_uuid: Callable[[str], bool]) -> ValidatorWin
 
 
 def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
-    """Return the most relevant error by the schema of the microversion; None if there is none."""
+    """Return the most relevant error at the microversion, None if the value is valid."""
     schema = next(each for since, each in reversed(windows) if since <= version)
     return None if schema.is_valid(instance) else schema.most_relevant_error(instance)

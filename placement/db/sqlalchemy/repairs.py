@@ -75,7 +75,7 @@ class Repairs:
         return ids
 
     def provider(self, id_: int) -> ProviderRow | None:
-        """Return the row of a provider, None if there is none."""
+        """Return the row of a provider, None if it does not exist."""
         row = self._connection.execute(_TREE.where(_provider.id == id_)).one_or_none()
         return None if row is None else ProviderRow(*row)
 
