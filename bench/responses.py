@@ -39,7 +39,7 @@ def compare(ours: Response, upstream: Response, *, limited: bool) -> None:
     if limited:
         if count(ours) != count(upstream):
             raise WrongResponse(
-                f"{count(ours)} from this service, {count(upstream)} from openstack-placement"
+                f"{count(ours)} from ours, {count(upstream)} from openstack-placement"
             )
     elif _plain(ours.json()) != _plain(upstream.json()):
         raise WrongResponse("the response differs from that of openstack-placement")
