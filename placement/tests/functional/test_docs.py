@@ -238,6 +238,24 @@ def test_each_message_quoted_in_troubleshooting_is_one_of_the_service():
     assert len(fragments) >= 7
 
 
+def test_the_memory_of_the_sizing_page_covers_what_is_measured():
+    plan = re.search(r"Plan (\d+) MB per process and ([\d.]+) kB per", page("admin/sizing"))
+    process, provider = map(float, plan.groups())
+    growth = re.findall(
+        r'^   "([\d,]+)", [\d.]+ s, (\d+) MB,', page("contributor/performance"), re.MULTILINE
+    )
+    served = re.findall(
+        r'^"memory of a process, ([\d,]+) flat hosts",([\d.]+) MB',
+        (docs.SOURCE / "contributor" / "performance.csv").read_text(),
+        re.MULTILINE,
+    )
+    assert len(growth) == 5
+    assert len(served) == 3
+    for providers, measured in growth + served:
+        planned = process + provider * int(providers.replace(",", "")) / 1000
+        assert float(measured) < planned < 2 * float(measured), providers
+
+
 def test_the_glossary_defines_the_terms_of_the_api():
     terms = set(re.findall(r"^   (\w[\w /-]*)$", page("glossary"), re.MULTILINE))
     assert terms >= {"provider", "inventory", "allocation", "consumer", "candidate", "generation"}
