@@ -23,6 +23,7 @@ from placement.tests.servers import free_port
 ROOT = Path(placement.__file__).parent.parent
 WSGI_FILE = ROOT / "placement" / "wsgi" / "api.py"
 BIN = Path(sys.executable).parent
+SITE_PACKAGES = Path(requests.__file__).parent.parent
 API_COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
 LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
@@ -248,6 +249,33 @@ def start_apache(deployment, site, *modules):
         f"{loaded}{user_lines}{site}"
     )
     deployment.start(httpd, "-f", deployment.folder / "apache.conf", "-D", "FOREGROUND")
+
+
+def start_mod_wsgi(deployment, script, **changes):
+    """Start Apache with the sample configuration of mod_wsgi; daemons run as an unprivileged user.
+
+    Debian's module embeds Debian's interpreter, which can use packages of the same version only.
+    """
+    built_for = sorted(APACHE_MODULES.glob("mod_wsgi.so-*"))
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if not built_for:
+        skip_untested("mod_wsgi is not installed: apt-get install libapache2-mod-wsgi-py3")
+    if version not in {path.name.partition("-")[2] for path in built_for}:
+        skip_untested(f"mod_wsgi is {built_for[0].name}, and the tests run on Python {version}")
+    user = "user=nobody group=nogroup" if IS_ROOT else ""
+    site = sample(
+        "apache2/placement-api.conf",
+        listen=("Listen 8778", f"Listen {deployment.address}"),
+        host=("*:8778", deployment.address),
+        user=("user=placement group=placement", user),
+        home=("python-home=/opt/placement", f"python-path={SITE_PACKAGES}"),
+        script=("/opt/placement/bin/placement-api", str(script)),
+        folder=("/opt/placement/bin", str(script.parent)),
+        file=("<Files placement-api>", f"<Files {script.name}>"),
+        log=("/var/log/apache2/placement-api.log", f"{deployment.folder}/error.log"),
+        **changes,
+    )
+    start_apache(deployment, f"WSGISocketPrefix {deployment.folder}/wsgi\n{site}", "wsgi")
 
 
 def start_apache_proxy(deployment, path, *modules, **changes):

@@ -7,10 +7,12 @@ import pytest
 from placement.compare.model import Read
 from placement.compare.request_log import read_log
 from placement.tests.processes import (
+    BIN,
     WSGI_FILE,
     program,
     sample,
     start_apache_proxy,
+    start_mod_wsgi,
     start_nginx,
     start_uwsgi_behind_proxy,
     uwsgi,
@@ -28,7 +30,10 @@ FORMATS = {
     "combined": '"%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\""',
 }
 
-pytestmark = pytest.mark.parametrize("backend", ["sqlite"])
+
+@pytest.fixture
+def backend():
+    return "sqlite"
 
 
 def check_read(deployment, log, prefix="", pattern=""):
@@ -76,6 +81,16 @@ def test_log_of_apache(deployment, name):
     fragment = f"CustomLog {log} {FORMATS[name]}\n{end}"
     path = start_uwsgi_behind_proxy(deployment)
     start_apache_proxy(deployment, path, fragment=(end, fragment))
+    check_read(deployment, log, "/placement")
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])  # the daemons cannot read files of root
+@pytest.mark.parametrize("name", FORMATS)
+def test_log_of_apache_with_mod_wsgi(deployment, name):
+    log = deployment.folder / "requests.log"
+    end = "</VirtualHost>"
+    fragment = (end, f"CustomLog {log} {FORMATS[name]}\n{end}")
+    start_mod_wsgi(deployment, BIN / "placement-api", fragment=fragment)
     check_read(deployment, log, "/placement")
 
 

@@ -6,16 +6,12 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 import signal
 import socket
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
-import sqlalchemy as sa
 
 from placement.tests.processes import (
-    APACHE_MODULES,
     BIN,
     IS_ROOT,
     START_TIMEOUT_SECONDS,
@@ -23,16 +19,13 @@ from placement.tests.processes import (
     check_claims,
     program,
     sample,
-    skip_untested,
-    start_apache,
     start_apache_proxy,
+    start_mod_wsgi,
     start_nginx,
     start_uwsgi,
     start_uwsgi_behind_proxy,
     uwsgi,
 )
-
-SITE = Path(sa.__file__).parent.parent
 
 
 @pytest.fixture
@@ -136,29 +129,8 @@ def test_gunicorn(deployment, options):
 
 @pytest.mark.parametrize("script", [BIN / "placement-api", WSGI_FILE], ids=["command", "file"])
 def test_apache_with_mod_wsgi(deployment, script):
-    """The daemon processes run as an unprivileged user.
-
-    Debian's module embeds Debian's interpreter, which can use packages of the same version only.
-    """
-    built_for = sorted(APACHE_MODULES.glob("mod_wsgi.so-*"))
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if not built_for:
-        skip_untested("mod_wsgi is not installed: apt-get install libapache2-mod-wsgi-py3")
-    if version not in {path.name.partition("-")[2] for path in built_for}:
-        skip_untested(f"mod_wsgi is {built_for[0].name}, and the tests run on Python {version}")
-    user = "user=nobody group=nogroup" if IS_ROOT else ""
-    site = sample(
-        "apache2/placement-api.conf",
-        listen=("Listen 8778", f"Listen {deployment.address}"),
-        host=("*:8778", deployment.address),
-        user=("user=placement group=placement", user),
-        home=("python-home=/opt/placement", f"python-path={SITE}"),
-        script=("/opt/placement/bin/placement-api", str(script)),
-        folder=("/opt/placement/bin", str(script.parent)),
-        file=("<Files placement-api>", f"<Files {script.name}>"),
-        log=("/var/log/apache2/placement-api.log", f"{deployment.folder}/error.log"),
-    )
-    start_apache(deployment, f"WSGISocketPrefix {deployment.folder}/wsgi\n{site}", "wsgi")
+    """The daemon processes run as an unprivileged user."""
+    start_mod_wsgi(deployment, script)
     check_claims(deployment, "/placement")
     if IS_ROOT:
         users = {process.username() for process in deployment.children()}
