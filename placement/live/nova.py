@@ -43,6 +43,8 @@ def read(connection: Any, *, listed_at: datetime, types: frozenset[str]) -> Live
         compute = connection.compute
         migrations = list(_pages(compute, _MIGRATIONS, {}))
         servers = list(_pages(compute, _SERVERS, {"all_tenants": "1"}))
+        # again: a cell that was down for a moment had no migrations in the first list
+        migrations.extend(_pages(compute, _MIGRATIONS, {}))
     if any(each.get("status") == CELL_DOWN for each in servers):
         types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
     current = [each for each in migrations if each.get("status") not in _ENDED]

@@ -66,7 +66,7 @@ def test_what_all_pages_lack_is_an_orphan(store, host, nova, audit):
     nova.servers = [server(each) for each in alive]
     assert audit() == [("orphaned_consumer", orphan)]
     paths = [path for path, _, _ in nova.lists]
-    assert (paths.count("/servers/detail"), paths.count("/os-migrations")) == (4, 1)
+    assert (paths.count("/servers/detail"), paths.count("/os-migrations")) == (4, 2)
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
     assert nova.shows == [orphan]
 
@@ -91,6 +91,15 @@ def test_the_consumer_of_a_migration_is_alive(store, host, nova, audit, type_):
     types = ["--type", "unknown"] if type_ is None else []
     assert audit(*types) == [("orphaned_consumer", old)]
     assert nova.shows == ([old] if type_ is None else [])
+
+
+def test_a_migration_of_a_cell_that_was_down_for_a_moment_is_alive(store, host, nova, audit):
+    """The list of servers no longer shows that the cell was down."""
+    consumer = instance(store, host, type="MIGRATION")
+    nova.servers = [server(host.consumer)]
+    nova.migrations = [migration(consumer, host.consumer)]
+    nova.failures = {1: '{"migrations": []}'}
+    assert audit() == []
 
 
 def test_servers_of_cells_that_are_down_are_alive(store, host, nova, audit):
