@@ -34,11 +34,11 @@ class Remedies(FormattableColumn[Any]):
         return "\n".join(map(remedy_line, self._value))
 
 
-class Names(FormattableColumn[Any]):
-    """A list of names."""
+class Lines(FormattableColumn[Any]):
+    """A list, an item a line."""
 
     def human_readable(self) -> str:
-        """Return the names, a line each."""
+        """Return the items, a line each."""
         return "\n".join(self._value)
 
 
@@ -72,7 +72,7 @@ def explanation(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]
         "funnel": Funnel(document["funnel"]),
         "near_misses": NearMisses(document["near_misses"]),
         "remedies": Remedies(document["remedies"]),
-        "undetermined": Names(document["undetermined"]),
+        "undetermined": Lines(document["undetermined"]),
         "query": document["query"],
         "microversion": document["microversion"],
         "at": document["at"],

@@ -10,7 +10,7 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
 from placement.cli.client import get
-from placement.cli.documents import Names
+from placement.cli.documents import Lines
 
 _COLUMNS = ("name", "uuid", "usage")
 _LONG_COLUMNS = (*_COLUMNS, "generation", "traits", "aggregates")
@@ -98,4 +98,4 @@ def _cell(provider: Provider, depth: int, column: str) -> Any:
     if column == "usage":
         return _Usage(provider["inventories"])
     value = provider[column]
-    return Names(value) if isinstance(value, list) else value
+    return Lines(value) if isinstance(value, list) else value

@@ -37,7 +37,7 @@ def other(application, conf):
     store.dispose()
 
 
-class Cloud:
+class RandomHistory:
     """A random history of writes, each through one of several services."""
 
     def __init__(self, seed, *services):
@@ -191,7 +191,7 @@ QUERIES = ("", f"member_of={AGGREGATES[0]}", "required=HW_CPU_X86_AVX", "resourc
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, seed):
     """After every step of a random history, whichever service wrote and whichever answers."""
-    cloud = Cloud(seed, http, other)
+    cloud = RandomHistory(seed, http, other)
     clients = [Client(query) for query in QUERIES]
     late = Client()
     for number in range(60):
@@ -248,7 +248,7 @@ def test_the_feed_holds_among_real_processes(tmp_path):
     with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as service:
         assert service.get()[0] == 200
         workers = Workers(service.url)
-        cloud = Cloud(7, workers)
+        cloud = RandomHistory(7, workers)
         clients = [Client(), Client(QUERIES[1])]
         for _ in range(60):
             cloud.step()
@@ -259,7 +259,7 @@ def test_the_feed_holds_among_real_processes(tmp_path):
 
 
 def test_only_what_changed_is_sent(http, other):
-    cloud = Cloud(0, http, other)
+    cloud = RandomHistory(0, http, other)
     for _ in range(6):
         cloud.create()
     client = Client()
@@ -275,7 +275,7 @@ def test_only_what_changed_is_sent(http, other):
 
 
 def test_a_name_that_many_have_changes_them_all(http):
-    cloud = Cloud(0, http)
+    cloud = RandomHistory(0, http)
     cloud.create()
     client = Client()
     client.read(http)
@@ -288,14 +288,14 @@ def test_a_name_that_many_have_changes_them_all(http):
     ["", "yesterday", "c1", "c1!!!!", "c1AAAA", "x" * 9000, change_token.encode({0: 1, 1: 2})],
 )
 def test_a_token_that_is_not_ours_gives_everything(http, token):
-    cloud = Cloud(0, http)
+    cloud = RandomHistory(0, http)
     cloud.create()
     found = http.get(f"{PATH}?changed_since={token}", headers=ADMIN).json
     assert (found["complete"], len(found["providers"])) == (True, 1)
 
 
 def test_a_token_of_the_future_or_of_another_epoch_gives_everything(http):
-    Cloud(0, http).create()
+    RandomHistory(0, http).create()
     token = http.get(PATH, headers=ADMIN).json["token"]
     clocks = change_token.decode(token)
     for clock in (0, max(clocks)):
@@ -305,7 +305,7 @@ def test_a_token_of_the_future_or_of_another_epoch_gives_everything(http):
 
 
 def test_lines_say_the_same_as_the_document(http):
-    cloud = Cloud(4, http)
+    cloud = RandomHistory(4, http)
     for _ in range(30):
         cloud.step()
     document = http.get(PATH, headers=ADMIN).json
@@ -317,7 +317,7 @@ def test_lines_say_the_same_as_the_document(http):
 
 
 def test_a_response_is_compressed_for_who_accepts_it(http, application):
-    Cloud(0, http).create()
+    RandomHistory(0, http).create()
 
     def read(encoding):
         headers = {**ADMIN, **({"Accept-Encoding": encoding} if encoding else {})}
@@ -333,7 +333,7 @@ def test_a_response_is_compressed_for_who_accepts_it(http, application):
 
 
 def test_tags_are_the_same_in_every_process(http, other):
-    Cloud(0, http).create()
+    RandomHistory(0, http).create()
     tags = {service.get(PATH, headers=ADMIN).headers["etag"] for service in (http, other)}
     assert len(tags) == 1
     again = other.get(PATH, headers={**ADMIN, "If-None-Match": tags.pop()})
@@ -341,7 +341,7 @@ def test_tags_are_the_same_in_every_process(http, other):
 
 
 def test_provider_has_the_form_of_the_api(http):
-    cloud = Cloud(5, http)
+    cloud = RandomHistory(5, http)
     for _ in range(40):
         cloud.step()
     listed = everything(http)

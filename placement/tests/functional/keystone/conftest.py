@@ -54,7 +54,7 @@ def keystone(tmp_path_factory):
         process.terminate()
 
 
-class Cloud:
+class KeystoneAdministrator:
     """The users, projects and tokens of a Keystone, as its administrator makes them."""
 
     def __init__(self, keystone):
@@ -104,7 +104,7 @@ class Cloud:
 
 @pytest.fixture(scope="session")
 def cloud(keystone):
-    return Cloud(keystone)
+    return KeystoneAdministrator(keystone)
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from placement.tests.unit.http.service import ADMIN, DECLARATIONS, application, 
 from placement.wsgi_wrapper import AFTER_RESPONSE, json_response
 
 
-class Parts:
-    """Parts of a body that note when they are read and closed."""
+class Body:
+    """A body that notes when it is sent and closed."""
 
     def __init__(self, events):
         self.events = events
@@ -34,7 +34,7 @@ def served(events, *tasks):
     def inner(environ, start_response):
         environ[AFTER_RESPONSE] += tasks
         start_response("200 OK", [])
-        return Parts(events)
+        return Body(events)
 
     return AfterResponse(inner)({}, lambda status, headers: None)
 
