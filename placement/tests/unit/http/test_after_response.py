@@ -57,7 +57,7 @@ def test_a_task_that_fails_is_logged_and_the_others_run(events, caplog):
 
 
 def test_a_response_without_tasks_is_what_it_was(events):
-    assert isinstance(served(events), Parts)
+    assert isinstance(served(events), Body)
 
 
 def test_layers_made_of_webob_pass_the_end_on(events):
