@@ -14,6 +14,8 @@ from alembic.script import ScriptDirectory
 from placement.db.sqlalchemy import models
 from placement.db.sqlalchemy.compatibility import IncompatibleSchema
 
+LOG = logging.getLogger(__name__)
+
 BASE = "base"
 """Alembic's name for the state before the first revision."""
 
@@ -70,12 +72,23 @@ def _context(connection: sa.Connection) -> MigrationContext:
 
 
 def check_can_stamp(stored: Schema, revision: str, schemas: dict[str, Schema]) -> None:
-    """Check that a database has the tables of a revision.  Raises: RevisionNotApplied."""
-    missing = _missing(stored, schemas[revision])
-    if missing:
+    """Check that the tables of a database are those of a revision.  Raises: RevisionNotApplied.
+
+    Some may be missing, with a warning: ``mysql-migrate-db.sh`` can copy them one after the other.
+    """
+    expected = schemas[revision]
+    missing = _missing(stored, expected)
+    present = {name: columns for name, columns in expected.items() if name in stored}
+    if missing and (not present or _missing(stored, present)):
         raise RevisionNotApplied(
             f"Revision {revision} was not recorded: the database lacks {missing}. Run "
             "`placement-manage db sync`, which creates what is missing and records the revision."
+        )
+    if missing:
+        LOG.warning(
+            "Revision %s is recorded, but the database lacks %s. Copy them before it is used.",
+            revision,
+            missing,
         )
 
 

@@ -66,6 +66,19 @@ def test_an_empty_database_is_not_stamped(run, empty_store, revision):
     assert migration.version(empty_store) is None
 
 
+def test_tables_may_be_copied_after_the_revision_is_recorded(run, empty_store):
+    """As the scripts of migration do if MIGRATE_TABLES names some of the tables."""
+    migration.upgrade(empty_store, "b4ed3a175331")
+    execute(empty_store, "DROP TABLE inventories")
+    empty_store.dispose()
+    code, error = run("stamp", "b4ed3a175331")
+    assert code == 0
+    assert "but the database lacks the tables inventories. Copy them" in error
+    code, error = run("sync")
+    assert code == 1
+    assert "lacks the tables inventories" in error
+
+
 def test_the_missing_columns_are_named(run, empty_store):
     migration.upgrade(empty_store, "c0de5a1d7e06")
     code, error = run("stamp", "head")
