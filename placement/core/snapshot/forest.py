@@ -103,8 +103,8 @@ class _Draft:
         self.row_of = dict(forest.row_of)
         self.row_of_id = dict(forest.row_of_id)
         self.uuids = [*forest.uuids, *[""] * (last + 1 - len(forest.uuids))]
-        self.parent: Numbers = resized(forest.parent, size, NONE)  # type: ignore[assignment]
-        self.exists: Mask = resized(forest.root >= 0, size, 0)  # type: ignore[assignment]
+        self.parent: Numbers = resized(forest.parent, size, NONE)
+        self.exists: Mask = resized(forest.root >= 0, size, 0)
 
     def remove(self, rows: Mapping[int, None]) -> None:
         """Remove providers; the children of one that remain become roots."""

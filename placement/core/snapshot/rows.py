@@ -6,7 +6,7 @@ over all rows. An array that is reachable from a snapshot is never modified.
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ Numbers: TypeAlias = NDArray[np.int32]
 Amounts: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
+S = TypeVar("S", bound=np.generic)
 
 CHUNK = 1024
 """The number of rows is a multiple of this, so that arrays rarely grow."""
@@ -63,7 +64,7 @@ def without(rows: Numbers, removed: Numbers) -> Numbers:
     return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows
 
 
-def resized(array: NDArray[np.generic], size: int, filler: int) -> NDArray[np.generic]:
+def resized(array: NDArray[S], size: int, filler: int) -> NDArray[S]:
     """Return a copy of an array over rows with ``size`` rows; new ones contain ``filler``."""
     copy = np.full(size, filler, dtype=array.dtype)
     copy[: len(array)] = array

@@ -32,7 +32,7 @@ from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderSta
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry
 from placement.core.snapshot.forest import Forest
-from placement.core.snapshot.rows import Rows, numbers
+from placement.core.snapshot.rows import Rows, numbers, resized
 from placement.core.snapshot.tree_aggregates import TreeAggregates
 
 _NO_ROWS = Rows(numbers(()))
@@ -166,6 +166,10 @@ class Snapshot:
             return TreeAggregates.of(forest, entries)
         roots = {forest.root.item(row) for row in after}
         roots |= {self.forest.root.item(row) for row in after if row < self.forest.size}
+        if forest is not self.forest:
+            # children of a removed provider are roots now, and not changed themselves
+            was_root = resized(self.forest.is_root, forest.size, 0)
+            roots |= set(np.flatnonzero(forest.is_root & ~was_root).tolist())
         remaining = sorted(row for row in roots if row >= 0 and forest.is_root.item(row))
         return self.tree_aggregates.changed(forest, entries, remaining)
 

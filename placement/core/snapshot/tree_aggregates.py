@@ -37,7 +37,7 @@ class TreeAggregates:
     def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
         """Return the aggregates after some trees changed; unused sets may remain."""
         number_of = {aggregates: number for number, aggregates in enumerate(self.aggregates)}
-        number: Numbers = resized(self.number, forest.size, NO_AGGREGATES)  # type: ignore[assignment]
+        number: Numbers = resized(self.number, forest.size, NO_AGGREGATES)
         for root in roots:
             aggregates = _of_tree(forest, entries, root)
             number[root] = number_of.setdefault(aggregates, len(number_of))

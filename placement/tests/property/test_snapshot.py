@@ -127,3 +127,17 @@ def test_names_stay_unless_they_are_given(world):
     assert snapshot.apply([], trait_names=["CUSTOM_NEW"]).trait_names == {"CUSTOM_NEW"}
     assert snapshot.apply([], trait_names=["CUSTOM_NEW"]).class_names == set(CLASSES)
     assert set(TRAITS) == snapshot.trait_names
+
+
+@given(worlds(), requests(), st.data())
+def test_children_of_a_removed_provider_are_roots(world, request, data):
+    removed = data.draw(st.sampled_from(world)).provider
+    orphans = [
+        replace(s, provider=replace(s.provider, parent_uuid=None))
+        if s.provider.parent_uuid == removed.uuid
+        else s
+        for s in world
+        if s.provider is not removed
+    ]
+    snapshot = snapshot_of(world).apply([], [removed.id])
+    assert once(found_in(snapshot, request)) == once(found_in(snapshot_of(orphans), request))

@@ -119,6 +119,19 @@ def test_children_of_a_removed_provider_become_roots():
     assert after.forest.parent.item(row) == -1
 
 
+def test_children_of_a_removed_provider_use_the_sharing_providers_of_their_aggregates():
+    snapshot = snapshot_of("""
+        cn    VCPU=1
+          n0  VCPU=1 @x
+        ss    DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    parent = snapshot.state(provider_uuid("cn"))
+    after = snapshot.apply([], removed=[parent.provider.id])
+    assert offered(after, "resources=VCPU:1,DISK_GB:1") == [
+        {"n0": {"VCPU": 1}, "ss": {"DISK_GB": 1}}
+    ]
+
+
 def test_members_of_a_tree_are_parents_first_and_siblings_by_row():
     states = world("cn VCPU=1\n  n0 VCPU=1\n    d0 VCPU=1\n  n1 VCPU=1\n  n2 VCPU=1")
     snapshot = Snapshot.of(states[:2]).apply(states[2:])
