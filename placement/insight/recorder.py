@@ -33,6 +33,7 @@ _REPEATED_AFTER_SECONDS = 3600.0
 _MOST_SEEN = 1000
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_WAITING = 100
+_MOST_TIME = 0.05  # of a process, spent on explanations
 _ATTEMPTS = 3
 
 
@@ -69,6 +70,15 @@ class Recorder:
     def admits(self, kind: str) -> bool:
         """Return whether one more request of this kind is to be explained, by the rate."""
         return self._process().admits(kind, self._clock(), self.settings.per_second)
+
+    def charge(self, kind: str, seconds: float) -> None:
+        """Delay the next explanations of this kind, so that they take 5 % of the time at most.
+
+        ``seconds`` is the CPU time of one that was admitted. What takes less than
+        1 / (20 * ``per_second``) seconds delays nothing.
+        """
+        per_second = self.settings.per_second
+        self._process().charge(kind, seconds * per_second / _MOST_TIME)
 
     def is_new(self, key: str) -> bool:
         """Return whether this process was not asked the same within the last hour.
@@ -151,6 +161,11 @@ class _Process:
                 return False
             self.tokens[kind] = left - 1
             return True
+
+    def charge(self, kind: str, tokens: float) -> None:
+        """Take what the work cost in tokens, one of which is taken already."""
+        with self.counting:
+            self.tokens[kind] -= max(tokens - 1, 0)
 
     def is_new(self, key: str, now: float) -> bool:
         """Remember the key for an hour; return whether it was not remembered."""

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -52,12 +53,14 @@ def empty_response(
         return NOT_EXPLAINED
     if not recorder.admits(NO_CANDIDATES):
         limit = recorder.settings.per_second
-        line = f"not explained: more than {limit} empty responses a second"
+        line = f"not explained: more than {limit} empty responses a second, or large explanations"
         LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
         return NOT_EXPLAINED
     from placement.insight import explaining  # noqa: PLC0415  see its docstring
 
+    began = time.thread_time()
     reason = explaining.reason(snapshot, question)
+    recorder.charge(NO_CANDIDATES, time.thread_time() - began)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
     recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))

@@ -86,6 +86,31 @@ def test_so_many_a_second_are_admitted_and_each_kind_by_itself(recorder, clock):
     assert [recorder.admits("a") for _ in range(3)] == [True, True, False]
 
 
+def test_explanations_take_a_twentieth_of_the_time_at_most(recorder, clock):
+    assert recorder.admits("a")
+    recorder.charge("a", 0.001)
+    assert [recorder.admits("a") for _ in range(5)] == [True] * 4 + [False]
+    clock.now += 3600
+    admitted = 0
+    for _ in range(100):
+        clock.now += 0.1
+        if recorder.admits("a"):
+            admitted += 1
+            recorder.charge("a", 0.050)
+    assert 10 <= admitted <= 11  # 5 % of 10 s, and the burst
+
+
+def test_one_kind_is_not_charged_for_another(recorder, clock):
+    assert recorder.admits("a")
+    recorder.charge("a", 1.0)
+    assert not recorder.admits("a")
+    assert recorder.admits("b")
+    clock.now += 19
+    assert not recorder.admits("a")
+    clock.now += 1
+    assert recorder.admits("a")
+
+
 def test_a_quiet_hour_saves_nothing_up(recorder, clock):
     recorder.admits("a")
     clock.now += 3600
