@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.databases import SERVERS, Database
-from bench.harness import OURS, UPSTREAM, Budget, Harness, Services
+from bench.harness import PLACEMENT, UPSTREAM, Budget, Harness, Services
 from bench.limits import limits, version
 from bench.pages import DOCS, RESULTS, write
 from bench.report import Report
@@ -26,7 +26,7 @@ PROJECT = Path(__file__).parents[1]
 FULL = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, rounds=3)
 QUICK = Budget(seconds=1, samples=100, cutoff_seconds=5, restarts=1, rounds=1)
 # one server for both, each with the driver that its operators use
-POSTGRESQL_DRIVERS = {OURS: "psycopg", UPSTREAM: "psycopg2"}
+POSTGRESQL_DRIVERS = {PLACEMENT: "psycopg", UPSTREAM: "psycopg2"}
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
         display.show("installing openstack-placement")
         drivers = [MYSQLCLIENT] if options.database == "mariadb-mysqlclient" else []
         upstream = install_upstream(options.folder, *drivers)
-        environments = {OURS: Path(sys.prefix), UPSTREAM: upstream}
+        environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: upstream}
         display.show("starting the database server")
         run = stack.enter_context(started(options.database, environments, options.folder / "run"))
         display.show("measuring the machine")
@@ -139,8 +139,8 @@ class Run:
         self.stop()
         self._database.copy("seed", UPSTREAM)
         loaded_world = load(self._database.url(UPSTREAM), world)
-        self._database.copy(UPSTREAM, OURS)
-        self._services[OURS].manage("db", "sync")
+        self._database.copy(UPSTREAM, PLACEMENT)
+        self._services[PLACEMENT].manage("db", "sync")
         harness = Harness(self._services, loaded_world, budget)
         for name in self._services:
             harness.restart(name)

@@ -127,7 +127,7 @@ def measure(name: str, hosts: int) -> None:
         world_loader.load(url, WORLDS[name](hosts))
         migration.sync(store)
         store.dispose()
-        service = Service("ours", Path(sys.prefix), Path(folder) / "service", url)
+        service = Service("placement", Path(sys.prefix), Path(folder) / "service", url)
         service.start(processes=1)
         try:
             (worker,) = service.workers()

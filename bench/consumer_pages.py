@@ -85,8 +85,8 @@ def _allocations(numbers: random.Random, consumer: str) -> Iterator[dict[str, ob
 def main(kind: str = "mariadb", count: str = "333334") -> None:
     """Fill a database of this kind and print the times."""
     with tempfile.TemporaryDirectory() as folder, getattr(databases, kind)(Path(folder)) as server:
-        server.create("ours")
-        store = Store(DatabaseSettings(connection=server.url("ours")))
+        server.create("placement")
+        store = Store(DatabaseSettings(connection=server.url("placement")))
         migration.upgrade(store)
         seed.sync(store)
         begun = time.monotonic()

@@ -1,7 +1,7 @@
 """Private database servers for a run, with durable commits.
 
 A server has three databases: ``seed`` (the schema of openstack-placement after its first
-start), ``upstream`` (seed and a world) and ``ours`` (a copy of upstream, migrated).
+start), ``upstream`` (seed and a world) and ``placement`` (a copy of upstream, migrated).
 ``copy`` makes one from another, so each world starts from the same state.
 """
 

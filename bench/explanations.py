@@ -47,9 +47,11 @@ def explained(snapshot: Snapshot, query: str, *, remedies: bool) -> tuple[float,
     seconds = []
     for _ in range(5):
         began = time.process_time()
-        found = explain(snapshot, request, query=query, now=time.monotonic, remedies=remedies)
+        explanation = explain(
+            snapshot, request, query=query, now=time.monotonic, remedies=remedies
+        )
         seconds.append(time.process_time() - began)
-    return min(seconds), found
+    return min(seconds), explanation
 
 
 def main() -> int:
@@ -61,9 +63,9 @@ def main() -> int:
         snapshot = snapshot_of(world)
         for label, query in queries.items():
             for remedies in (False, True):
-                seconds, found = explained(snapshot, query, remedies=remedies)
+                seconds, explanation = explained(snapshot, query, remedies=remedies)
                 suffix = " with remedies" if remedies else ""
-                undetermined = ", ".join(found.undetermined)
+                undetermined = ", ".join(explanation.undetermined)
                 print(f"{name} {label}{suffix}: {seconds * 1000:.1f} ms {undetermined}".rstrip())
     return 0
 

@@ -81,8 +81,8 @@ def respond(snapshot: Snapshot, query: str) -> bytes:
     settings = SearchSettings(budget_seconds=600)
     request = candidate_request(parse_qsl(f"{query}&limit=1000"), LATEST)
     deadline = Deadline(settings.budget_seconds, time.monotonic)
-    found = search(snapshot, request, settings, deadline)
-    return allocation_candidates(found, request, LATEST, deadline.check)
+    candidates = search(snapshot, request, settings, deadline)
+    return allocation_candidates(candidates, request, LATEST, deadline.check)
 
 
 def cpu_seconds(operation: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from bench.responses import WrongResponse
 from bench.services import PROCESSES, THREADS, Service
 from bench.worlds import LoadedWorld
 
-OURS, UPSTREAM = "ours", "upstream"
+PLACEMENT, UPSTREAM = "placement", "upstream"
 # the unit of a difference, which may be zero or negative: it has no ratio
 MORE = "ms more"
 
@@ -92,8 +92,8 @@ class Harness:
         Raises: WrongResponse if this service did.
         """
         discrepancies = {name: self._discrepancy(name) for name in measurements}
-        if discrepancies[OURS]:
-            raise WrongResponse(f"{OURS}: {discrepancies[OURS]}")
+        if discrepancies[PLACEMENT]:
+            raise WrongResponse(f"{PLACEMENT}: {discrepancies[PLACEMENT]}")
         return {
             name: measurement.with_note(discrepancies[name])
             for name, measurement in measurements.items()

@@ -17,7 +17,7 @@ import psutil
 
 from bench import responses
 from bench.client import Connection, Response
-from bench.harness import MORE, OURS, UPSTREAM, Budget, Harness, Measurement, Measurements
+from bench.harness import MORE, PLACEMENT, UPSTREAM, Budget, Harness, Measurement, Measurements
 from bench.services import PROCESSES
 from bench.workloads import Operation, Workload
 from bench.worlds import LoadedWorld
@@ -105,10 +105,10 @@ class Timed:
     # whether a 503 is correct, too: no candidate exists, and a proof would exceed the deadline
     may_give_up: bool = False
     # openstack-placement would take minutes for each request
-    only_ours: bool = False
+    only_placement: bool = False
 
     def measure(self, harness: Harness) -> Measurements:
-        names = (OURS,) if self.only_ours else (OURS, UPSTREAM)
+        names = (PLACEMENT,) if self.only_placement else (PLACEMENT, UPSTREAM)
         samplers = [self._sampler(harness, name) for name in names]
         while incomplete := [
             sampler for sampler in samplers if not sampler.is_complete(harness.budget)
@@ -133,20 +133,20 @@ class Timed:
             for sampler in samplers
             if sampler.first and not sampler.failure
         }
-        if OURS not in first:
-            raise responses.WrongResponse(f"ours: {samplers[0].failure}")
-        if self.may_give_up and first[OURS].status == 503:
+        if PLACEMENT not in first:
+            raise responses.WrongResponse(f"placement: {samplers[0].failure}")
+        if self.may_give_up and first[PLACEMENT].status == 503:
             return
         if refused := refusals(samplers[0].statuses):
-            raise responses.WrongResponse(f"ours answered {refused}")
-        if first[OURS].status == 204:
+            raise responses.WrongResponse(f"placement answered {refused}")
+        if first[PLACEMENT].status == 204:
             return
         expected = self.expected(loaded_world) if self.expected else None
-        responses.check(first[OURS], expected, OURS)
+        responses.check(first[PLACEMENT], expected, PLACEMENT)
         # errors of openstack-placement are noted with its measurement
         if UPSTREAM in first and not refusals(samplers[1].statuses):
             responses.check(first[UPSTREAM], expected, UPSTREAM)
-            responses.compare(first[OURS], first[UPSTREAM], limited=self.limited)
+            responses.compare(first[PLACEMENT], first[UPSTREAM], limited=self.limited)
 
 
 @dataclass(frozen=True)
@@ -157,12 +157,12 @@ class Concurrent:
     clients: int = 8
 
     def measure(self, harness: Harness) -> Measurements:
-        tallies = {OURS: _Tally(), UPSTREAM: _Tally()}
+        tallies = {PLACEMENT: _Tally(), UPSTREAM: _Tally()}
         for round_ in range(harness.budget.rounds):
             for name, tally in tallies.items():
                 self._round(harness, name, tally, f"{name} {round_}")
-        if refused := refusals(tallies[OURS].statuses):
-            raise responses.WrongResponse(f"ours answered {refused}")
+        if refused := refusals(tallies[PLACEMENT].statuses):
+            raise responses.WrongResponse(f"placement answered {refused}")
         return {name: tally.measurement() for name, tally in tallies.items()}
 
     def _round(self, harness: Harness, name: str, tally: "_Tally", seed: str) -> None:
@@ -224,10 +224,10 @@ class ReadAfterWrite:
 
     read: Workload
     write: Workload
-    only_ours: bool = False
+    only_placement: bool = False
 
     def measure(self, harness: Harness) -> Measurements:
-        names = (OURS,) if self.only_ours else (OURS, UPSTREAM)
+        names = (PLACEMENT,) if self.only_placement else (PLACEMENT, UPSTREAM)
         return {name: self._added(harness, name) for name in names}
 
     def _added(self, harness: Harness, name: str) -> Measurement:
@@ -250,7 +250,7 @@ class StartUp:
     """Time from the command until the version document is returned."""
 
     def measure(self, harness: Harness) -> Measurements:
-        return {name: self._start(harness, name) for name in (OURS, UPSTREAM)}
+        return {name: self._start(harness, name) for name in (PLACEMENT, UPSTREAM)}
 
     @staticmethod
     def _start(harness: Harness, name: str) -> Measurement:
@@ -269,7 +269,7 @@ class FirstRequest:
     workload: Workload
 
     def measure(self, harness: Harness) -> Measurements:
-        return {name: self._first(harness, name) for name in (OURS, UPSTREAM)}
+        return {name: self._first(harness, name) for name in (PLACEMENT, UPSTREAM)}
 
     def _first(self, harness: Harness, name: str) -> Measurement:
         operation, seconds = self.workload(harness.loaded_world, random.Random(name)), []
@@ -286,7 +286,7 @@ class Memory:
     """Resident memory of the larger of the processes, after each served a request."""
 
     def measure(self, harness: Harness) -> Measurements:
-        return {name: self._memory(harness, name) for name in (OURS, UPSTREAM)}
+        return {name: self._memory(harness, name) for name in (PLACEMENT, UPSTREAM)}
 
     @staticmethod
     def _memory(harness: Harness, name: str) -> Measurement:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.harness import OURS, UPSTREAM, Measurement, Measurements
+from bench.harness import PLACEMENT, UPSTREAM, Measurement, Measurements
 from bench.plot import plot_flat, plot_gpu
 from bench.report import cells, describe, notes
 from bench.services import UPSTREAM_PACKAGES
@@ -62,7 +62,9 @@ def _measurements(document: Document) -> dict[str, Measurements]:
     """Decode the measurements of a results file."""
     return {
         name: {
-            service: Measurement(**row[service]) for service in (OURS, UPSTREAM) if service in row
+            service: Measurement(**row[service])
+            for service in (PLACEMENT, UPSTREAM)
+            if service in row
         }
         for name, row in document["rows"].items()
     }
@@ -97,7 +99,7 @@ def _databases(documents: Mapping[str, Document]) -> Iterator[Sequence[str]]:
 
 
 def _pair(measurements: Measurements) -> Iterator[str]:
-    for service in (OURS, UPSTREAM):
+    for service in (PLACEMENT, UPSTREAM):
         yield describe(measurements[service]) if service in measurements else ""
 
 

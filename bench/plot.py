@@ -7,12 +7,12 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from bench.harness import OURS, UPSTREAM, Measurements
+from bench.harness import PLACEMENT, UPSTREAM, Measurements
 
 _FLAT = re.compile(r"candidates, ([\d,]+) flat hosts, (limit=\d+|unlimited)$")
 _GPU = re.compile(r"candidates, ([\d,]+) GPU hosts, (.+)$")
-_COLORS = {OURS: "#1b7837", UPSTREAM: "#762a83"}
-_LABELS = {OURS: "this service", UPSTREAM: "openstack-placement"}
+_COLORS = {PLACEMENT: "#1b7837", UPSTREAM: "#762a83"}
+_LABELS = {PLACEMENT: "this service", UPSTREAM: "openstack-placement"}
 _MARKERS = "os^Dv"
 
 Series = Mapping[tuple[str, str], Sequence[tuple[int, float]]]
@@ -37,7 +37,8 @@ def _plot(series: Series, path: Path, title: str) -> None:
         hosts, times = zip(*sorted(points), strict=True)
         axes.loglog(
             hosts, times, color=_COLORS[service], marker=_MARKERS[requests.index(request)],
-            linestyle="-" if service == OURS else "--", label=f"{_LABELS[service]}, {request}",
+            linestyle="-" if service == PLACEMENT else "--",
+            label=f"{_LABELS[service]}, {request}",
         )  # fmt: skip
     axes.set(xlabel="hosts", ylabel="milliseconds, median")
     axes.set_title(f"GET /allocation_candidates: {title}")

@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from bench.harness import OURS, UPSTREAM, Measurement, Measurements
+from bench.harness import PLACEMENT, UPSTREAM, Measurement, Measurements
 from bench.limits import machine
 from bench.rows import Row
 from bench.targets import ratio
@@ -62,7 +62,7 @@ class Report:
         """Replace the measured rows in the results of an earlier run, with a note."""
         document = json.loads(path.read_text())
         for name, row in self._document()["rows"].items():
-            for service in (OURS, UPSTREAM):
+            for service in (PLACEMENT, UPSTREAM):
                 if service in row:
                     notes = (row[service]["note"], "measured in a separate run")
                     row[service]["note"] = "; ".join(filter(None, notes))
@@ -116,12 +116,12 @@ HEADINGS = [
 
 def cells(measurements: Measurements) -> list[str]:
     """Medians and 99th percentiles, openstack-placement first, and their ratio, as text."""
-    ours, upstream = measurements[OURS], measurements.get(UPSTREAM)
+    placement, upstream = measurements[PLACEMENT], measurements.get(UPSTREAM)
     return [
         describe(upstream) if upstream else "-",
         _p99(upstream),
-        describe(ours),
-        _p99(ours),
+        describe(placement),
+        _p99(placement),
         _ratio(measurements),
     ]
 

@@ -34,14 +34,14 @@ def check(response: Response, expected: int | None, service: str) -> None:
         raise WrongResponse(f"{service} returned a candidate twice")
 
 
-def compare(ours: Response, upstream: Response, *, limited: bool) -> None:
+def compare(placement: Response, upstream: Response, *, limited: bool) -> None:
     """Raise WrongResponse if two responses differ; with a limit, only the numbers must agree."""
     if limited:
-        if count(ours) != count(upstream):
+        if count(placement) != count(upstream):
             raise WrongResponse(
-                f"{count(ours)} from ours, {count(upstream)} from openstack-placement"
+                f"{count(placement)} from placement, {count(upstream)} from openstack-placement"
             )
-    elif _plain(ours.json()) != _plain(upstream.json()):
+    elif _plain(placement.json()) != _plain(upstream.json()):
         raise WrongResponse("the response differs from that of openstack-placement")
 
 

@@ -125,7 +125,7 @@ def _gpu_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     for request, targets in _GPU_TARGETS.items():
         expected = _exactly(0 if request.startswith("9") else 1000)
         path = f"/allocation_candidates?{GPU_REQUESTS[request]}&limit=1000"
-        measure = Timed(get(path), expected, only_ours=is_large)
+        measure = Timed(get(path), expected, only_placement=is_large)
         yield Row(_gpu_row_name(hosts, request), gpu(hosts), measure, targets[is_large], quick)
 
 
@@ -147,20 +147,20 @@ def _wide_rows() -> Iterator[Row]:
     yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
     shared = _candidates(_devices(8, "none"), thousand)
     yield Row(name.format("1,000", 8, 8).replace("isolated", "any"), many, shared, quick=False)
-    for devices, found in ((16, thousand), (15, _exactly(0))):
-        measure = _candidates(_devices(16), found)
+    for devices, expected in ((16, thousand), (15, _exactly(0))):
+        measure = _candidates(_devices(16), expected)
         yield Row(name.format(10, devices, 16), wide(10, devices), measure, AtMost(8))
 
 
 def _sharing_rows(hosts: int, consumers: int, *, quick: bool) -> Iterator[Row]:
     """Shared storage, one of which has many consumers."""
     world, one = sharing(hosts, consumers), {"DISK_GB": 10}
-    found = _candidates(f"{_SHARING}&limit=1000", _all(limit=1000))
+    shared = _candidates(f"{_SHARING}&limit=1000", _all(limit=1000))
     empty, crowded = (
         "claim on an empty storage",
         f"claim on a storage with {consumers:,} consumers",
     )
-    yield Row(f"candidates, {hosts:,} hosts with shared storage", world, found, None, quick)
+    yield Row(f"candidates, {hosts:,} hosts with shared storage", world, shared, None, quick)
     yield Row(empty, world, Timed(claim("storage", one)), None, quick)
     yield Row(crowded, world, Timed(claim("crowded", one)), AtMost(1.5, empty), quick)
 
@@ -211,7 +211,7 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     yield Row("swap of two consumers by POST", world, Timed(swap("host")), Faster(4), quick)
     read = get(f"/allocation_candidates?{FLAT}&limit=10")
     after = ReadAfterWrite(read, claim("host"))
-    burst = ReadAfterWrite(read, claim_on_many("host", 2000), only_ours=True)
+    burst = ReadAfterWrite(read, claim_on_many("host", 2000), only_placement=True)
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
     yield Row("added to a read by claims on 2,000 hosts", world, burst, None, quick)
     yield _first_row(hosts, Below(1500, "ms"), quick=quick)

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from bench.__main__ import FULL, PROJECT, started
 from bench.client import Get
 from bench.gpu_requests import GPU_REQUESTS
-from bench.harness import OURS, UPSTREAM, Harness
+from bench.harness import PLACEMENT, UPSTREAM, Harness
 from bench.pages import DOCS
 from bench.rows import FLAT
 from bench.services import install_upstream
@@ -58,19 +58,19 @@ def search_and_rendering(snapshot: Snapshot, query: str) -> tuple[float, float]:
     """Return the CPU times of the search and of rendering its result."""
     request = candidate_request(parse_qsl(query), LATEST)
 
-    def found() -> object:
+    def searched() -> object:
         return search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
 
     candidates = search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
     allocation_candidates(candidates, request, LATEST)
-    return milliseconds_of(found), milliseconds_of(
+    return milliseconds_of(searched), milliseconds_of(
         lambda: allocation_candidates(candidates, request, LATEST)
     )
 
 
 def response(harness: Harness, query: str) -> tuple[float, int]:
     """Return the CPU time of the workers for one response, and the length of its body."""
-    connection = harness.connect(OURS)
+    connection = harness.connect(PLACEMENT)
     get = Get(f"/allocation_candidates?{query}")
     body = connection.send(get).body
     connection.send(get)
@@ -83,7 +83,7 @@ def response(harness: Harness, query: str) -> tuple[float, int]:
 
 
 def _cpu_seconds(harness: Harness) -> float:
-    times = [worker.cpu_times() for worker in harness.services[OURS].workers()]
+    times = [worker.cpu_times() for worker in harness.services[PLACEMENT].workers()]
     return sum(one.user + one.system for one in times)
 
 
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="write the table of the page")
     parser.add_argument("--folder", type=Path, default=PROJECT / ".bench")
     options = parser.parse_args()
-    environments = {OURS: Path(sys.prefix), UPSTREAM: install_upstream(options.folder)}
+    environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: install_upstream(options.folder)}
     lines = [HEADINGS]
     with (
         tempfile.TemporaryDirectory() as logs,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.harness import MORE, OURS, UPSTREAM, Measurements
+from bench.harness import MORE, PLACEMENT, UPSTREAM, Measurements
 
 ROW_A = "candidates, 1,000 flat hosts, limit=1000"
 
@@ -20,12 +20,17 @@ class Target(Protocol):
 
 def ratio(measurements: Measurements) -> float | None:
     """How many times better this service is; a lower bound if openstack-placement was cut off."""
-    ours, upstream = measurements.get(OURS), measurements.get(UPSTREAM)
-    if not ours or not upstream or min(ours.value, upstream.value) <= 0 or ours.unit == MORE:
+    placement, upstream = measurements.get(PLACEMENT), measurements.get(UPSTREAM)
+    if (
+        not placement
+        or not upstream
+        or min(placement.value, upstream.value) <= 0
+        or placement.unit == MORE
+    ):
         return None
-    if ours.unit == "/s":
-        return ours.value / upstream.value
-    return upstream.value / ours.value
+    if placement.unit == "/s":
+        return placement.value / upstream.value
+    return upstream.value / placement.value
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class AtMost:
     ) -> bool | None:
         if self.row not in results:
             return None
-        return measurements[OURS].value <= self.times * results[self.row][OURS].value
+        return measurements[PLACEMENT].value <= self.times * results[self.row][PLACEMENT].value
 
     def __str__(self) -> str:
         return f"<= {self.times:g} {'A' if self.row == ROW_A else 'of ' + self.row}"
@@ -76,7 +81,7 @@ class AtLeast:
     ) -> bool | None:
         if self.row not in results:
             return None
-        return measurements[OURS].value >= self.times * results[self.row][OURS].value
+        return measurements[PLACEMENT].value >= self.times * results[self.row][PLACEMENT].value
 
     def __str__(self) -> str:
         return f">= {self.times:g} of {self.row}"
@@ -92,7 +97,7 @@ class Below:
     def is_met(
         self, measurements: Measurements, results: Mapping[str, Measurements]
     ) -> bool | None:
-        return measurements[OURS].value <= self.value
+        return measurements[PLACEMENT].value <= self.value
 
     def __str__(self) -> str:
         return f"<= {self.value:g} {self.unit}"

@@ -50,10 +50,10 @@ def load(url: str, world: World) -> LoadedWorld:
         if consumers:
             _write_consumers(connection, consumers, ids)
     _analyze(engine)
-    providers = [one for made in generated.providers.values() for one in made]
+    providers = [one for of_kind in generated.providers.values() for one in of_kind]
     return LoadedWorld(
         world,
-        {kind: [one.uuid for one in made] for kind, made in generated.providers.items()},
+        {kind: [one.uuid for one in of_kind] for kind, of_kind in generated.providers.items()},
         generated.aggregates,
         [consumer.uuid for consumer in consumers],
         {one.uuid: one.random_used for one in providers if one.random_used},

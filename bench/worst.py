@@ -227,10 +227,10 @@ def long_queries() -> Iterator[Case]:
     classes = ",".join(f"CUSTOM_C{n}:1" for n in range(200))
     query = f"resources_1={classes}&required_1={','.join(traits)}"
     yield Case("200 classes and 1,000 traits", NAMED, query)
-    known = groups(1000, "isolate", lambda n: f"resources_{n}=VCPU:1&required_{n}=CUSTOM_T{n}")
-    yield Case("1,000 groups of a trait each", NAMED, known)
+    distinct = groups(1000, "isolate", lambda n: f"resources_{n}=VCPU:1&required_{n}=CUSTOM_T{n}")
+    yield Case("1,000 groups of a trait each", NAMED, distinct)
     same = "&same_subtree=" + ",".join(f"_{n}" for n in range(1000))
-    yield Case("the same in one subtree", NAMED, known + same * 3)
+    yield Case("the same in one subtree", NAMED, distinct + same * 3)
 
 
 def found_cases() -> Iterator[Case]:
@@ -251,14 +251,14 @@ def run(case: Case, now: Callable[[], float] = time.monotonic) -> Outcome:
     deadline = Deadline(case.settings.budget_seconds, now)
     try:
         rng = random.Random(7) if case.settings.randomize else None
-        found = search(case.snapshot_factory(), request, case.settings, deadline, rng=rng)
+        candidates = search(case.snapshot_factory(), request, case.settings, deadline, rng=rng)
         searched = now()
-        if not found.candidates:
+        if not candidates.candidates:
             explain_within_budget(case.snapshot_factory(), request, now)
-        allocation_candidates(found, request, case.version, deadline.check)
+        allocation_candidates(candidates, request, case.version, deadline.check)
     except SearchDeadlineExceeded:
         return Outcome(now() - began, 0, None)
-    return Outcome(searched - began, now() - searched, len(found.candidates))
+    return Outcome(searched - began, now() - searched, len(candidates.candidates))
 
 
 def explain_within_budget(

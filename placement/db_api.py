@@ -83,7 +83,7 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
-    found = DatabaseSettings(
+    database = DatabaseSettings(
         connection=options.connection,
         connection_parameters=options.connection_parameters,
         sqlite_synchronous=options.sqlite_synchronous,
@@ -98,20 +98,20 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
         connection_trace=options.connection_trace,
     )
     try:
-        _ = found.url
+        _ = database.url
     except ValueError as error:  # the port is not a number
         raise ArgumentError(str(error)) from error
-    return found
+    return database
 
 
 @contextmanager
 def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
     """A store for one command, its database as it is; its connections are closed at the end."""
-    found = Store(settings(conf))
+    store = Store(settings(conf))
     try:
-        yield found
+        yield store
     finally:
-        found.dispose()
+        store.dispose()
 
 
 def store(conf: cfg.ConfigOpts) -> Store:
@@ -122,53 +122,53 @@ def store(conf: cfg.ConfigOpts) -> Store:
     Raises: DatabaseUnavailable if the database is not reached in [placement_database]max_retries
     attempts, SchemaTooOld if it has to be upgraded first.
     """
-    found = placement_context_manager.store(settings(conf))
-    if not found.is_ready:
-        _wait_for(found)
-        server_settings.check(found)
+    ready = placement_context_manager.store(settings(conf))
+    if not ready.is_ready:
+        _wait_for(ready)
+        server_settings.check(ready)
         if conf.placement_database.sync_on_startup:
-            migration.prepare(found)
+            migration.prepare(ready)
             # other processes may still change tables
-            concurrent_migrations.repeated(lambda: _check_and_complete(found))
+            concurrent_migrations.repeated(lambda: _check_and_complete(ready))
         else:
-            _check_and_complete(found)
-        found.dispose()  # servers fork from here: the children make connections of their own
-        found.is_ready = True
-    return found
+            _check_and_complete(ready)
+        ready.dispose()  # servers fork from here: the children make connections of their own
+        ready.is_ready = True
+    return ready
 
 
-def _check_and_complete(found: Store) -> None:
+def _check_and_complete(store: Store) -> None:
     """Check the schema, correct usage counters, and insert missing names.
 
     openstack-placement may have written to the database since the last `db sync`.
     """
-    migration.check_is_new_enough(found)
-    corrected = usage_counters.reconcile(found)
+    migration.check_is_new_enough(store)
+    corrected = usage_counters.reconcile(store)
     if corrected:
         LOG.warning(
             "Corrected %s usage counters that differed from the allocations: another "
             "implementation has written to the database.",
             corrected,
         )
-    seed.sync(found)
+    seed.sync(store)
 
 
-def _wait_for(found: Store) -> None:
+def _wait_for(store: Store) -> None:
     """Wait for the database, as many attempts as the options allow."""
-    attempts = found.settings.max_retries
+    attempts = store.settings.max_retries
     while True:
         try:
-            return found.ping()
+            return store.ping()
         except exception.DatabaseUnavailable as error:
-            if not _may_recover(found, error):
+            if not _may_recover(store, error):
                 raise
             LOG.warning("The database: %s (%s attempts left)", error.reason, attempts)
             if attempts == 0:
                 raise
         attempts -= 1
-        time.sleep(found.settings.retry_interval)
+        time.sleep(store.settings.retry_interval)
 
 
-def _may_recover(found: Store, error: exception.DatabaseUnavailable) -> bool:
+def _may_recover(store: Store, error: exception.DatabaseUnavailable) -> bool:
     """Return whether a further attempt may succeed: no server starts behind a SQLite file."""
-    return found.settings.backend != "sqlite" and not db_errors.is_access_denied(error)
+    return store.settings.backend != "sqlite" and not db_errors.is_access_denied(error)

@@ -21,6 +21,7 @@ from placement.core.insight.finding import Finding
 from placement.core.insight.live import LiveConsumers
 from placement.core.insight.orphans import Root, doubled, is_compared, orphaned
 from placement.core.insight.repair import Plan, as_text
+from placement.core.timestamps import timestamp
 from placement.live import orphans, source
 from placement.live.text import InvalidList
 
@@ -146,7 +147,7 @@ class AuditPlacement(command.Lister):
     def _write_plan(self, findings: Iterable[Finding], arguments: argparse.Namespace) -> None:
         planned = planning.plan(findings, frozenset(arguments.code))
         epoch = change_token.epoch(self._providers()["token"])
-        created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        created_at = timestamp(datetime.now(UTC))
         plan = Plan(str(epoch), created_at, planned.actions)
         try:
             replace_durably(Path(arguments.plan), "".join(as_text(plan)))

@@ -8,6 +8,7 @@ from placement.core.insight import identity_plan
 from placement.core.insight.identity import Identity
 from placement.core.insight.identity_plan import CannotPlan, Holding
 from placement.core.insight.repair import Action, Plan, as_text
+from placement.core.timestamps import timestamp
 
 HoldingsOf = Callable[[str], Sequence[Holding]]
 """Returns the consumers that have allocations on a provider, given by UUID."""
@@ -57,7 +58,7 @@ def write_plan(
     if not is_changed:
         return None
     actions = _actions(options, identity, holdings_of)
-    created_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    created_at = timestamp(datetime.now(UTC))
     text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
     try:
         with open(options.plan, "x", encoding="utf-8") as file:

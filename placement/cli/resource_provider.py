@@ -80,11 +80,11 @@ class ShowProviderTree(command.Lister):
 
 def in_tree_order(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int]]:
     """Yield each provider with its depth, parents before children, by name."""
-    known = {each["uuid"] for each in providers}
+    uuids = {each["uuid"] for each in providers}
     children: defaultdict[str | None, list[Provider]] = defaultdict(list)
     for each in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
         parent = each["parent_provider_uuid"]
-        children[parent if parent in known else None].append(each)
+        children[parent if parent in uuids else None].append(each)
     stack = [(each, 0) for each in children[None]]
     while stack:
         provider, depth = stack.pop()

@@ -88,11 +88,11 @@ def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
 def _print_record(recorded: Document) -> None:
     explanation = recorded["explanation"]
     ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
-    asked = f"asked {recorded['at']}, {', '.join(ids)}"
+    origin = f"asked {recorded['at']}, {', '.join(ids)}"
     if "funnel" in explanation:
-        print(as_text(explanation, asked=asked))
+        print(as_text(explanation, origin=origin))
         return
-    print(f"Claim refused: {recorded['reason']} ({asked})")
+    print(f"Claim refused: {recorded['reason']} ({origin})")
     for name, value in explanation.items():
         print(f"  {name}: {value}")
 

@@ -193,8 +193,8 @@ class _Run:
                 break
             batch = self._run_one(name, remaining)
             total = self._counts.get(name, Batch(0, 0))
-            self._counts[name] = Batch(total.found + batch.found, total.done + batch.done)
-            remaining -= batch.done
+            self._counts[name] = Batch(total.found + batch.found, total.migrated + batch.migrated)
+            remaining -= batch.migrated
         return limit - remaining
 
     def _run_one(self, name: str, limit: int) -> Batch:
@@ -206,13 +206,13 @@ class _Run:
             self.failed = True
             return Batch(0, 0)
         if batch.found:
-            print(f"{batch.found} rows matched query {name}, {batch.done} migrated")
+            print(f"{batch.found} rows matched query {name}, {batch.migrated} migrated")
         return batch
 
     def table(self) -> str:
         """Return the counts as a table."""
         table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
-        rows = [[name, batch.found, batch.done] for name, batch in self._counts.items()]
+        rows = [[name, batch.found, batch.migrated] for name, batch in self._counts.items()]
         table.add_rows(rows)
         return str(table)
 

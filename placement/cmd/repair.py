@@ -27,6 +27,7 @@ from placement.core.insight.repair_file import (
 )
 from placement.core.insight.undo import AFTER, UNDO, undo_from_json
 from placement.core.model import IncompleteConsumer
+from placement.core.timestamps import timestamp
 from placement.db.store import Store
 from placement.objects.repair.apply import apply_action
 from placement.objects.repair.outcome import ALREADY, SKIPPED, Outcome
@@ -38,7 +39,7 @@ SOME_SKIPPED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionResult:
     """An action and its outcome."""
 
     action: Mapping[str, Any]
@@ -52,7 +53,7 @@ def write_plan(path: Path, store: Store, planned: Planned) -> None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(datetime.now(UTC))
 
 
 def run(conf: cfg.ConfigOpts) -> int:
@@ -108,33 +109,33 @@ def _check_database(store: Store, document: Document, path: Path, *, any_epoch: 
 
 def _apply(
     store: Store, actions: Iterable[Action], journal: Journal, incomplete: IncompleteConsumer
-) -> Iterator[Done]:
+) -> Iterator[ActionResult]:
     for action in actions:
         outcome = apply_action(store, action, incomplete, journal.record)
         recorded = journal.recorded.get(line(action_as_json(action)))
         if outcome.status == SKIPPED and recorded and row_state(store, recorded) == AFTER:
             outcome = Outcome(ALREADY)
-        yield Done(action_as_json(action), outcome)
+        yield ActionResult(action_as_json(action), outcome)
 
 
-def _undo(store: Store, document: Document) -> Iterator[Done]:
+def _undo(store: Store, document: Document) -> Iterator[ActionResult]:
     """Undo the actions, the last one first.
 
     An action can have several entries: the earlier ones were not committed, or are undone.
     """
     latest = {line(entry["action"]): undo_from_json(entry) for entry in document.entries}
     for entry in reversed(latest.values()):
-        yield Done(entry.action, undo_action(store, entry))
+        yield ActionResult(entry.action, undo_action(store, entry))
 
 
-def _report(results: Iterable[Done], undo: Path | None, *, as_json: bool) -> int:
+def _report(results: Iterable[ActionResult], undo: Path | None, *, as_json: bool) -> int:
     listed = list(results)
     counts = Counter(each.outcome.status for each in listed)
     print(_as_json(listed, undo) if as_json else _as_text(listed, counts, undo))
     return SOME_SKIPPED if counts[SKIPPED] else COMPLETE
 
 
-def _as_json(results: Iterable[Done], undo: Path | None) -> str:
+def _as_json(results: Iterable[ActionResult], undo: Path | None) -> str:
     rows = [
         {"status": each.outcome.status, "reason": each.outcome.reason, "action": each.action}
         for each in results
@@ -142,7 +143,7 @@ def _as_json(results: Iterable[Done], undo: Path | None) -> str:
     return json.dumps({"version": 1, "undo": str(undo) if undo else None, "actions": rows})
 
 
-def _as_text(results: Iterable[Done], counts: Mapping[str, int], undo: Path | None) -> str:
+def _as_text(results: Iterable[ActionResult], counts: Mapping[str, int], undo: Path | None) -> str:
     lines = [
         f"skipped {json.dumps(each.action)}: {each.outcome.reason}"
         for each in results

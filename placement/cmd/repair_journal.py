@@ -57,16 +57,16 @@ class Journal:
         self._append(line(END))
 
     def _append(self, text: str) -> None:
-        data = text.encode()
+        encoded = text.encode()
         try:
             self._file.seek(self._end)
-            self._file.write(data)
+            self._file.write(encoded)
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError:
             os.ftruncate(self._file.fileno(), self._end)
             raise
-        self._end += len(data)
+        self._end += len(encoded)
 
 
 def _create(path: Path, text: str) -> None:

@@ -27,10 +27,10 @@ def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
             contents[path] = _parsed(path)
         except (ValueError, OSError) as error:
             yield f"{path} {error}"
-    known = {*known_rules, *(name for rules in contents.values() for name in rules)}
+    rule_names = {*known_rules, *(name for rules in contents.values() for name in rules)}
     for path, rules in contents.items():
         for name, check in rules.items():
-            for problem in _problems_of(check, known):
+            for problem in _problems_of(check, rule_names):
                 yield f"{path}, line {_line_of(path, name)}: the check of {name} {problem}"
 
 
@@ -53,7 +53,7 @@ def _parsed(path: str) -> Mapping[str, Any]:
     return rules
 
 
-def _problems_of(check: Any, known: set[str]) -> Iterator[str]:
+def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
     if not isinstance(check, (str, list)):
         yield f"is {check!r}, which is no text. Write it in quotes"
         return
@@ -62,7 +62,7 @@ def _problems_of(check: Any, known: set[str]) -> Iterator[str]:
         yield f"cannot be read, and refuses everyone: {check}"
         return
     for node in requirements.nodes(tree):
-        if isinstance(node, oslo_policy.RuleCheck) and node.match not in known:
+        if isinstance(node, oslo_policy.RuleCheck) and node.match not in rule_names:
             yield f"refers to the rule {node.match}, which does not exist"
 
 

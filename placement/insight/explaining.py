@@ -12,8 +12,8 @@ from typing import Final
 from placement.core.insight.explain import explain
 from placement.core.insight.explanation import Explanation
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.timestamps import timestamp
 from placement.insight.question import Question
-from placement.render import insight as render
 from placement.render.explanation import Json, as_json
 from placement.render.explanation_text import as_line
 
@@ -76,5 +76,5 @@ def _explained(snapshot: Snapshot, question: Question, *, remedies: bool = False
 
 
 def _document(explanation: Explanation, question: Question) -> Json:
-    at = render.time(datetime.now(UTC))
+    at = timestamp(datetime.now(UTC))
     return as_json(explanation, microversion=question.microversion, at=at)

@@ -33,14 +33,14 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
     at = now or datetime.now(UTC)
     with store.read() as tx:
         matches = _similar(tx, name)
-        found = {each.provider.uuid for each in matches}
+        matched_uuids = {each.provider.uuid for each in matches}
         since = first_id(at - timedelta(days=days))
         conflicts = [
             each
             for each in map(_conflict, tx.insight_requests.conflicts(since, MOST_CONFLICTS))
-            if match_of(name, each.name, each.uuid) or each.holder in found
+            if match_of(name, each.name, each.uuid) or each.holder in matched_uuids
         ]
-        others = {uuid for each in conflicts for uuid in (each.uuid, each.holder)} - found
+        others = {uuid for each in conflicts for uuid in (each.uuid, each.holder)} - matched_uuids
         matches += [Match(CONFLICT, each) for each in tx.identity.with_uuids(others)]
         matches = _with_descendants(tx, matches)
     return Identity(name, str(store.epoch()), at, matches, conflicts)

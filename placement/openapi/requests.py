@@ -66,8 +66,8 @@ def _query(operation: Operation, versions: VersionRange) -> Iterator[_Part]:
     windows = list(values_in_range(operation.query, versions))
     names = {name: None for _, query in windows for name in query.get("properties", ())}
     for name in names:
-        known = [(part, query) for part, query in windows if name in query["properties"]]
-        yield _parameter(name, known, versions)
+        queries = [(part, query) for part, query in windows if name in query["properties"]]
+        yield _parameter(name, queries, versions)
     patterns = [
         (part, {"type": "object", "patternProperties": query["patternProperties"]})
         for part, query in windows
@@ -85,10 +85,10 @@ _SUFFIXED: Mapping[str, Any] = {
 
 
 def _parameter(
-    name: str, known: list[tuple[VersionRange, Schema]], versions: VersionRange
+    name: str, queries: list[tuple[VersionRange, Schema]], versions: VersionRange
 ) -> _Part:
-    required = all(name in query.get("required", ()) for _, query in known)
-    schemas = [(part, query["properties"][name]) for part, query in known]
+    required = all(name in query.get("required", ()) for _, query in queries)
+    schemas = [(part, query["properties"][name]) for part, query in queries]
     return _in_query(name, by_version(schemas, versions), required=required)
 
 

@@ -120,9 +120,9 @@ def _names(value: str) -> list[str]:
     return [piece.strip() for piece in value.split(",")]
 
 
-def _malformed_traits(form: str, got: str) -> exception.BadRequest:
+def _malformed_traits(form: str, actual: str) -> exception.BadRequest:
     return exception.BadRequest(
-        f"{PREFIX}Expected 'required' parameter value of the form: {form}. {got}"
+        f"{PREFIX}Expected 'required' parameter value of the form: {form}. {actual}"
     )
 
 

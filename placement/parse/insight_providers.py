@@ -22,9 +22,9 @@ class ProvidersQuery(NamedTuple):
 
 
 def providers_query(
-    pairs: query.QueryPairs, version: Version, known: tuple[str, ...]
+    pairs: query.QueryPairs, version: Version, available: tuple[str, ...]
 ) -> ProvidersQuery:
-    """Return what is asked for; ``known`` are the fields that exist.
+    """Return what is asked for; ``available`` are the fields that exist.
 
     Any text is a token: one that leads nowhere gives everything.
     Raises: BadRequest, and what ``provider_filter`` raises.
@@ -33,16 +33,17 @@ def providers_query(
     own = query.effective([pair for pair in pairs if pair[0] in _OWN])
     return ProvidersQuery(
         criteria=provider_filter([pair for pair in pairs if pair[0] not in _OWN], version),
-        fields=_fields(own["fields"], known) if "fields" in own else None,
+        fields=_fields(own["fields"], available) if "fields" in own else None,
         changed_since=own.get("changed_since"),
     )
 
 
-def _fields(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def _fields(text: str, available: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
-        if name not in known:
+        if name not in available:
             raise exception.BadRequest(
-                f"{query.PREFIX}providers have no field '{name}'. Use some of: {', '.join(known)}."
+                f"{query.PREFIX}providers have no field '{name}'. "
+                f"Use some of: {', '.join(available)}."
             )
     return names

@@ -33,7 +33,7 @@ def _no_deadline() -> None:
 
 
 def allocation_candidates(
-    found: Candidates,
+    candidates: Candidates,
     request: CandidateRequest,
     version: Version,
     check_deadline: Callable[[], None] = _no_deadline,
@@ -46,15 +46,17 @@ def allocation_candidates(
     and may raise an exception.
     """
     if version < (1, 27):
-        return _legacy_body(found, request, version, check_deadline).encode("ascii")
-    candidates = _candidates(found.candidates, check_deadline, mapped=version >= (1, 34))
+        return _legacy_body(candidates, request, version, check_deadline).encode("ascii")
+    allocation_requests = _candidates(
+        candidates.candidates, check_deadline, mapped=version >= (1, 34)
+    )
     summaries: list[bytes] = []
-    for batch in batches(_summaries(found.summaries, version)):
+    for batch in batches(_summaries(candidates.summaries, version)):
         check_deadline()
         summaries += batch
     if summaries:
         summaries[0] = summaries[0].removeprefix(b",")
-    body = [b'{"allocation_requests":[', ",".join(candidates).encode("ascii")]
+    body = [b'{"allocation_requests":[', ",".join(allocation_requests).encode("ascii")]
     return b"".join([*body, b'],"provider_summaries":{', *summaries, b"}}"])
 
 
@@ -176,24 +178,24 @@ def _sorted_traits(traits: Iterable[str]) -> list[str]:
 
 
 def _legacy_body(
-    found: Candidates,
+    candidates: Candidates,
     request: CandidateRequest,
     version: Version,
     check_deadline: Callable[[], None],
 ) -> str:
     render = _keyed if version >= (1, 12) else _listed
     requested = {name for group in request.groups for name in group.resources}
-    candidates = []
-    for batch in batches(found.candidates):
+    allocation_requests = []
+    for batch in batches(candidates.candidates):
         check_deadline()
         part = [{"allocations": render(candidate.allocations)} for candidate in batch]
-        candidates.append(json.dumps(part)[1:-1])
+        allocation_requests.append(json.dumps(part)[1:-1])
     summaries = {
         entry.state.provider.uuid: _summary(entry.state, requested, version)
-        for entry in found.summaries
+        for entry in candidates.summaries
     }
     return (
-        f'{{"allocation_requests": [{", ".join(candidates)}], '
+        f'{{"allocation_requests": [{", ".join(allocation_requests)}], '
         f'"provider_summaries": {json.dumps(summaries)}}}'
     )
 

@@ -25,12 +25,12 @@ def as_line(document: Document) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def as_text(document: Document, *, asked: str = "") -> str:
-    """Return an explanation as a table for people; ``asked`` says when and by whom.
+def as_text(document: Document, *, origin: str = "") -> str:
+    """Return an explanation as a table; ``origin`` says when it was requested, and its ids.
 
     The first line has the answer, then come the funnel, what comes closest and what would help.
     """
-    return "\n".join(_lines(document, asked))
+    return "\n".join(_lines(document, origin))
 
 
 # --- the line ------------------------------------------------------------------
@@ -63,13 +63,13 @@ def _in_brackets(text: str) -> str:
 # --- the table -----------------------------------------------------------------
 
 
-def _lines(document: Document, asked: str) -> Iterator[str]:
+def _lines(document: Document, origin: str) -> Iterator[str]:
     fits, roots = document["fits"], document["roots"]
     if fits is None:
         headline = "Not determined within the time allowed:"
     else:
         headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
-    yield f"{headline} {_title(document)}{_in_brackets(asked)}"
+    yield f"{headline} {_title(document)}{_in_brackets(origin)}"
     yield f"{roots:,} {'root' if roots == 1 else 'roots'}"
     yield from funnel_lines(document["funnel"])
     if document["near_misses"]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from placement.core.insight.identity import Identity
-from placement.render import insight
+from placement.core.timestamps import timestamp
 
 COLUMNS: Final = (
     *("match", "uuid", "name", "generation", "updated_at"),
@@ -16,17 +16,17 @@ REFUSED: Final = "refused"
 Row = Sequence[str | int | None]
 
 
-def rows(found: Identity) -> Iterator[Row]:
+def rows(identity: Identity) -> Iterator[Row]:
     """Yield a row for each provider and conflict.
 
     A conflict has the UUID and the name of the request, its time as ``updated_at``, and as
     ``holder`` the UUID of the provider that had the name or UUID.
     """
-    for each in found.matches:
+    for each in identity.matches:
         provider = each.provider
-        at = None if provider.changed_at is None else insight.time(provider.changed_at)
+        at = timestamp(provider.changed_at)
         numbers = provider.consumers, provider.inventories, provider.children
         yield each.match, provider.uuid, provider.name, provider.generation, at, *numbers, None
-    for conflict in found.conflicts:
-        at = insight.time(conflict.at)
+    for conflict in identity.conflicts:
+        at = timestamp(conflict.at)
         yield REFUSED, conflict.uuid, conflict.name, None, at, None, None, None, conflict.holder

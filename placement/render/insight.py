@@ -6,6 +6,7 @@ from datetime import datetime
 
 from placement.core.insight.recorded import RecordedRequest
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.timestamps import timestamp
 from placement.schemas.insight import VERSION
 
 
@@ -14,18 +15,19 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
     return document(
         enabled=enabled,
         snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
-        last_write_seen=time(refreshed_at),
+        last_write_seen=timestamp(refreshed_at),
     )
 
 
-def recorded_requests(found: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
+def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
     """Return the body of recorded requests.
 
     ``next`` is the marker of the next page if there may be one: of a full page of ``limit``.
     """
-    is_full = limit is not None and len(found) == limit
+    is_full = limit is not None and len(requests) == limit
     return document(
-        requests=[_recorded(each) for each in found], next=str(found[-1].id) if is_full else None
+        requests=[_recorded(each) for each in requests],
+        next=str(requests[-1].id) if is_full else None,
     )
 
 
@@ -34,7 +36,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
     return {
         "request_id": record.request_id,
         "global_request_id": record.global_request_id,
-        "at": time(record.at),
+        "at": timestamp(record.at),
         "kind": record.kind,
         "project_id": record.project_id,
         "user_id": record.user_id,
@@ -48,12 +50,3 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
 def document(**fields: object) -> bytes:
     """Return a body: the version of the surface, and these fields."""
     return json.dumps({"version": VERSION, **fields}).encode("ascii")
-
-
-def time(at: datetime) -> str:
-    """Return a time (UTC, aware or naive) in ISO 8601.
-
-    >>> time(datetime(2026, 11, 21, 2, 14, 7, 999))
-    '2026-11-21T02:14:07Z'
-    """
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -3,7 +3,8 @@
 from typing import Any
 
 from placement.core.insight.consumers import ConsumerPage, ListedConsumer
-from placement.render.insight import document, time
+from placement.core.timestamps import timestamp
+from placement.render.insight import document
 
 
 def consumers(page: ConsumerPage) -> bytes:
@@ -18,7 +19,7 @@ def _consumer(consumer: ListedConsumer) -> dict[str, Any]:
         "user_id": consumer.user_id,
         "type": consumer.type,
         "generation": consumer.generation,
-        "created_at": time(consumer.created_at) if consumer.created_at else None,
-        "updated_at": time(consumer.updated_at) if consumer.updated_at else None,
+        "created_at": timestamp(consumer.created_at),
+        "updated_at": timestamp(consumer.updated_at),
         "allocations": consumer.allocations,
     }

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from placement.core.insight.finding import Finding
+from placement.core.timestamps import timestamp
 from placement.render import insight
 
 
-def findings(at: datetime, found: Sequence[Finding], truncated: Sequence[str]) -> bytes:
+def findings(at: datetime, reported: Sequence[Finding], truncated: Sequence[str]) -> bytes:
     """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
     return insight.document(
-        at=insight.time(at), findings=[_finding(each) for each in found], truncated=list(truncated)
+        at=timestamp(at),
+        findings=[_finding(each) for each in reported],
+        truncated=list(truncated),
     )
 
 

@@ -5,17 +5,18 @@ from datetime import datetime
 from typing import Any
 
 from placement.core.insight.identity import FoundProvider, Identity, Match, NameConflict
+from placement.core.timestamps import timestamp
 from placement.render import insight
 
 
-def identity(found: Identity) -> bytes:
+def identity(matched: Identity) -> bytes:
     """Return the body of what a name could mean."""
     return insight.document(
-        name=found.name,
-        database=found.database,
-        at=insight.time(found.at),
-        providers=[_match(each) for each in found.matches],
-        conflicts=[{**each._asdict(), "at": insight.time(each.at)} for each in found.conflicts],
+        name=matched.name,
+        database=matched.database,
+        at=timestamp(matched.at),
+        providers=[_match(each) for each in matched.matches],
+        conflicts=[{**each._asdict(), "at": timestamp(each.at)} for each in matched.conflicts],
     )
 
 
@@ -35,7 +36,7 @@ def _provider(provider: FoundProvider) -> dict[str, object]:
         "generation": provider.generation,
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
-        "updated_at": None if changed_at is None else insight.time(changed_at),
+        "updated_at": timestamp(changed_at),
         "consumers": provider.consumers,
         "inventories": provider.inventories,
         "children": provider.children,

@@ -4,14 +4,14 @@ from placement.core.insight.permissions import CheckedCall, Permissions
 from placement.render import insight
 
 
-def permissions(found: Permissions) -> bytes:
+def permissions(report: Permissions) -> bytes:
     """Return the body of permissions."""
     return insight.document(
-        roles=list(found.roles),
-        project_id=found.project_id,
-        unnamed_roles=list(found.unnamed_roles),
-        denied=len(found.denied),
-        calls=[_call(each) for each in found.calls],
+        roles=list(report.roles),
+        project_id=report.project_id,
+        unnamed_roles=list(report.unnamed_roles),
+        denied=len(report.denied),
+        calls=[_call(each) for each in report.calls],
     )
 
 

@@ -10,9 +10,9 @@ _NAME = "[a-zA-Z0-9_-]{1,64}"
 
 def _plain(*parameters: str) -> Schema:
     """Return the schema of a query without groups: ``resources`` and these parameters."""
-    known = {"limit": _LIMIT}
+    described = {"limit": _LIMIT}
     names = ("resources", *parameters)
-    return closed({name: known.get(name, TEXT) for name in names}, "resources")
+    return closed({name: described.get(name, TEXT) for name in names}, "resources")
 
 
 def _grouped(suffix: str, suffixable: tuple[str, ...], *others: str) -> Schema:

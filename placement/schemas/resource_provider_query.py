@@ -10,5 +10,5 @@ _ADDED: Windows = (
     ((1, 18), {"required": TEXT}),
 )
 
-LIST_QUERY: Windows = tuple((since, closed(known)) for since, known in merged(_ADDED))
+LIST_QUERY: Windows = tuple((since, closed(parameters)) for since, parameters in merged(_ADDED))
 """Schemas of the query, each from its microversion on."""

@@ -176,6 +176,11 @@ def store(settings: DatabaseSettings) -> Iterator[Store]:
 @pytest.fixture
 def conf(database_url: str) -> cfg.ConfigOpts:
     """The options of a service on an empty database, with noauth2."""
+    return service_options(database_url)
+
+
+def service_options(database_url: str) -> cfg.ConfigOpts:
+    """Return the options of a service on a database, with noauth2."""
     options = cfg.ConfigOpts()
     placement_conf.register_opts(options)
     options.set_override("connection", database_url, "placement_database")

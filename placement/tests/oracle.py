@@ -23,23 +23,23 @@ class Oracle:
 
     def candidates(self, request: CandidateRequest, anchors: Iterable[str] | None = None) -> Found:
         """Return all candidates, or those around some roots: allocations and mappings."""
-        found = set()
+        candidates = set()
         for anchor in self.states if anchors is None else anchors:
             if self.root(anchor) == anchor and self.root_suits(anchor, request):
                 options = [list(self.options(group, anchor)) for group in request.groups]
                 for choice in product(*options):
                     if self.combines(choice, request):
-                        found.add(candidate(request.groups, choice))
-        return frozenset(found)
+                        candidates.add(candidate(request.groups, choice))
+        return frozenset(candidates)
 
-    def providers(self, asked: ProviderFilter) -> list[str]:
+    def providers(self, criteria: ProviderFilter) -> list[str]:
         """Return the UUIDs that GET /resource_providers lists, sorted."""
         return sorted(
             uuid
             for uuid, state in self.states.items()
-            if (not asked.name or asked.name == state.provider.name)
-            and asked.uuid in (None, uuid)
-            and self.serves(uuid, asked.group)
+            if (not criteria.name or criteria.name == state.provider.name)
+            and criteria.uuid in (None, uuid)
+            and self.serves(uuid, criteria.group)
         )
 
     def ancestors(self, uuid: str) -> list[str]:
@@ -148,8 +148,8 @@ class Oracle:
 def sums(choice: Iterable[Option]) -> Counter[tuple[str, str]]:
     amounts: Counter[tuple[str, str]] = Counter()
     for option in choice:
-        for uuid, given in option:
-            for name, amount in given.items():
+        for uuid, resources in option:
+            for name, amount in resources.items():
                 amounts[uuid, name] += amount
     return amounts
 

@@ -74,23 +74,23 @@ def name_of(snapshot: Snapshot, uuid: str) -> str:
 
 def offered(snapshot: Snapshot, query: str, version: Version = LATEST) -> list[Amounts]:
     """Return the allocations of each candidate, sorted."""
-    found = [
-        {name_of(snapshot, uuid): given for uuid, given in one.allocations.items()}
+    offers = [
+        {name_of(snapshot, uuid): amounts for uuid, amounts in one.allocations.items()}
         for one in ask(snapshot, query, version).candidates
     ]
-    return sorted(found, key=_text)
+    return sorted(offers, key=_text)
 
 
 def served(snapshot: Snapshot, query: str) -> list[dict[str, str]]:
     """Return the mappings of each candidate, sorted; several providers are joined by a blank."""
-    found = [
+    offers = [
         {
             suffix: " ".join(sorted(name_of(snapshot, uuid) for uuid in uuids))
             for suffix, uuids in one.mappings.items()
         }
         for one in ask(snapshot, query).candidates
     ]
-    return sorted(found, key=_text)
+    return sorted(offers, key=_text)
 
 
 def _text(value: object) -> str:
@@ -99,5 +99,5 @@ def _text(value: object) -> str:
 
 def listed(snapshot: Snapshot, query: str, version: Version = LATEST) -> list[str]:
     """Return the names that GET /resource_providers lists."""
-    found = filter_providers(snapshot, provider_filter(pairs(query), version))
-    return [entry.state.provider.name for entry in found]
+    matching = filter_providers(snapshot, provider_filter(pairs(query), version))
+    return [entry.state.provider.name for entry in matching]

@@ -41,11 +41,11 @@ class Missing(Exception):  # noqa: N818
 def find(program: str, *folders: str) -> str:
     """Return the path of a program.  Raises: Missing, with the package to install."""
     path = os.pathsep.join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-    found = shutil.which(program, path=path)
-    if found is None:
+    installed = shutil.which(program, path=path)
+    if installed is None:
         package = "postgresql" if folders else "mariadb-server"
         raise Missing(f"{program} is not installed: apt-get install {package}")
-    return found
+    return installed
 
 
 def free_port() -> int:

@@ -63,18 +63,20 @@ class Feasibility:
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)
         fitting = mask_of(anchors.standalone.astype(np.int32), self._snapshot.size)
         builder = ProblemBuilder(self._snapshot, plan, domains)
-        known: dict[Problem, bool] = {}
+        solvable: dict[Problem, bool] = {}
         others = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
         for block in builder.blocks(others):
             self._deadline.check()
             for number, anchor in enumerate(block.anchors):
                 problems = [problem for problem, _ in block.parts_of(number)]
-                fitting[anchor] = any(self._is_solvable(plan, one, known) for one in problems)
+                fitting[anchor] = any(self._is_solvable(plan, one, solvable) for one in problems)
         return fitting
 
-    def _is_solvable(self, plan: SearchPlan, problem: Problem, known: dict[Problem, bool]) -> bool:
+    def _is_solvable(
+        self, plan: SearchPlan, problem: Problem, solvable: dict[Problem, bool]
+    ) -> bool:
         """Return whether a problem has a solution; each is solved once."""
         self._deadline.tick()
-        if problem not in known:
-            known[problem] = next(solve(plan, problem, self._deadline), None) is not None
-        return known[problem]
+        if problem not in solvable:
+            solvable[problem] = next(solve(plan, problem, self._deadline), None) is not None
+        return solvable[problem]

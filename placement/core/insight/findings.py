@@ -19,6 +19,7 @@ from placement.core.insight.audit import (
 from placement.core.insight.finding import Finding
 from placement.core.insight.orphans import Root, doubled, orphaned
 from placement.core.model import Inventory
+from placement.core.timestamps import timestamp
 
 _NOTHING_USED = UsageSum(0, None)
 
@@ -147,7 +148,7 @@ def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
         return ""
     if claimed_at > changed_at:
         return "race: claims after the last change of the inventory exceeded it"
-    return f"total or allocation_ratio: the inventory was changed at {changed_at.isoformat()}Z"
+    return f"total or allocation_ratio: the inventory was changed at {timestamp(changed_at)}"
 
 
 def _inventories(
@@ -228,7 +229,7 @@ def _stale_providers(data: AuditData, before: datetime) -> Iterator[Finding]:
     used = {provider_id for (provider_id, _), usage in data.usage.items() if usage.amount}
     for each in data.providers:
         if each.id in used and each.updated_at is not None and each.updated_at < before:
-            rows = {**_provider(each), "updated_at": f"{each.updated_at.isoformat()}Z"}
+            rows = {**_provider(each), "updated_at": timestamp(each.updated_at)}
             repair = "check that the host exists; move its consumers away if it does not"
             yield Finding("stale_provider", rows, "nothing reports this provider", repair)
 

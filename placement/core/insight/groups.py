@@ -86,10 +86,10 @@ class GroupsBuilder:
     def _part(self, need: Need) -> Part:
         part = self._parts.get(need)
         if part is None:
-            part = self._parts[need] = self._made(need)
+            part = self._parts[need] = self._new_part(need)
         return part
 
-    def _made(self, need: Need) -> Part:
+    def _new_part(self, need: Need) -> Part:
         classes = tuple(self._class(name, amount) for name, amount in need.resources)
         everybody = self._reach.everybody
         if not classes:
@@ -119,11 +119,11 @@ class GroupsBuilder:
         return kinds
 
     def _class(self, name: str, amount: int) -> ClassConditions:
-        known = self._classes.get((name, amount))
-        if known is None:
-            known = class_conditions(self._snapshot, name, amount)
-            self._classes[name, amount] = known
-        return known
+        conditions = self._classes.get((name, amount))
+        if conditions is None:
+            conditions = class_conditions(self._snapshot, name, amount)
+            self._classes[name, amount] = conditions
+        return conditions
 
 
 Details = Mapping[str, object]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from placement.core.insight.consumers import UNKNOWN_TYPE, ListedConsumer
 from placement.core.insight.finding import Finding
 from placement.core.insight.live import INSTANCE, LiveConsumers
-from placement.core.insight.repair import time_as_text
+from placement.core.timestamps import timestamp
 
 ORPHANED = "orphaned_consumer"
 DOUBLED = "doubled_consumer"
@@ -96,6 +96,6 @@ def _rows(consumer: ListedConsumer) -> dict[str, object]:
         "project_id": consumer.project_id,
         "user_id": consumer.user_id,
         "generation": consumer.generation,
-        "written_at": time_as_text(consumer.updated_at or consumer.created_at),
+        "written_at": timestamp(consumer.updated_at or consumer.created_at),
         "allocations": {key: dict(own) for key, own in consumer.allocations.items()},
     }

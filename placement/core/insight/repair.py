@@ -28,7 +28,6 @@ of the kind ``undo``.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from placement.core.insight.repair_file import Header, InvalidRepairFile, lines_of, read_lines
@@ -53,7 +52,7 @@ class RemoveAllocations(Action):
     """Remove the allocations of a consumer on ``providers``; if none remain, the consumer too.
 
     ``generation`` and ``allocations`` are those of the consumer, all of them, as they were seen;
-    ``written_at`` is when it was written last, as :func:`time_as_text` returns it.
+    ``written_at`` is when it was written last, as a timestamp in whole seconds.
     """
 
     kind: ClassVar[str] = "remove_allocations"
@@ -252,15 +251,6 @@ def action_from_json(document: Mapping[str, Any]) -> Action:
         if not _CHECKS.get(name, _is_text)(value):
             raise InvalidRepairFile(f"{json.dumps(value)} is not a value of {action.kind}.{name}.")
     return action(**values)
-
-
-def time_as_text(at: datetime | None) -> str | None:
-    """Return a naive time in UTC as text, in whole seconds as it is rendered elsewhere.
-
-    >>> time_as_text(datetime(2026, 11, 22, 2, 3, 4, 500))
-    '2026-11-22T02:03:04Z'
-    """
-    return None if at is None else f"{at.isoformat(timespec='seconds')}Z"
 
 
 def _is_text(value: object) -> bool:

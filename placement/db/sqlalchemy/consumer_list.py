@@ -117,13 +117,13 @@ class ConsumerList:
     def _on(self, uuid: str, *, is_tree: bool) -> _Condition | None:
         """Return the condition of allocations on a provider, or anywhere in its tree."""
         named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
-        found = [*rows_named(self._connection, named, _provider.uuid, [uuid])]
-        if not found:
+        providers = [*rows_named(self._connection, named, _provider.uuid, [uuid])]
+        if not providers:
             return None
-        ids = [found[0].id]
+        ids = [providers[0].id]
         if is_tree:
             tree = sa.select(_provider.id).where(
-                _provider.root_provider_id == found[0].root_provider_id
+                _provider.root_provider_id == providers[0].root_provider_id
             )
             ids = [row.id for row in self._connection.execute(tree)]
         holders = sa.select(_allocation.consumer_id).where(

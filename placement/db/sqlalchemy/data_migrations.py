@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     """The numbers of rows found, up to the limit, and of rows migrated."""
 
     found: int
-    done: int
+    migrated: int
 
 
 class ParentLoops(RuntimeError):  # noqa: N818
@@ -58,7 +58,7 @@ def set_root_provider_ids(store: Store, limit: int) -> Batch:
 
 def _set_roots(tx: Transaction, limit: int) -> Batch:
     rootless = sa.select(_providers.c.id).where(_providers.c.root_provider_id.is_(None))
-    looped, done = [], 0
+    looped, migrated = [], 0
     for id_ in tx.connection.execute(rootless.order_by(_providers.c.id)).scalars().all():
         root = _root_of(tx.connection, id_)
         if root is None:
@@ -66,12 +66,12 @@ def _set_roots(tx: Transaction, limit: int) -> Batch:
             continue
         update = sa.update(_providers).where(_providers.c.id == id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-        done += 1
-        if done == limit:
+        migrated += 1
+        if migrated == limit:
             break
-    if looped and not done:
+    if looped and not migrated:
         raise ParentLoops(looped)
-    return _published(tx, done)
+    return _published(tx, migrated)
 
 
 def _root_of(connection: sa.Connection, id_: int) -> int | None:
@@ -96,7 +96,7 @@ def create_incomplete_consumers(store: Store, limit: int, incomplete: Incomplete
 def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsumer) -> Batch:
     project_id = _ensure(tx.connection, "projects", incomplete.project_id)
     user_id = _ensure(tx.connection, "users", incomplete.user_id)
-    found = tx.connection.execute(without_record().limit(limit)).scalars().all()
+    uuids = tx.connection.execute(without_record().limit(limit)).scalars().all()
     rows = [
         {
             "uuid": uuid,
@@ -105,7 +105,7 @@ def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsume
             "generation": 0,
             "created_at": utcnow(),
         }
-        for uuid in found
+        for uuid in uuids
     ]
     if rows:
         tx.connection.execute(sa.insert(_consumers), rows)
@@ -130,9 +130,9 @@ def _ensure(connection: sa.Connection, table_name: str, external_id: str) -> int
         table_name, *(sa.column(name) for name in ("id", "external_id", "created_at"))
     )
     find: sa.Select[int] = sa.select(table.c.id).where(table.c.external_id == external_id)
-    found = connection.scalar(find)
-    if found is not None:
-        return found
+    row_id = connection.scalar(find)
+    if row_id is not None:
+        return row_id
     row = {"external_id": external_id, "created_at": utcnow()}
     connection.execute(table.insert(), row)
     return connection.execute(find).scalar_one()

@@ -178,8 +178,8 @@ def _arguments(settings: DatabaseSettings) -> dict[str, Any]:
         "max_overflow": settings.max_overflow,
         "pool_timeout": settings.pool_timeout,
     }
-    given = {name: size for name, size in sizes.items() if size is not None}
-    return given | {"connect_args": _connect_args(settings)}
+    specified = {name: size for name, size in sizes.items() if size is not None}
+    return specified | {"connect_args": _connect_args(settings)}
 
 
 def _connect_args(settings: DatabaseSettings) -> dict[str, Any]:

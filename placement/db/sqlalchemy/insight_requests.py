@@ -80,8 +80,8 @@ class InsightRequests:
         return len(outdated)
 
     def _ids(self, statement: sa.Select[tuple[int]], limit: int) -> list[int]:
-        found = self._connection.execute(statement.order_by(_own.id).limit(limit))
-        return [row.id for row in found]
+        rows = self._connection.execute(statement.order_by(_own.id).limit(limit))
+        return [row.id for row in rows]
 
     def _all(self, statement: sa.Select[Any]) -> list[RecordedRequest]:
         return [_record(row) for row in _rows(self._connection, statement)]

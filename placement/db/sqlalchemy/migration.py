@@ -163,15 +163,15 @@ def check_is_new_enough(store: Store) -> None:
     Raises: SchemaTooOld, IncompatibleSchema, RevisionNotApplied.
     """
     with store.read() as tx:
-        found = _revision(tx.connection)
-        if found not in {HEAD, None} and found not in revisions():
-            compatibility.check_additive(tx.connection, found)
+        recorded = _revision(tx.connection)
+        if recorded not in {HEAD, None} and recorded not in revisions():
+            compatibility.check_additive(tx.connection, recorded)
         is_incomplete = compatibility.lacks_additions(tx.connection)
-        if is_incomplete and found == HEAD:
+        if is_incomplete and recorded == HEAD:
             _check_is_applied(tx.connection, HEAD)
-    if is_incomplete or (found != HEAD and found in _earlier_revisions()):
+    if is_incomplete or (recorded != HEAD and recorded in _earlier_revisions()):
         raise SchemaTooOld(
-            f"The schema of the database is at revision {found}, and {HEAD} is needed. "
+            f"The schema of the database is at revision {recorded}, and {HEAD} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
         )
 

@@ -61,8 +61,8 @@ class Traits:
             else rows_named(self._connection, query, _trait.name, names)
         )
         # LIKE ignores case on SQLite and with most collations of MySQL
-        found = [Trait._make(row) for row in rows]
-        return sorted(row for row in found if prefix is None or row.name.startswith(prefix))
+        matching = [Trait._make(row) for row in rows]
+        return sorted(row for row in matching if prefix is None or row.name.startswith(prefix))
 
     def find(self, name: str) -> Trait | None:
         """Return the trait, or None."""

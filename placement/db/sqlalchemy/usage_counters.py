@@ -43,8 +43,8 @@ def differences(
     connection: sa.Connection, provider_ids: Collection[int] | None = None
 ) -> list[Difference]:
     """Return the inventories, of these providers or of all, whose usage counter is wrong."""
-    found = connection.execute(_differences(provider_ids))
-    return [Difference(*(int(number) for number in row)) for row in found]
+    rows = connection.execute(_differences(provider_ids))
+    return [Difference(*(int(number) for number in row)) for row in rows]
 
 
 def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, int, int, int]]:
@@ -59,7 +59,7 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
         (summed.c.resource_provider_id == inventories.c.resource_provider_id)
         & (summed.c.resource_class_id == inventories.c.resource_class_id),
     )
-    found = (
+    statement = (
         sa.select(
             inventories.c.id, inventories.c.resource_provider_id, inventories.c.used, allocated
         )
@@ -67,8 +67,8 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
         .where(inventories.c.used != allocated)
     )
     if provider_ids is not None:
-        found = found.where(inventories.c.resource_provider_id.in_(provider_ids))
-    return found
+        statement = statement.where(inventories.c.resource_provider_id.in_(provider_ids))
+    return statement
 
 
 def reconcile(store: "Store", report: Report = ignore) -> int:
@@ -87,8 +87,8 @@ def reconcile(store: "Store", report: Report = ignore) -> int:
     corrected = 0
     for start in range(0, len(provider_ids), _BATCH):
         corrected += store.write(count_again, provider_ids[start : start + _BATCH])
-        done = min(start + _BATCH, len(provider_ids))
-        report(f"Checked the usage counters of {done} of {len(provider_ids)} providers")
+        checked = min(start + _BATCH, len(provider_ids))
+        report(f"Checked the usage counters of {checked} of {len(provider_ids)} providers")
     return corrected
 
 
@@ -104,14 +104,14 @@ def count_again(tx: "Transaction", provider_ids: list[int]) -> int:
         .with_for_update()
     )
     tx.connection.execute(locked).all()
-    found = differences(tx.connection, provider_ids)
-    if found:
-        rows = [{"inventory": each.inventory_id, "allocated": each.allocated} for each in found]
+    wrong = differences(tx.connection, provider_ids)
+    if wrong:
+        rows = [{"inventory": each.inventory_id, "allocated": each.allocated} for each in wrong]
         tx.connection.execute(_SET, rows)
-        tx.publish({each.provider_id for each in found})
+        tx.publish({each.provider_id for each in wrong})
     of_these = resource_providers.c.id.in_(provider_ids)
     tx.connection.execute(_NOTE_AS_COUNTED.where(of_these))
-    return len(found)
+    return len(wrong)
 
 
 _SET = (

@@ -109,5 +109,5 @@ def origin(request: Request) -> recording.Origin:
 
 
 def _id(request: Request) -> str | None:
-    found: str | None = request.environ.get(REQUEST_ID)
-    return found
+    request_id: str | None = request.environ.get(REQUEST_ID)
+    return request_id

@@ -3,6 +3,7 @@
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.insight import repair as actions
 from placement.core.model import ConsumerClaim
+from placement.core.timestamps import timestamp
 from placement.db.store import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.classes_and_traits import class_id_of
@@ -45,7 +46,7 @@ def _check_written_at(tx: Transaction, action: actions.RemoveAllocations) -> Non
 
     One that was deleted and created again can have the same generation and allocations.
     """
-    written_at = actions.time_as_text(tx.repairs.written_at(action.consumer))
+    written_at = timestamp(tx.repairs.written_at(action.consumer))
     if written_at != action.written_at:
         raise ChangedSince(
             f"The consumer {action.consumer} was written at {written_at}; when planned, at "

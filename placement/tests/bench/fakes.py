@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from bench.client import Connection, Response, ignore_response
-from bench.harness import OURS, UPSTREAM, Budget, Harness
+from bench.harness import PLACEMENT, UPSTREAM, Budget, Harness
 from bench.worlds import Kind, LoadedWorld, World
 
 HOSTS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "2f8e6a1d-9b2f-4c8d-8b63-1e2a3d4c5b6a"]
@@ -19,10 +19,10 @@ def loaded_world(**kind):
     return LoadedWorld(World("two hosts", (Kind("host", 2, **kind),)), {"host": HOSTS})
 
 
-def harness(ours=None, upstream=None, world=None):
+def harness(placement=None, upstream=None, world=None):
     """Both services over two hosts; the arguments override their responses."""
     world = world or loaded_world()
-    services = {OURS: FakeService(world, ours), UPSTREAM: FakeService(world, upstream)}
+    services = {PLACEMENT: FakeService(world, placement), UPSTREAM: FakeService(world, upstream)}
     return Harness(services, world, BUDGET)
 
 

@@ -16,8 +16,8 @@ from placement.tests.bench.fakes import harness, loaded_world, loses_claims
 class Run:
     """A run over fake services."""
 
-    def __init__(self, ours):
-        self.ours = ours
+    def __init__(self, placement):
+        self.placement = placement
 
     def version(self):
         return "1.0"
@@ -26,17 +26,17 @@ class Run:
         return {}
 
     def prepare(self, world, budget):
-        return harness(self.ours)
+        return harness(self.placement)
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
     """Return a function that runs the command over fake services."""
 
-    def run(ours=None, *options):
+    def run(placement=None, *options):
         @contextmanager
         def started(*_):
-            yield Run(ours)
+            yield Run(placement)
 
         monkeypatch.setattr(command, "started", started)
         monkeypatch.setattr(command, "install_upstream", lambda folder: folder)
@@ -56,7 +56,7 @@ def test_correct_responses_return_0(run, tmp_path, capsys):
 
 def test_a_wrong_response_fails_the_run(run, tmp_path, capsys):
     assert run(loses_claims) == 1
-    assert "WRONG claim: WrongResponse: ours: usage of the project" in capsys.readouterr().out
+    assert "WRONG claim: WrongResponse: placement: usage of the project" in capsys.readouterr().out
     assert "claim" in json.loads((tmp_path / "quick/mariadb.json").read_text())["errors"]
 
 
@@ -73,4 +73,4 @@ def test_recorded_rows_replace_those_of_an_earlier_run(run, tmp_path, monkeypatc
     assert run(None, "--only=claim", "--record") == 0
     document = json.loads(results.read_text())
     assert (document["command"], document["rows"]["other"]) == ("make bench", 1)
-    assert document["rows"]["claim"]["ours"]["note"] == "measured in a separate run"
+    assert document["rows"]["claim"]["placement"]["note"] == "measured in a separate run"

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bench.harness import OURS, UPSTREAM
+from bench.harness import PLACEMENT, UPSTREAM
 from bench.measures import Concurrent, Timed
 from bench.report import cells, describe, notes
 from bench.responses import WrongResponse
@@ -40,9 +40,11 @@ def test_stored_claims_are_accepted(measure):
 @pytest.mark.parametrize(
     "measure", [CLAIM, Timed(swap("host")), Concurrent(claim("host"), clients=2)]
 )
-def test_a_lost_claim_of_ours_is_an_error(measure):
-    with pytest.raises(WrongResponse, match=r"ours: usage of the project: DISK_GB \d+ too few"):
-        audited(measure, harness(ours=loses_claims))
+def test_a_lost_claim_of_placement_is_an_error(measure):
+    with pytest.raises(
+        WrongResponse, match=r"placement: usage of the project: DISK_GB \d+ too few"
+    ):
+        audited(measure, harness(placement=loses_claims))
 
 
 def test_a_claim_lost_by_openstack_placement_is_noted_once():
@@ -55,7 +57,7 @@ def test_a_claim_lost_by_openstack_placement_is_noted_once():
 def test_a_claim_stored_twice_is_an_error():
     harness_ = harness()
     measurements = CLAIM.measure(harness_)
-    stored = harness_.services[OURS].allocations
+    stored = harness_.services[PLACEMENT].allocations
     stored["again"] = next(iter(stored.values()))
     with pytest.raises(WrongResponse, match="VCPU 1 too many"):
         harness_.audited(measurements)
@@ -66,17 +68,17 @@ def test_a_wrong_usage_of_one_provider_is_an_error():
         return response({"usages": {"VCPU": 0}}) if path.startswith("/resource_prov") else None
 
     with pytest.raises(WrongResponse, match="usage of provider"):
-        audited(CLAIM, harness(ours=reports_no_usage))
+        audited(CLAIM, harness(placement=reports_no_usage))
 
 
 def test_a_claim_without_a_response_may_be_stored_or_not():
     harness_ = harness()
     operation = claim("host")(harness_.loaded_world, random.Random(0))
-    harness_.services[OURS].override = times_out
+    harness_.services[PLACEMENT].override = times_out
     with pytest.raises(TimeoutError):
-        operation(harness_.connect(OURS))
-    harness_.services[OURS].override = lambda method, path: None
-    assert harness_.audits[OURS].discrepancy(harness_.connect(OURS)) == ""
+        operation(harness_.connect(PLACEMENT))
+    harness_.services[PLACEMENT].override = lambda method, path: None
+    assert harness_.audits[PLACEMENT].discrepancy(harness_.connect(PLACEMENT)) == ""
 
 
 def test_a_usage_that_openstack_placement_does_not_report_is_noted():
@@ -87,10 +89,10 @@ def test_a_usage_that_openstack_placement_does_not_report_is_noted():
     assert note.startswith("the stored usage is not known: GET /usages")
 
 
-def test_a_refused_claim_of_ours_is_an_error():
+def test_a_refused_claim_of_placement_is_an_error():
     for measure in (CLAIM, Concurrent(claim("host"), clients=2)):
-        with pytest.raises(WrongResponse, match=r"ours answered \d+ times 409"):
-            measure.measure(harness(ours=refuses_claims))
+        with pytest.raises(WrongResponse, match=r"placement answered \d+ times 409"):
+            measure.measure(harness(placement=refuses_claims))
 
 
 def test_a_claim_refused_by_openstack_placement_is_noted():
@@ -99,41 +101,45 @@ def test_a_claim_refused_by_openstack_placement_is_noted():
 
 
 def test_the_scheduling_loop_claims_a_candidate():
-    harness_ = harness(ours=offers(HOSTS[1]), upstream=offers(HOSTS[0]))
+    harness_ = harness(placement=offers(HOSTS[1]), upstream=offers(HOSTS[0]))
     audited(Concurrent(schedule("/allocation_candidates"), clients=2), harness_)
     claimed = {
         name: {uuid for body in service.allocations.values() for uuid in body["allocations"]}
         for name, service in harness_.services.items()
     }
-    assert claimed == {OURS: {HOSTS[1]}, UPSTREAM: {HOSTS[0]}}
+    assert claimed == {PLACEMENT: {HOSTS[1]}, UPSTREAM: {HOSTS[0]}}
 
 
 def test_a_scheduling_loop_without_candidates_is_an_error():
     with pytest.raises(WrongResponse, match="times 0"):
         Concurrent(schedule("/allocation_candidates"), clients=2).measure(
-            harness(ours=offers(), upstream=offers(HOSTS[0]))
+            harness(placement=offers(), upstream=offers(HOSTS[0]))
         )
 
 
 def test_a_timeout_of_openstack_placement_is_a_lower_bound():
-    measurements = Timed(REQUEST).measure(harness(ours=offers(HOSTS[0]), upstream=times_out))
+    measurements = Timed(REQUEST).measure(harness(placement=offers(HOSTS[0]), upstream=times_out))
     assert measurements[UPSTREAM].cut_off
     assert describe(measurements[UPSTREAM]).startswith("> ")
     assert cells(measurements)[4].startswith("> ")
     assert notes(measurements) == "upstream: cut off"
 
 
-def test_a_timeout_of_ours_is_an_error():
-    with pytest.raises(WrongResponse, match="ours: cut off"):
-        Timed(REQUEST).measure(harness(ours=times_out, upstream=offers(HOSTS[0])))
+def test_a_timeout_of_placement_is_an_error():
+    with pytest.raises(WrongResponse, match="placement: cut off"):
+        Timed(REQUEST).measure(harness(placement=times_out, upstream=offers(HOSTS[0])))
 
 
 def test_other_candidates_than_those_of_openstack_placement_are_an_error():
-    harness_ = harness(ours=offers(HOSTS[0]), upstream=offers(*HOSTS))
+    harness_ = harness(placement=offers(HOSTS[0]), upstream=offers(*HOSTS))
     with pytest.raises(WrongResponse):
         Timed(REQUEST).measure(harness_)
 
 
 def test_a_measurement_has_the_length_of_the_body():
-    measurements = Timed(REQUEST).measure(harness(ours=offers(*HOSTS), upstream=offers(*HOSTS)))
-    assert measurements[OURS].bytes == len(offers(*HOSTS)("GET", "/allocation_candidates").body)
+    measurements = Timed(REQUEST).measure(
+        harness(placement=offers(*HOSTS), upstream=offers(*HOSTS))
+    )
+    assert measurements[PLACEMENT].bytes == len(
+        offers(*HOSTS)("GET", "/allocation_candidates").body
+    )

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bench.harness import OURS, UPSTREAM, Measurement
+from bench.harness import PLACEMENT, UPSTREAM, Measurement
 from bench.pages import write
 from bench.report import Report
 from bench.rows import rows
@@ -20,9 +20,12 @@ def report():
     for row in FLAT:
         report.add(
             row,
-            {OURS: Measurement(2.0, p99=3.0, samples=9), UPSTREAM: Measurement(80.0, note="so")},
+            {
+                PLACEMENT: Measurement(2.0, p99=3.0, samples=9),
+                UPSTREAM: Measurement(80.0, note="so"),
+            },
         )
-    report.add(WIDE, {OURS: Measurement(5.0), UPSTREAM: Measurement(60_000, cut_off=True)})
+    report.add(WIDE, {PLACEMENT: Measurement(5.0), UPSTREAM: Measurement(60_000, cut_off=True)})
     return report
 
 
@@ -44,7 +47,7 @@ def test_json_has_all_measurements_and_the_machine(report, tmp_path):
     report.write_json(tmp_path / "new" / "mariadb.json")
     document = json.loads((tmp_path / "new" / "mariadb.json").read_text())
     assert document["rows"][FLAT[0].name]["ratio"] == 40
-    assert document["rows"][FLAT[0].name][OURS]["p99"] == 3.0
+    assert document["rows"][FLAT[0].name][PLACEMENT]["p99"] == 3.0
     assert document["machine"]["cores"]
     assert (document["version"], document["limits"]) == ("10.11", {"SELECT 1": 0.123})
 

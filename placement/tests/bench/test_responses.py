@@ -30,19 +30,19 @@ def test_candidates_and_providers_are_counted(response_, number):
 
 
 def test_another_status_is_wrong():
-    with pytest.raises(WrongResponse, match="ours answered 500"):
-        check(response({}, status=500), None, "ours")
+    with pytest.raises(WrongResponse, match="placement answered 500"):
+        check(response({}, status=500), None, "placement")
 
 
 def test_another_number_is_wrong():
-    check(candidates(1, 2), 2, "ours")
-    with pytest.raises(WrongResponse, match="ours returned 2, not 3"):
-        check(candidates(1, 2), 3, "ours")
+    check(candidates(1, 2), 2, "placement")
+    with pytest.raises(WrongResponse, match="placement returned 2, not 3"):
+        check(candidates(1, 2), 3, "placement")
 
 
 def test_the_same_candidate_twice_is_wrong():
     with pytest.raises(WrongResponse, match="a candidate twice"):
-        check(candidates(1, 2, 1), 3, "ours")
+        check(candidates(1, 2, 1), 3, "placement")
 
 
 def test_neither_order_nor_links_count():
@@ -56,5 +56,5 @@ def test_other_candidates_differ_unless_a_limit_chose_them():
 
 
 def test_fewer_candidates_differ_even_if_a_limit_chose_them():
-    with pytest.raises(WrongResponse, match="2 from ours, 1 from openstack-placement"):
+    with pytest.raises(WrongResponse, match="2 from placement, 1 from openstack-placement"):
         compare(candidates(1, 2), candidates(1), limited=True)

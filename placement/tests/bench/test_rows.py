@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.harness import MORE, OURS, UPSTREAM, Measurement
+from bench.harness import MORE, PLACEMENT, UPSTREAM, Measurement
 from bench.report import describe
 from bench.rows import by_world, rows
 from bench.targets import AtLeast, AtMost, Below, Faster, ratio
@@ -10,8 +10,8 @@ from bench.targets import AtLeast, AtMost, Below, Faster, ratio
 FAST, SLOW = Measurement(2.0), Measurement(80.0)
 
 
-def measurements(ours, upstream):
-    return {OURS: ours, UPSTREAM: upstream}
+def measurements(placement, upstream):
+    return {PLACEMENT: placement, UPSTREAM: upstream}
 
 
 def test_a_shorter_time_and_a_higher_rate_are_better():
@@ -22,7 +22,7 @@ def test_a_shorter_time_and_a_higher_rate_are_better():
 @pytest.mark.parametrize(
     "measured",
     [
-        {OURS: FAST},
+        {PLACEMENT: FAST},
         measurements(Measurement(0.0), SLOW),
         measurements(Measurement(0, "/s"), Measurement(100, "/s")),
         measurements(Measurement(1, MORE), Measurement(5, MORE)),
@@ -35,7 +35,7 @@ def test_no_ratio_without_two_positive_values(measured):
 def test_faster_compares_with_openstack_placement():
     assert Faster(40).is_met(measurements(FAST, SLOW), {})
     assert Faster(41).is_met(measurements(FAST, SLOW), {}) is False
-    assert Faster(1).is_met({OURS: FAST}, {}) is None
+    assert Faster(1).is_met({PLACEMENT: FAST}, {}) is None
 
 
 def test_a_timeout_of_openstack_placement_is_a_lower_bound():

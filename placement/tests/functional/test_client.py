@@ -19,7 +19,7 @@ def test_a_client_registers_a_host_and_claims_a_candidate(openstack):
     host = openstack("resource provider create", "host1")["uuid"]
     stock = ["VCPU=16", "VCPU:allocation_ratio=4", "MEMORY_MB=32768"]
     listed = openstack(
-        "resource provider inventory set", host, *(f"--resource={given}" for given in stock)
+        "resource provider inventory set", host, *(f"--resource={amount}" for amount in stock)
     )
     assert {row["resource_class"]: row["total"] for row in listed} == {
         "VCPU": 16,

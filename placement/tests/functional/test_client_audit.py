@@ -49,9 +49,9 @@ def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
     assert findings(openstack, "--live", str(live)) == {}
     time.sleep(1.1)  # times are stored in whole seconds
     live.touch()
-    found = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
-    assert found["orphaned_consumer"]["consumer"] == SERVERS[1]
-    assert found["doubled_consumer"]["providers"] == [openstack.hosts[0]]
+    reported = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
+    assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
+    assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
     planned = repair.from_lines(plan.read_text().splitlines(keepends=True))
     assert [action.consumer for action in planned.actions] == SERVERS[1:]
     assert int(planned.database) > 33 << 40
@@ -114,9 +114,9 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     age(openstack)
     nova.servers = [server(SERVERS[0], "host1"), server(SERVERS[2], "host2")]
     arguments = ["--live", "nova", *NO_GRACE, "--plan", str(plan)]
-    found = findings(with_password, *arguments)
-    assert found["orphaned_consumer"]["consumer"] == SERVERS[1]
-    assert found["doubled_consumer"]["providers"] == [openstack.hosts[0]]
+    reported = findings(with_password, *arguments)
+    assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
+    assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
     assert nova.shows == [SERVERS[1]]
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
     planned = repair.from_lines(plan.read_text().splitlines(keepends=True))
@@ -157,10 +157,10 @@ def test_nova_needs_a_catalog(openstack, tmp_path):
 def test_a_list_is_read_from_standard_input(openstack, live):
     age(openstack)
     arguments = ["placement audit", "--live", "-", *NO_GRACE, "-f", "json"]
-    done = openstack.run(*arguments, stdin=live.read_text())
-    assert done.returncode == 0, done.stderr
-    codes = [each["code"] for each in json.loads(done.stdout)]
+    result = openstack.run(*arguments, stdin=live.read_text())
+    assert result.returncode == 0, result.stderr
+    codes = [each["code"] for each in json.loads(result.stdout)]
     assert codes == ["orphaned_consumer", "doubled_consumer"]
     for text, sentence in (("", "is empty"), ("vm-1\n", "Line 1")):
-        done = openstack.run(*arguments, stdin=text)
-        assert (done.returncode, sentence in done.stderr) == (1, True), done.stderr
+        result = openstack.run(*arguments, stdin=text)
+        assert (result.returncode, sentence in result.stderr) == (1, True), result.stderr

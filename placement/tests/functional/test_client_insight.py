@@ -30,17 +30,17 @@ def openstack(tmp_path_factory):
 
 
 def test_a_request_that_does_not_fit_is_explained(openstack):
-    found = openstack(
+    explanation = openstack(
         EXPLAIN, "--resource=VCPU=12", "--forbidden=COMPUTE_STATUS_DISABLED", "--remedies"
     )
-    assert (found["roots"], found["fits"]) == (2, 0)
-    assert [(row["code"], row["lost"]) for row in found["funnel"]] == [
+    assert (explanation["roots"], explanation["fits"]) == (2, 0)
+    assert [(row["code"], row["lost"]) for row in explanation["funnel"]] == [
         ("forbidden_trait", 1),
         ("capacity", 1),
     ]
-    assert found["near_misses"][0]["name"] == "host1"
-    assert {remedy["change"] for remedy in found["remedies"]} == {"drop", "amount"}
-    assert found["microversion"] == "1.39"
+    assert explanation["near_misses"][0]["name"] == "host1"
+    assert {remedy["change"] for remedy in explanation["remedies"]} == {"drop", "amount"}
+    assert explanation["microversion"] == "1.39"
 
 
 def test_people_read_a_table_without_color_unless_on_a_terminal(openstack):
@@ -67,7 +67,7 @@ def test_a_terminal_shows_colors(openstack, environ, is_colored):
 
 
 def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):
-    found = openstack(
+    explanation = openstack(
         EXPLAIN,
         "--resource=VCPU=1",
         f"--member-of={AGGREGATE},{NOBODY}",
@@ -77,7 +77,7 @@ def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):
         *("--same-subtree=_A,_B", "--group-policy=isolate"),
         *("--root-required=HW_CPU_X86_AVX", "--root-forbidden=COMPUTE_STATUS_DISABLED"),
     )
-    assert dict(pair.split("=") for pair in found["query"].split("&")) == {
+    assert dict(pair.split("=") for pair in explanation["query"].split("&")) == {
         "resources": "VCPU:1",
         "member_of": f"in:{AGGREGATE},{NOBODY}",
         "resources_A": "VCPU:2",
@@ -93,18 +93,18 @@ def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):
 
 
 def test_a_query_is_taken_from_a_log_line(openstack):
-    found = openstack(EXPLAIN, "--query", "/allocation_candidates?resources=VCPU:9&limit=5")
-    assert found["fits"] == 1
+    explanation = openstack(EXPLAIN, "--query", "/allocation_candidates?resources=VCPU:9&limit=5")
+    assert explanation["fits"] == 1
 
 
 def test_a_recorded_request_is_found_by_its_id(openstack):
     assert openstack("allocation candidate list", "--resource=VCPU=50") == []
     recorded = openstack("allocation request list", "--reason=capacity")[0]
     assert (recorded["kind"], recorded["request"]) == ("no_candidates", "resources=VCPU:50")
-    found = openstack(EXPLAIN, "--request-id", recorded["request_id"])
-    assert found["reason"] == "capacity"
-    assert found["funnel"][0]["lost"] == 2
-    assert found["request_id"] == recorded["request_id"]
+    explanation = openstack(EXPLAIN, "--request-id", recorded["request_id"])
+    assert explanation["reason"] == "capacity"
+    assert explanation["funnel"][0]["lost"] == 2
+    assert explanation["request_id"] == recorded["request_id"]
 
 
 def test_a_refused_claim_is_shown_with_its_numbers(openstack):

@@ -47,9 +47,9 @@ def test_providers_are_shown_as_trees(openstack):
 
 
 def test_capacity_is_shown_for_a_shape(openstack):
-    found = openstack("resource capacity show", "--resource=VCPU=3", "--resource=DISK_GB=10")
-    assert (found["claims"], found["exact"], found["roots"]) == (3, True, 1)
-    assert found["limited_by"] == {"VCPU": 1}
+    capacity = openstack("resource capacity show", "--resource=VCPU=3", "--resource=DISK_GB=10")
+    assert (capacity["claims"], capacity["exact"], capacity["roots"]) == (3, True, 1)
+    assert capacity["limited_by"] == {"VCPU": 1}
     grouped = openstack("resource capacity show", "--query=resources=VCPU:3", "--by=aggregate")
     assert [(each["aggregate"], each["claims"]) for each in grouped["by"]] == [(AGGREGATE, 3)]
     shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")

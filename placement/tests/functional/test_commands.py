@@ -57,12 +57,12 @@ def connection(url, **variables):
     }
 
 
-def error_of(done):
+def error_of(completed):
     """Return the one sentence of a failed command; check its form and the exit code."""
-    program = Path(done.args[0]).name
-    assert done.returncode == EXIT_CODES[program], (done.stdout, done.stderr)
-    assert "Traceback" not in done.stdout + done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+    program = Path(completed.args[0]).name
+    assert completed.returncode == EXIT_CODES[program], (completed.stdout, completed.stderr)
+    assert "Traceback" not in completed.stdout + completed.stderr
+    (line,) = [line for line in completed.stderr.splitlines() if line.startswith(f"{program}: ")]
     return line.removeprefix(f"{program}: ")
 
 

@@ -22,7 +22,7 @@ def stack(tmp_path):
     """Return a function that runs all phases; it returns the result and the calls."""
 
     def stack(**variables):
-        done = subprocess.run(
+        result = subprocess.run(
             [program("bash", "apt-get install bash"), HARNESS, ROOT, BIN, str(free_port())],
             cwd=tmp_path,
             env=environment(PYTHONWARNINGS="ignore", **variables),
@@ -31,7 +31,7 @@ def stack(tmp_path):
             check=False,
             timeout=200,
         )
-        return done, (tmp_path / "calls").read_text().splitlines()
+        return result, (tmp_path / "calls").read_text().splitlines()
 
     return stack
 
@@ -41,8 +41,8 @@ def test_the_plugin_replaces_the_package_and_upgrades_the_schema(stack, tmp_path
     store = Store(DatabaseSettings(f"sqlite:///{tmp_path}/placement.sqlite"))
     migration.upgrade(store, migration.COMMON_HEAD)  # of lib/placement, with openstack-placement
     store.dispose()
-    done, calls = stack()
-    assert done.returncode == 0, done.stdout + done.stderr
+    result, calls = stack()
+    assert result.returncode == 0, result.stdout + result.stderr
     assert calls == [
         "phase override_defaults",
         "phase stack pre-install",
@@ -54,8 +54,8 @@ def test_the_plugin_replaces_the_package_and_upgrades_the_schema(stack, tmp_path
         "phase stack test-config",
         *UNSTACKED,
     ]
-    assert json.loads(done.stdout.splitlines()[0])["versions"][0]["max_version"] == "1.39"
-    assert "API Startup" in done.stdout
+    assert json.loads(result.stdout.splitlines()[0])["versions"][0]["max_version"] == "1.39"
+    assert "API Startup" in result.stdout
     with sqlite3.connect(tmp_path / "placement.sqlite") as connection:
         revisions = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     connection.close()
@@ -63,8 +63,8 @@ def test_the_plugin_replaces_the_package_and_upgrades_the_schema(stack, tmp_path
 
 
 def test_the_plugin_ignores_that_the_other_package_is_not_installed(stack):
-    done, calls = stack(PIP_STATUS="1", ONLY_INSTALL="1")
-    assert (done.returncode, done.stderr) == (0, "")
+    result, calls = stack(PIP_STATUS="1", ONLY_INSTALL="1")
+    assert (result.returncode, result.stderr) == (0, "")
     assert f"setup_develop {ROOT} postgresql" in calls
 
 

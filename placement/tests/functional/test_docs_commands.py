@@ -38,15 +38,17 @@ def commands():
 
 def commands_of(block):
     """Return the commands of a block: what follows a prompt, until output or the next prompt."""
-    found = []
+    commands = []
     for line in (line.strip() for line in block.splitlines()):
         if line.startswith(("$ ", "# ")):
-            found.append(line[2:])
-        elif line.startswith(">") and found:
+            commands.append(line[2:])
+        elif line.startswith(">") and commands:
             continued = line.lstrip("> ")
-            is_joined = found[-1].endswith("\\")
-            found[-1] = found[-1].removesuffix("\\") + ("" if is_joined else "\n") + continued
-    return found
+            is_joined = commands[-1].endswith("\\")
+            commands[-1] = (
+                commands[-1].removesuffix("\\") + ("" if is_joined else "\n") + continued
+            )
+    return commands
 
 
 def words(command):
@@ -80,9 +82,9 @@ def accepts_openstack(arguments):
     """Parse the options of the command whose name is the longest among those of the plugins."""
     while arguments[0].startswith("--os-"):
         arguments = arguments[2:]
-    known = {entry.name: entry for group in PLUGINS for entry in entry_points(group=group)}
+    plugins = {entry.name: entry for group in PLUGINS for entry in entry_points(group=group)}
     for length in range(len(arguments), 0, -1):
-        entry = known.get("_".join(arguments[:length]).replace("-", "_"))
+        entry = plugins.get("_".join(arguments[:length]).replace("-", "_"))
         if entry:
             entry.load()(None, None).get_parser("openstack").parse_args(arguments[length:])
             return True

@@ -42,12 +42,12 @@ class Example(NamedTuple):
 
 def examples():
     text, diagram = PAGE.read_text(), ""
-    for found in BLOCK.finditer(text):
-        if found["world"]:
-            diagram = found["world"]
+    for block in BLOCK.finditer(text):
+        if block["world"]:
+            diagram = block["world"]
             continue
-        section = re.findall(r"^``(\w+)``\n-+$", text[: found.start()], re.MULTILINE)[-1]
-        yield Example(section, diagram, found["command"], found["output"])
+        section = re.findall(r"^``(\w+)``\n-+$", text[: block.start()], re.MULTILINE)[-1]
+        yield Example(section, diagram, block["command"], block["output"])
 
 
 EXAMPLES = list(examples())

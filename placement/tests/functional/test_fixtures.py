@@ -56,11 +56,11 @@ class Http:
 
 
 def host(http, name="host1", vcpus=8):
-    made = http("POST", "/resource_providers", json={"name": name}).json()
+    provider = http("POST", "/resource_providers", json={"name": name}).json()
     body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": vcpus}}}
-    response = http("PUT", f"/resource_providers/{made['uuid']}/inventories", json=body)
+    response = http("PUT", f"/resource_providers/{provider['uuid']}/inventories", json=body)
     assert response.status_code == 200
-    return made["uuid"]
+    return provider["uuid"]
 
 
 def claim(http, provider, amount=1, consumer=None):
@@ -106,7 +106,7 @@ def test_the_standard_names_are_there(use):
     http = Http(use(placement_fixture.PlacementFixture()))
     assert "HW_CPU_X86_AVX2" in http("GET", "/traits").json()["traits"]
     names = http("GET", "/resource_classes").json()["resource_classes"]
-    assert [found["name"] for found in names[:2]] == ["VCPU", "MEMORY_MB"]
+    assert [resource_class["name"] for resource_class in names[:2]] == ["VCPU", "MEMORY_MB"]
 
 
 def test_an_administrator_may_reshape_under_the_fixture(use):
@@ -169,8 +169,8 @@ def test_configuration_of_subclass_is_kept(use):
     http = Http(use(Configured()))
     for name in ("host1", "host2"):
         host(http, name)
-    found = http("GET", "/allocation_candidates?resources=VCPU:1").json()
-    assert len(found["allocation_requests"]) == 1
+    candidates = http("GET", "/allocation_candidates?resources=VCPU:1").json()
+    assert len(candidates["allocation_requests"]) == 1
     assert reshape(http, host(http, "host3")).status_code == 403
 
 
@@ -209,8 +209,8 @@ def test_the_configuration_may_be_the_callers(use):
     http = Http(fixture)
     for name in ("host1", "host2"):
         host(http, name)
-    found = http("GET", "/allocation_candidates?resources=VCPU:1").json()
-    assert len(found["allocation_requests"]) == 1
+    candidates = http("GET", "/allocation_candidates?resources=VCPU:1").json()
+    assert len(candidates["allocation_requests"]) == 1
 
 
 def test_without_intercept_there_is_a_database_and_no_endpoint(use):
@@ -234,8 +234,8 @@ def test_many_threads_use_the_one_database_in_memory(use):
     def work():
         for _ in range(5):
             responses.append(claim(http, provider).status_code)
-            found = http("GET", "/allocation_candidates?resources=VCPU:1")
-            responses.append(found.status_code)
+            candidates = http("GET", "/allocation_candidates?resources=VCPU:1")
+            responses.append(candidates.status_code)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -330,8 +330,8 @@ def test_an_adapter_reaches_the_service(conf):
         assert client.get("/").json()["versions"][0]["max_version"] == "1.39"
         assert client.get("/traits").status_code == 404
         assert client.get("/traits", microversion="1.6").status_code == 200
-        made = client.post("/resource_providers", json={"name": "a"}, microversion="1.20")
-        assert made.json()["name"] == "a"
+        created = client.post("/resource_providers", json={"name": "a"}, microversion="1.20")
+        assert created.json()["name"] == "a"
 
 
 def test_the_latest_version_may_be_the_default(conf):
@@ -354,10 +354,10 @@ def test_it_is_mounted_below_a_prefix(conf):
     placement = direct.PlacementDirect(conf)
     assert placement.url.endswith("/placement")
     with placement as client:
-        made = client.post("/resource_providers", json={"name": "a"})
-        assert made.headers["location"].startswith(
+        created = client.post("/resource_providers", json={"name": "a"})
+        assert created.headers["location"].startswith(
             "/placement/resource_providers/"
-        ) or made.headers["location"].startswith(f"{placement.url}/resource_providers/")
+        ) or created.headers["location"].startswith(f"{placement.url}/resource_providers/")
 
 
 def test_errors_leave_the_context_and_undo_it(conf):
@@ -405,8 +405,8 @@ def test_a_policy_may_be_set_and_widened(use):
     statuses = []
 
     def look():
-        made = http("POST", "/resource_providers", json={"name": str(uuid.uuid4())})
-        statuses.append((http("GET", "/resource_providers").status_code, made.status_code))
+        created = http("POST", "/resource_providers", json={"name": str(uuid.uuid4())})
+        statuses.append((http("GET", "/resource_providers").status_code, created.status_code))
 
     look()
     policy.set_rules({show: "@"})

@@ -100,8 +100,8 @@ class DirectTest(testtools.TestCase):
 
     def test_a_provider_is_made(self):
         with direct.PlacementDirect(self.conf, latest_microversion=True) as client:
-            made = client.post("/resource_providers", json={"name": "host1"})
-            assert made.json()["generation"] == 0
+            response = client.post("/resource_providers", json={"name": "host1"})
+            assert response.json()["generation"] == 0
             assert client.get("/traits", microversion="1.5").status_code == 404
 
 

@@ -42,8 +42,8 @@ class Service:
 
     def used(self, provider):
         """Return what the snapshot of this process says."""
-        found = self._http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST).json
-        return found["provider_summaries"][provider]["resources"]["VCPU"]["used"]
+        candidates = self._http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST).json
+        return candidates["provider_summaries"][provider]["resources"]["VCPU"]["used"]
 
 
 def test_parent_and_children_go_on_each_for_itself(application):
@@ -128,9 +128,9 @@ def test_many_processes_and_threads_use_as_many_connections_as_is_documented(
     done.wait(60)
     for process in children:
         process.join(60)
-    ours = 2  # of this process, which served before with one thread
-    assert 0 < most <= ours + CHILDREN * 2 * pools.most
-    assert 0 < kept <= ours + CHILDREN * 2 * pools.kept
+    own = 2  # of this process, which served before with one thread
+    assert 0 < most <= own + CHILDREN * 2 * pools.most
+    assert 0 < kept <= own + CHILDREN * 2 * pools.kept
     assert service.used(provider) == CHILDREN * THREADS * 5
 
 

@@ -161,10 +161,10 @@ def test_hostile_bodies(http, write):
     version, method, path, document = write
     faults = []
     for body in dict.fromkeys(bodies(document)):
-        told = status(http, version, method, path, body)
-        if told >= 500:
+        response_status = status(http, version, method, path, body)
+        if response_status >= 500:
             faults.append(body[:300])
-        elif told < 300 and path.startswith((OF_HOST, "/allocations", "/reshaper")):
+        elif response_status < 300 and path.startswith((OF_HOST, "/allocations", "/reshaper")):
             start_again(http)
     assert faults == []
 

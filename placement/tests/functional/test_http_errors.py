@@ -84,8 +84,8 @@ def test_every_answer_with_a_body_is_json_only(http):
 def test_every_body_must_have_media_type_json(http):
     for route in WITH_BODY:
         response = request(http, route, NOBODY | {"Content-Type": "text/plain"}, 415, b"{}")
-        told = "The media type text/plain is not supported, use application/json"
-        assert last_line(response) == told
+        message = "The media type text/plain is not supported, use application/json"
+        assert last_line(response) == message
 
 
 def test_every_body_must_be_json(http):
@@ -149,11 +149,11 @@ def test_a_path_is_decoded_once(http):
 def test_links_and_locations_begin_with_the_mount_point(http, prefix):
     mounted = {"SCRIPT_NAME": prefix}
     body = {"name": "snow \N{SNOWMAN}"}
-    made = http.post_json("/resource_providers", body, headers=LATEST, extra_environ=mounted)
-    links = {link["rel"]: link["href"] for link in made.json["links"]}
-    assert links["self"] == f"{prefix}/resource_providers/{made.json['uuid']}"
+    response = http.post_json("/resource_providers", body, headers=LATEST, extra_environ=mounted)
+    links = {link["rel"]: link["href"] for link in response.json["links"]}
+    assert links["self"] == f"{prefix}/resource_providers/{response.json['uuid']}"
     assert links["traits"] == f"{links['self']}/traits"
-    assert made.headers["location"] == f"http://localhost{links['self']}"
+    assert response.headers["location"] == f"http://localhost{links['self']}"
     ensured = http.put("/traits/CUSTOM_A", headers=LATEST, extra_environ=mounted)
     assert ensured.headers["location"] == f"http://localhost{prefix}/traits/CUSTOM_A"
     shown = http.get("/resource_classes/VCPU", headers=LATEST, extra_environ=mounted)

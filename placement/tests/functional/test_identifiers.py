@@ -73,8 +73,8 @@ def test_second_spelling_is_reported_and_kept(store, backend, caplog):
 
 
 def claimed(store):
-    found = allocation.of_consumer(store, CONSUMER).allocations
-    return {uuid: dict(entry.resources) for uuid, entry in found.items()}
+    allocations = allocation.of_consumer(store, CONSUMER).allocations
+    return {uuid: dict(entry.resources) for uuid, entry in allocations.items()}
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -94,8 +94,8 @@ def test_consumer_of_any_spelling_is_one_consumer(http, spelling):
     again = {CONSUMER.upper(): body | {"consumer_generation": 1}}
     http.post_json("/allocations", again, headers=LATEST, status=204)
     for read in SPELLINGS:
-        found = http.get(f"/allocations/{read}", headers=LATEST).json
-        assert (found["consumer_generation"], list(found["allocations"])) == (2, [host])
+        stored = http.get(f"/allocations/{read}", headers=LATEST).json
+        assert (stored["consumer_generation"], list(stored["allocations"])) == (2, [host])
     http.delete(f"/allocations/{spelling}", headers=LATEST, status=204)
     http.delete(f"/allocations/{CONSUMER}", headers=LATEST, status=404)
 
@@ -108,13 +108,13 @@ def test_name_filter_finds_what_post_reports_as_conflict(http, backend):
     conflicts = http.post_json(
         "/resource_providers", {"name": "RP0"}, headers=LATEST, expect_errors=True
     )
-    found = http.get("/resource_providers?name=RP0", headers=LATEST).json["resource_providers"]
+    providers = http.get("/resource_providers?name=RP0", headers=LATEST).json["resource_providers"]
     if backend == "mariadb":
         assert conflicts.status_int == 409
-        assert [each["name"] for each in found] == ["rp0"]
+        assert [each["name"] for each in providers] == ["rp0"]
     else:
         assert conflicts.status_int == 200
-        assert [each["name"] for each in found] == ["RP0"]
+        assert [each["name"] for each in providers] == ["RP0"]
     missing = http.get("/resource_providers?name=RP1", headers=LATEST).json["resource_providers"]
     assert missing == []
 

@@ -20,10 +20,10 @@ def http(application):
 
 
 def provider(http, name, stock, parent=None, *, traits=(), aggregates=()):
-    made = http.post_json(
+    created = http.post_json(
         "/resource_providers", {"name": name, "parent_provider_uuid": parent}, headers=HEADERS
     ).json
-    path, generation = f"/resource_providers/{made['uuid']}", 0
+    path, generation = f"/resource_providers/{created['uuid']}", 0
     for noun, value in (
         ("inventories", {"inventories": {k: {"total": v} for k, v in stock.items()}}),
         ("traits", {"traits": list(traits)}),
@@ -32,7 +32,7 @@ def provider(http, name, stock, parent=None, *, traits=(), aggregates=()):
         body = {"resource_provider_generation": generation, **value}
         response = http.put_json(f"{path}/{noun}", body, headers=HEADERS).json
         generation = response["resource_provider_generation"]
-    return made["uuid"]
+    return created["uuid"]
 
 
 def flat(http):
@@ -88,8 +88,8 @@ def claim_all(http, query):
 )
 def test_as_many_claims_are_accepted_as_the_capacity_says(http, cloud, query, claims):
     cloud(http)
-    found = http.get(f"/insight/capacity?{query}", headers=HEADERS).json
-    assert (found["claims"], found["exact"]) == (claims, True)
+    capacity = http.get(f"/insight/capacity?{query}", headers=HEADERS).json
+    assert (capacity["claims"], capacity["exact"]) == (claims, True)
     assert claim_all(http, query) == claims
     after = http.get(f"/insight/capacity?{query}", headers=HEADERS).json
     assert (after["claims"], after["at_most"], after["roots"]) == (0, 0, 0)
@@ -100,15 +100,15 @@ def test_isolated_groups_of_trees_are_within_the_bound(http):
     for number, total in enumerate((12, 4)):
         provider(http, f"node{number}", {"VCPU": total}, host)
     query = "resources1=VCPU:4&resources2=VCPU:4&group_policy=isolate"
-    found = http.get(f"/insight/capacity?{query}", headers=HEADERS).json
-    assert not found["exact"]
-    assert 0 < claim_all(http, query) <= found["at_most"]
+    capacity = http.get(f"/insight/capacity?{query}", headers=HEADERS).json
+    assert not capacity["exact"]
+    assert 0 < claim_all(http, query) <= capacity["at_most"]
 
 
 def test_groups_add_up_to_the_whole(http):
     flat(http)
-    found = http.get("/insight/capacity?resources=VCPU:3&by=root", headers=HEADERS).json
-    assert [each["name"] for each in found["by"]] == [f"host{number}" for number in range(5)]
+    capacity = http.get("/insight/capacity?resources=VCPU:3&by=root", headers=HEADERS).json
+    assert [each["name"] for each in capacity["by"]] == [f"host{number}" for number in range(5)]
     for name in ("claims", "roots"):
-        assert sum(each[name] for each in found["by"]) == found[name]
-    assert sum(each["free"]["VCPU"] for each in found["by"]) == found["free"]["VCPU"]
+        assert sum(each[name] for each in capacity["by"]) == capacity[name]
+    assert sum(each["free"]["VCPU"] for each in capacity["by"]) == capacity["free"]["VCPU"]

@@ -95,10 +95,10 @@ class RandomHistory:
         self.put(f"/resource_providers/{of}", body)
 
     def remove(self):
-        gone = self.some()
-        path = f"/resource_providers/{gone}"
+        removed = self.some()
+        path = f"/resource_providers/{removed}"
         if self.service().delete(path, headers=ADMIN, expect_errors=True).status_int == 204:
-            self.providers.remove(gone)
+            self.providers.remove(removed)
 
     def generation(self, of):
         return self.service().get(f"/resource_providers/{of}", headers=ADMIN).json["generation"]
@@ -142,8 +142,8 @@ class RandomHistory:
 
     def release(self):
         if self.consumers:
-            gone = self.consumers.pop()
-            self.service().delete(f"/allocations/{gone}", headers=ADMIN)
+            removed = self.consumers.pop()
+            self.service().delete(f"/allocations/{removed}", headers=ADMIN)
 
     def rename_class(self):
         self.renamed += 1
@@ -171,8 +171,8 @@ class Client:
         feed = service.get(url, headers=ADMIN).json
         if feed["complete"]:
             self.known.clear()
-        for gone in feed["removed"]:
-            self.known.pop(gone, None)
+        for removed in feed["removed"]:
+            self.known.pop(removed, None)
         self.known |= {each["uuid"]: each for each in feed["providers"]}
         self.token = feed["token"]
         self.sent += len(feed["providers"])
@@ -180,9 +180,9 @@ class Client:
 
 
 def everything(service, query=""):
-    found = service.get(f"{PATH}?{query}", headers=ADMIN).json
-    assert found["complete"]
-    return {each["uuid"]: each for each in found["providers"]}
+    body = service.get(f"{PATH}?{query}", headers=ADMIN).json
+    assert body["complete"]
+    return {each["uuid"]: each for each in body["providers"]}
 
 
 QUERIES = ("", f"member_of={AGGREGATES[0]}", "required=HW_CPU_X86_AVX", "resources=VCPU:5")
@@ -264,12 +264,12 @@ def test_only_what_changed_is_sent(http, other):
         cloud.create()
     client = Client()
     assert len(client.read(http)["providers"]) == 6
-    changed, gone = cloud.providers[2], cloud.providers[4]
+    changed, removed = cloud.providers[2], cloud.providers[4]
     cloud.put(f"/resource_providers/{changed}", {"name": "other", "parent_provider_uuid": None})
-    other.delete(f"/resource_providers/{gone}", headers=ADMIN)
+    other.delete(f"/resource_providers/{removed}", headers=ADMIN)
     feed = client.read(http)
     assert [each["name"] for each in feed["providers"]] == ["other"]
-    assert (feed["removed"], feed["complete"]) == ([gone], False)
+    assert (feed["removed"], feed["complete"]) == ([removed], False)
     again = client.read(other)
     assert (again["providers"], again["removed"], again["complete"]) == ([], [], False)
 
@@ -290,8 +290,8 @@ def test_a_name_that_many_have_changes_them_all(http):
 def test_a_token_that_is_not_ours_gives_everything(http, token):
     cloud = RandomHistory(0, http)
     cloud.create()
-    found = http.get(f"{PATH}?changed_since={token}", headers=ADMIN).json
-    assert (found["complete"], len(found["providers"])) == (True, 1)
+    body = http.get(f"{PATH}?changed_since={token}", headers=ADMIN).json
+    assert (body["complete"], len(body["providers"])) == (True, 1)
 
 
 def test_a_token_of_the_future_or_of_another_epoch_gives_everything(http):
@@ -348,16 +348,16 @@ def test_provider_has_the_form_of_the_api(http):
     shown = http.get("/resource_providers", headers=ADMIN).json["resource_providers"]
     assert listed.keys() == {each["uuid"] for each in shown}
     for each in shown:
-        found = listed[each["uuid"]]
+        provider = listed[each["uuid"]]
         path = f"/resource_providers/{each['uuid']}"
         stock = http.get(f"{path}/inventories", headers=ADMIN).json["inventories"]
         used = http.get(f"{path}/usages", headers=ADMIN).json["usages"]
         for name in ("name", "generation", "parent_provider_uuid", "root_provider_uuid"):
-            assert found[name] == each[name]
+            assert provider[name] == each[name]
         assert {
             name: {key: inventory[key] for key in stock[name]}
-            for name, inventory in found["inventories"].items()
+            for name, inventory in provider["inventories"].items()
         } == stock
-        assert {name: its["used"] for name, its in found["inventories"].items()} == used
+        assert {name: its["used"] for name, its in provider["inventories"].items()} == used
         for noun in ("traits", "aggregates"):
-            assert found[noun] == sorted(http.get(f"{path}/{noun}", headers=ADMIN).json[noun])
+            assert provider[noun] == sorted(http.get(f"{path}/{noun}", headers=ADMIN).json[noun])

@@ -42,14 +42,14 @@ def values(text):
 
 
 def test_sums_of_cloud_aggregates_and_root_traits(metrics):
-    found = values(metrics(root_trait_prefix="CUSTOM_AZ_").text(lambda: CLOUD))
+    samples = values(metrics(root_trait_prefix="CUSTOM_AZ_").text(lambda: CLOUD))
     rack, other = aggregate_uuid("rack"), aggregate_uuid("other")
 
     def sums(scope, resource_class, **label):
         labels = {**label, "resource_class": resource_class}
         text = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
         return [
-            found.get(f"placement_{scope}_{name}{{{text}}}")
+            samples.get(f"placement_{scope}_{name}{{{text}}}")
             for name in ("total", "reserved", "capacity", "used")
         ]
 
@@ -60,24 +60,24 @@ def test_sums_of_cloud_aggregates_and_root_traits(metrics):
     assert sums("aggregate", "VCPU", aggregate=other) == [4, 0, 4, 1]
     assert sums("root_trait", "VCPU", root_trait="CUSTOM_AZ_1") == [8, 2, 12, 3]
     assert sums("root_trait", "MEMORY_MB", root_trait="CUSTOM_AZ_1") == [100, 0, 100, 10]
-    assert not any('CUSTOM_A"' in name for name in found)
-    assert found["placement_hosts"] == 3
+    assert not any('CUSTOM_A"' in name for name in samples)
+    assert samples["placement_hosts"] == 3
 
 
 def test_single_providers_have_the_names_of_the_exporter(metrics):
     ids = {CLOUD.state(provider_uuid("cn1")).provider.id: 5}
-    found = values(metrics(lambda: ids, max_hosts=3).text(lambda: CLOUD))
+    samples = values(metrics(lambda: ids, max_hosts=3).text(lambda: CLOUD))
     of_class = {
-        name: found[f'openstack_placement_resource_{name}{{hostname="cn1",resourcetype="VCPU"}}']
+        name: samples[f'openstack_placement_resource_{name}{{hostname="cn1",resourcetype="VCPU"}}']
         for name in ("total", "usage", "reserved", "allocation_ratio")
     }
     assert of_class == {"total": 8, "usage": 3, "reserved": 2, "allocation_ratio": 2}
     of_provider = {
-        name: found[f'openstack_placement_resource_{name}{{hostname="cn1"}}']
+        name: samples[f'openstack_placement_resource_{name}{{hostname="cn1"}}']
         for name in ("generation", "traits", "provider_allocations")
     }
     assert of_provider == {"generation": 0, "traits": 2, "provider_allocations": 5}
-    assert found["placement_metrics_by_host"] == 1
+    assert samples["placement_metrics_by_host"] == 1
 
 
 def test_above_the_limit_there_are_only_sums(metrics):

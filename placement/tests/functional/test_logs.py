@@ -50,7 +50,7 @@ print(json.dumps([message.decode() for message in messages[:-1]]))
 
 
 @pytest.fixture
-def told(tmp_path):
+def logged(tmp_path):
     """Return a function that returns the last messages of a process to a socket.
 
     That is the line about the one request that it serves.
@@ -84,16 +84,16 @@ def told(tmp_path):
     return run
 
 
-def test_syslog_gets_lines_of_the_facility_with_their_severity(told):
+def test_syslog_gets_lines_of_the_facility_with_their_severity(logged):
     options = "use_syslog = true\nsyslog_log_facility = LOG_LOCAL3"
-    line = told("/dev/log", options)
+    line = logged("/dev/log", options)
     local3, informational = 19, 6
     assert re.match(rf"<{local3 * 8 + informational}>\w+ +\d+ [\d:]+ serve: ", line)
     assert re.search(r'\[None req-\S+ admin demo .*\] 192.0.2.1 "GET /resource_providers"', line)
 
 
-def test_json_log_has_context_without_token(told):
-    line = told("/dev/log", "use_syslog = true\nuse_json = true")
+def test_json_log_has_context_without_token(logged):
+    line = logged("/dev/log", "use_syslog = true\nuse_json = true")
     document = json.loads(line.partition(": ")[2])
     assert document["name"] == "placement.requestlog"
     assert '"GET /resource_providers" status: 200' in document["message"]
@@ -117,9 +117,9 @@ def bindings(tmp_path):
     return folder
 
 
-def test_the_journal_gets_lines_with_fields_to_look_for(told, bindings):
+def test_the_journal_gets_lines_with_fields_to_look_for(logged, bindings):
     options = "use_journal = true"
-    entry = told("/run/systemd/journal/socket", options, PYTHONPATH=str(bindings))
+    entry = logged("/run/systemd/journal/socket", options, PYTHONPATH=str(bindings))
     fields = dict(line.split("=", 1) for line in entry.splitlines())
     assert '"GET /resource_providers" status: 200' in fields["MESSAGE"]
     assert fields["LOGGER_NAME"] == "placement.requestlog"

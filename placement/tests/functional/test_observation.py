@@ -93,12 +93,12 @@ class TestHealth:
         assert "Connection refused" in keystone.error
 
     def test_keystone_is_asked_once_in_a_while(self, conf, application, monkeypatch):
-        asked = []
+        requested = []
 
         def get(url, timeout):
-            asked.append(url)
+            requested.append(url)
             response = requests.Response()
-            response.status_code = 300 if len(asked) > 1 else 502
+            response.status_code = 300 if len(requested) > 1 else 502
             return response
 
         monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
@@ -107,7 +107,7 @@ class TestHealth:
         assert checks.results()[-1].error == "http://keystone/v3 responds 502"
         for _ in range(3):
             assert str(checks.results()[-1]) == "keystone: responds"
-        assert len(asked) == 2
+        assert len(requested) == 2
 
     def test_the_url_of_keystone_is_that_of_the_middleware(self, conf):
         assert keystone_url(conf) is None
@@ -145,12 +145,12 @@ def figures(server):
     return {name: float(value) for name, _, value in lines}
 
 
-def counted(found, name, **labels):
+def counted(samples, name, **labels):
     """Return the sum of the figures of this name with these labels."""
     wanted = {f'{key}="{value}"' for key, value in labels.items()}
     return sum(
         value
-        for key, value in found.items()
+        for key, value in samples.items()
         if key.partition("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', key))
     )
 
@@ -162,18 +162,18 @@ def test_any_process_serves_the_metrics_of_all(deployment, options):
     check_claims(deployment)
     seen = [figures(deployment) for _ in range(6)]
     route = "/allocations/{consumer_uuid}"
-    for found in seen:
+    for samples in seen:
         claims = {"method": "PUT", "route": route}
-        assert counted(found, "placement_requests_total", **claims, status="204") == 12
-        assert counted(found, "placement_requests_total", **claims, status="409") == 1
-        assert counted(found, "placement_request_seconds_count", **claims) == 13
-        assert counted(found, "placement_candidates_returned_count") == 8
-        assert counted(found, "placement_snapshot_refresh_seconds_count") >= 1
-        assert found["openstack_placement_up"] == 1
-        assert found["placement_snapshot_providers"] == 1
+        assert counted(samples, "placement_requests_total", **claims, status="204") == 12
+        assert counted(samples, "placement_requests_total", **claims, status="409") == 1
+        assert counted(samples, "placement_request_seconds_count", **claims) == 13
+        assert counted(samples, "placement_candidates_returned_count") == 8
+        assert counted(samples, "placement_snapshot_refresh_seconds_count") >= 1
+        assert samples["openstack_placement_up"] == 1
+        assert samples["placement_snapshot_providers"] == 1
         stock = {"hostname": "host1", "resourcetype": "VCPU"}
         figure = {
-            name: counted(found, f"openstack_placement_resource_{name}", **stock)
+            name: counted(samples, f"openstack_placement_resource_{name}", **stock)
             for name in ("total", "usage", "reserved", "allocation_ratio")
         }
         assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
@@ -194,8 +194,8 @@ def test_metrics_of_exited_processes_are_merged(deployment):
         first.kill()
         while len(set(master.children()) - {first}) < 2:  # it is replaced a second later
             time.sleep(0.05)
-    found = figures(deployment)
-    assert counted(found, "placement_requests_total", route="/traits") == 12
+    samples = figures(deployment)
+    assert counted(samples, "placement_requests_total", route="/traits") == 12
     alive = [master.pid, *(worker.pid for worker in master.children())]
     owners = {path.stem.partition("_")[2] for path in folder.glob("*.db")}
     assert "ended" in owners

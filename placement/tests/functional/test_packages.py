@@ -87,14 +87,14 @@ def distributions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sdist(distributions):
-    (found,) = distributions.glob("*.tar.gz")
-    return found
+    (path,) = distributions.glob("*.tar.gz")
+    return path
 
 
 @pytest.fixture(scope="module")
 def wheel(distributions):
-    (found,) = distributions.glob("*.whl")
-    return found
+    (path,) = distributions.glob("*.whl")
+    return path
 
 
 def scm_version(folder):

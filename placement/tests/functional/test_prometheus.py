@@ -108,8 +108,8 @@ def use(url):
             "consumer_type": "INSTANCE",
         }
         assert send("PUT", f"/allocations/{uuid.uuid4()}", claim).status_code == status
-    found = send("GET", "/allocation_candidates?resources=VCPU:7").json()
-    assert found["allocation_requests"] == []
+    candidates = send("GET", "/allocation_candidates?resources=VCPU:7").json()
+    assert candidates["allocation_requests"] == []
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_prometheus_scrapes_the_service_and_evaluates_all_expressions(prometheus
         assert used <= names | OPTIONAL, expression
 
     def value(query):
-        (found,) = prometheus("query", query=query)["result"]
-        return float(found["value"][1])
+        (series,) = prometheus("query", query=query)["result"]
+        return float(series["value"][1])
 
     assert value("sum(placement_cloud_used)") == 6
     assert value('placement_cloud_capacity{resource_class="VCPU"}') == 8

@@ -151,14 +151,14 @@ def make_meaningful(case, draw):
     """Let much of what is made up name what there is."""
     for name in case.path_parameters:
         if draw(some.integers(0, 9)) < 9:
-            known = UUIDS if name.endswith("uuid") else NAMES
-            case.path_parameters[name] = draw(some.sampled_from(known))
+            choices = UUIDS if name.endswith("uuid") else NAMES
+            case.path_parameters[name] = draw(some.sampled_from(choices))
     if case.path in ASK_FOR_CANDIDATES and draw(some.booleans()):
         case.query = draw(CANDIDATES_ASKED)
     for name in case.query:
-        known = next((QUERY[key] for key in QUERY if name.startswith(key)), None)
-        if known and draw(some.booleans()):
-            case.query[name] = draw(some.sampled_from(known))
+        choices = next((QUERY[key] for key in QUERY if name.startswith(key)), None)
+        if choices and draw(some.booleans()):
+            case.query[name] = draw(some.sampled_from(choices))
     if isinstance(case.body, dict | list) and draw(some.booleans()):
         case.body = meaningful(case.body, draw)
 

@@ -68,9 +68,9 @@ def written(method, path, body, **headers):
 
 def status(answer):
     """Return the status of the one answer; 0 if the connection was ended without any."""
-    found = re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)
-    assert len(found) <= 1, answer[:2000]
-    return int(found[0]) if found else 0
+    statuses = re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)
+    assert len(statuses) <= 1, answer[:2000]
+    return int(statuses[0]) if statuses else 0
 
 
 def detail(answer):

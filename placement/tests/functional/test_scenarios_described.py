@@ -76,8 +76,8 @@ class CheckedApplication:
         described = version and operation(version, method, path)
         if described:
             self.checked += 1
-            found = deviations(version, described, status, headers, body)
-            self.deviations += [f"{method} {path} at {version}: {text}" for text in found]
+            differences = deviations(version, described, status, headers, body)
+            self.deviations += [f"{method} {path} at {version}: {text}" for text in differences]
 
 
 @pytest.fixture(scope="module")

@@ -156,11 +156,11 @@ class Model:
 
     def used(self, uuid: str, without: tuple[str, ...] = ()) -> Counter[str]:
         """Return the amounts used on a provider by all consumers except some."""
-        found: Counter[str] = Counter()
+        usage: Counter[str] = Counter()
         for consumer, holder in self.holders.items():
             if consumer not in without:
-                found.update(holder.resources.get(uuid, {}))
-        return found
+                usage.update(holder.resources.get(uuid, {}))
+        return usage
 
     def claim(self, *claims: Claim) -> str | None:
         refusal = self._stale_claim(claims) or self._misfit(claims, self._inventories())
@@ -254,7 +254,7 @@ def _is_portion(inventory: Inventory, amount: int) -> bool:
 
 
 def _claimed(claims: tuple[Claim, ...], uuid: str) -> Counter[str]:
-    found: Counter[str] = Counter()
+    usage: Counter[str] = Counter()
     for claim in claims:
-        found.update(claim.resources.get(uuid, {}))
-    return found
+        usage.update(claim.resources.get(uuid, {}))
+    return usage

@@ -32,13 +32,15 @@ def found_in(
     response = search_in(snapshot, request, settings or SearchSettings())
     return [
         (
-            frozenset((u, c, n) for u, given in one.allocations.items() for c, n in given.items()),
+            frozenset(
+                (u, c, n) for u, amounts in one.allocations.items() for c, n in amounts.items()
+            ),
             frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
         )
         for one in response.candidates
     ]
 
 
-def once(found: list[object]) -> Found:
-    assert len(set(found)) == len(found), "a candidate is offered twice"
-    return frozenset(found)
+def once(candidates: list[object]) -> Found:
+    assert len(set(candidates)) == len(candidates), "a candidate is offered twice"
+    return frozenset(candidates)

@@ -56,14 +56,16 @@ def states(draw: st.DrawFn, number: int = 0, parent: Provider | None = None) -> 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[ProviderState]:
     """Up to eight providers in trees of depth four at most."""
-    made: list[ProviderState] = []
+    providers: list[ProviderState] = []
     depth: list[int] = []
     for number in range(draw(st.integers(2, 8))):
         open_ = [index for index in range(number) if depth[index] < 3]
         above = draw(st.sampled_from([None, *open_]))
         depth.append(0 if above is None else depth[above] + 1)
-        made.append(draw(states(number, None if above is None else made[above].provider)))
-    return made
+        providers.append(
+            draw(states(number, None if above is None else providers[above].provider))
+        )
+    return providers
 
 
 any_of = st.lists(
@@ -107,9 +109,9 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
     suffixes = [f"_{letter}" for letter in "ABCD"[: draw(st.integers(0, 4))]]
     nested = not draw(rarely)
     bare = {suffix for suffix in suffixes if nested and draw(rarely)}
-    asked = [draw(groups(suffix, resourceless=suffix in bare)) for suffix in suffixes]
-    if draw(st.booleans()) or not any(group.resources for group in asked):
-        asked.insert(draw(st.integers(0, len(asked))), draw(groups()))
+    drawn = [draw(groups(suffix, resourceless=suffix in bare)) for suffix in suffixes]
+    if draw(st.booleans()) or not any(group.resources for group in drawn):
+        drawn.insert(draw(st.integers(0, len(drawn))), draw(groups()))
     subtrees = draw(
         st.lists(st.frozensets(st.sampled_from(suffixes), min_size=1), max_size=2)
         if suffixes and nested
@@ -118,7 +120,7 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
     if bare - frozenset().union(*subtrees):
         subtrees.append(frozenset(bare))
     return CandidateRequest(
-        groups=tuple(asked),
+        groups=tuple(drawn),
         isolate=draw(st.booleans()),
         root_required=draw(one_trait) if draw(rarely) else frozenset(),
         root_forbidden=draw(one_trait) if draw(rarely) else frozenset(),
@@ -143,12 +145,12 @@ DEVICE_TRAITS = ("CUSTOM_A", "CUSTOM_B")
 @st.composite
 def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
     """Hosts with NUMA nodes and devices, with different free devices; possibly a shared disk."""
-    made: list[ProviderState] = []
+    providers: list[ProviderState] = []
 
     def add(
         parent: Provider | None, name: str, traits: tuple[str, ...], free: bool, total: int = 1
     ) -> Provider:
-        number = len(made)
+        number = len(providers)
         uuid = provider_uuid(f"d{number}")
         provider = Provider(
             id=number + 1,
@@ -160,7 +162,7 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
         )
         used = {} if free else {name: total}
         aggregates = frozenset(AGGREGATES[:1]) if parent is None and draw(rarely) else frozenset()
-        made.append(
+        providers.append(
             ProviderState(provider, {name: Inventory(total)}, used, frozenset(traits), aggregates)
         )
         return provider
@@ -175,24 +177,24 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
                 add(numa, "CUSTOM_DEVICE", traits, draw(st.booleans()), draw(st.integers(1, 2)))
     if draw(rarely):
         shared = add(None, draw(st.sampled_from(CLASSES)), (SHARING_TRAIT,), free=True, total=2)
-        made[-1] = replace(made[-1], aggregates=frozenset(AGGREGATES[:1]))
-        assert made[-1].provider is shared
-    return made
+        providers[-1] = replace(providers[-1], aggregates=frozenset(AGGREGATES[:1]))
+        assert providers[-1].provider is shared
+    return providers
 
 
 @st.composite
 def device_requests(draw: st.DrawFn) -> CandidateRequest:
     """A host, possibly a NUMA node, and devices: isolated or not, of one subtree or not."""
-    asked = []
+    drawn = []
     if draw(st.booleans()):
         resources = {"DISK_GB": 1, "VCPU": 1} if draw(rarely) else {"DISK_GB": 1}
-        asked.append(RequestGroup("", resources, tuple(draw(any_of)) if draw(rarely) else ()))
+        drawn.append(RequestGroup("", resources, tuple(draw(any_of)) if draw(rarely) else ()))
     if draw(st.booleans()):
-        asked.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))
+        drawn.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))
     for letter in "ABC"[: draw(st.integers(1, 3))]:
         required = (frozenset({draw(st.sampled_from(DEVICE_TRAITS))}),) if draw(rarely) else ()
-        asked.append(RequestGroup(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
-    suffixes = [group.suffix for group in asked if group.suffix]
+        drawn.append(RequestGroup(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
+    suffixes = [group.suffix for group in drawn if group.suffix]
     subtrees = draw(
         st.one_of(
             st.just([]),
@@ -203,7 +205,7 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
         )
     )
     return CandidateRequest(
-        groups=tuple(asked),
+        groups=tuple(drawn),
         isolate=draw(st.booleans()),
         same_subtree=tuple(subtrees),
         nested=not (draw(rarely) and not subtrees),

@@ -38,8 +38,8 @@ def after(snapshot, candidate):
 def claimed(snapshot, request, choose):
     """Return the number of claims after which there are no candidates."""
     count = 0
-    while found := candidates(snapshot, request):
-        snapshot = after(snapshot, choose(found))
+    while offered := candidates(snapshot, request):
+        snapshot = after(snapshot, choose(offered))
         count += 1
     return count
 
@@ -47,8 +47,8 @@ def claimed(snapshot, request, choose):
 @given(worlds(), requests(), st.randoms(use_true_random=False))
 def test_no_order_of_claims_makes_more_than_the_bound(world, request, rng):
     request, snapshot = replace(request, limit=None), snapshot_of(world)
-    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
-    total = found.of(found.rows)
+    capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    total = capacity.of(capacity.rows)
     assert total.claims <= total.at_most
     assert (total.claims > 0) == bool(candidates(snapshot, request))
     assert claimed(snapshot, request, rng.choice) <= total.at_most
@@ -66,8 +66,8 @@ def test_standalone_roots_are_exact_in_any_order(world, request):
         for state in world
     ]
     snapshot = snapshot_of(flat)
-    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
-    total = found.of(found.rows)
+    capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    total = capacity.of(capacity.rows)
     assert total.is_exact
     assert total.claims == claimed(snapshot, request, random.Random(0).choice)
 
@@ -75,10 +75,10 @@ def test_standalone_roots_are_exact_in_any_order(world, request):
 @given(worlds(), requests())
 def test_the_roots_are_those_that_have_candidates(world, request):
     request, snapshot = replace(request, limit=None), snapshot_of(world)
-    found = CapacityOfRoots(snapshot, request, Deadline(1, never))
+    capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
     oracle = Oracle(world)
     fitting = {
-        snapshot.forest.uuids[row] for row in found.rows.tolist() if found.of_root(row).roots
+        snapshot.forest.uuids[row] for row in capacity.rows.tolist() if capacity.of_root(row).roots
     }
     roots = [state.provider.uuid for state in world if state.provider.parent_uuid is None]
     assert fitting == {root for root in roots if oracle.candidates(request, [root])}

@@ -248,10 +248,10 @@ class Comparison(RuleBasedStateMachine):
 
     @invariant()
     def providers_are_the_same(self):
-        found = {state.provider.uuid: state for state in by_id(self.engine.current()).values()}
-        assert found.keys() == self.model.hosts.keys()
+        states = {state.provider.uuid: state for state in by_id(self.engine.current()).values()}
+        assert states.keys() == self.model.hosts.keys()
         for uuid, host in self.model.hosts.items():
-            state = found[uuid]
+            state = states[uuid]
             assert state.provider.generation == host.generation
             assert state.provider.parent_uuid == host.parent
             assert state.provider.root_uuid == self.model.line(uuid)[-1]
@@ -262,9 +262,11 @@ class Comparison(RuleBasedStateMachine):
     @invariant()
     def consumers_are_the_same(self):
         for uuid in CONSUMERS:
-            found, holder = allocation.of_consumer(self.store, uuid), self.model.holders.get(uuid)
-            assert (found.consumer and found.consumer.generation) == (holder and holder.generation)
-            held = {host: dict(own.resources) for host, own in found.allocations.items()}
+            stored, holder = allocation.of_consumer(self.store, uuid), self.model.holders.get(uuid)
+            assert (stored.consumer and stored.consumer.generation) == (
+                holder and holder.generation
+            )
+            held = {host: dict(own.resources) for host, own in stored.allocations.items()}
             assert held == (holder.resources if holder else {})
 
 

@@ -90,9 +90,9 @@ class Part:
 
     def fewest(self, anchor: str) -> set[frozenset[Lack]]:
         """The unmet requirements of the providers with the fewest of them."""
-        found = {self.lacks(uuid, anchor) for uuid in self.considered(anchor)}
-        least = min(map(len, found))
-        return {lacks for lacks in found if len(lacks) == least}
+        lacking = {self.lacks(uuid, anchor) for uuid in self.considered(anchor)}
+        least = min(map(len, lacking))
+        return {lacks for lacks in lacking if len(lacks) == least}
 
 
 def parts_of(oracle: Oracle, group: RequestGroup) -> list[Part]:

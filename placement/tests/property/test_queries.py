@@ -30,20 +30,20 @@ rarely = st.integers(0, 15).map(lambda number: number == 0)
 @st.composite
 def pairs(draw, parameters=tuple(USUAL)):
     """Return parameters, of which most are well formed."""
-    found = []
+    drawn = []
     for name in draw(st.lists(st.sampled_from(parameters), max_size=5)):
         suffix = draw(st.sampled_from(["", "", "1", "2"])) if name in GROUPED else ""
         value = draw(anything if draw(rarely) else st.sampled_from(USUAL[name]))
-        found.append((name + suffix, value))
-    return found
+        drawn.append((name + suffix, value))
+    return drawn
 
 
 @st.composite
 def candidate_pairs(draw):
     """Return parameters of candidates; each group that they name has resources as well."""
-    found = draw(pairs(tuple(USUAL)[:-2]))
+    drawn = draw(pairs(tuple(USUAL)[:-2]))
     needed = [(f"resources{suffix}", "VCPU:1") for suffix in ("", "1", "2")]
-    return found if draw(rarely) else [*found, *needed, ("group_policy", "none")]
+    return drawn if draw(rarely) else [*drawn, *needed, ("group_policy", "none")]
 
 
 def understood(parse, given_pairs, version):

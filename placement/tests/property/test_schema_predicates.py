@@ -32,14 +32,14 @@ def errors(validator, instance):
 def schemas_by_module():
     for module in pkgutil.iter_modules(schemas.__path__, "placement.schemas."):
         values = vars(importlib.import_module(module.name)).items()
-        found = [
+        named = [
             schema
             for name, value in values
             if isinstance(value, tuple) and not name.startswith("_") and is_windows(value)
             for _, schema in value
         ]
-        if found:
-            yield pytest.param(found, id=module.name)
+        if named:
+            yield pytest.param(named, id=module.name)
 
 
 def is_windows(value):

@@ -50,10 +50,10 @@ def test_hosts_that_are_not_alike_take_turns(world: World, request: CandidateReq
     snapshot = snapshot_of(world)
     everything = Oracle(world).candidates(request)
     limits = [found_in(snapshot, replace(request, limit=limit)) for limit in range(1, 6)]
-    for limit, found in enumerate(limits, start=1):
-        assert once(found) <= everything
-        assert len(found) == min(limit, len(everything))
-        assert found == limits[-1][:limit]
+    for limit, candidates in enumerate(limits, start=1):
+        assert once(candidates) <= everything
+        assert len(candidates) == min(limit, len(everything))
+        assert candidates == limits[-1][:limit]
 
 
 @given(device_worlds(), device_requests(), st.randoms())
@@ -86,18 +86,18 @@ def test_the_root_spans_its_tree_as_the_oracle_says(
     st.lists(st.integers(2, 6), min_size=2, max_size=3),
     st.lists(st.integers(1, 4), min_size=3, max_size=6),
 )
-def test_packing_is_decided_as_the_oracle_does(sizes: list[int], asked: list[int]):
+def test_packing_is_decided_as_the_oracle_does(sizes: list[int], amounts: list[int]):
     children = "\n".join(f"  dev{n} VCPU={size}" for n, size in enumerate(sizes))
     states = world_of(f"host\n{children}")
-    groups = [RequestGroup(f"_{n}", {"VCPU": amount}) for n, amount in enumerate(asked)]
+    groups = [RequestGroup(f"_{n}", {"VCPU": amount}) for n, amount in enumerate(amounts)]
     request = CandidateRequest(tuple(groups))
     assert once(found_in(snapshot_of(states), request)) == Oracle(states).candidates(request)
 
 
 @given(worlds(), filters)
-def test_providers_match_as_the_oracle_says(world: World, asked: ProviderFilter):
-    listed = filter_providers(snapshot_of(world), asked)
-    assert sorted(e.state.provider.uuid for e in listed) == Oracle(world).providers(asked)
+def test_providers_match_as_the_oracle_says(world: World, criteria: ProviderFilter):
+    listed = filter_providers(snapshot_of(world), criteria)
+    assert sorted(e.state.provider.uuid for e in listed) == Oracle(world).providers(criteria)
 
 
 @given(worlds(), requests(), st.integers(1, 5), st.booleans(), st.booleans())
@@ -107,9 +107,9 @@ def test_a_limit_gives_that_many_of_them(
     everything = Oracle(world).candidates(request)
     settings = SearchSettings(randomize=randomize, max_candidates=limit if bounded else None)
     limited = request if bounded else replace(request, limit=limit)
-    found = once(found_in(snapshot_of(world), limited, settings))
-    assert found <= everything
-    assert len(found) == min(limit, len(everything))
+    offered = once(found_in(snapshot_of(world), limited, settings))
+    assert offered <= everything
+    assert len(offered) == min(limit, len(everything))
 
 
 @given(worlds(), requests())

@@ -52,10 +52,10 @@ def assert_sound(snapshot: Snapshot, world: World) -> None:
 
 
 def split(before: World, after: World) -> tuple[World, list[int]]:
-    known = {state.provider.id: state for state in before}
-    changed = [state for state in after if known.get(state.provider.id) != state]
+    states = {state.provider.id: state for state in before}
+    changed = [state for state in after if states.get(state.provider.id) != state]
     ids = {state.provider.id for state in after}
-    return changed, [number for number in known if number not in ids]
+    return changed, [number for number in states if number not in ids]
 
 
 @given(st.lists(worlds(), min_size=2, max_size=4), requests())

@@ -66,8 +66,8 @@ def test_imports_go_downwards(path):
     allowed = rule_for(name_of(path), OF_OURS)
     if allowed is None:
         return
-    ours = {name.removeprefix("placement.") for name in imported(path) if is_ours(name)}
-    assert {name for name in ours - {"placement"} if not is_within(name, allowed)} == set()
+    internal = {name.removeprefix("placement.") for name in imported(path) if is_ours(name)}
+    assert {name for name in internal - {"placement"} if not is_within(name, allowed)} == set()
 
 
 @parametrized
@@ -81,8 +81,8 @@ def test_libraries_stay_in_their_layer(path):
 
 @pytest.mark.parametrize("path", [p for p in modules() if "core" in p.parts], ids=name_of)
 def test_the_core_knows_no_clock_no_log_and_no_machine(path):
-    known = {name.split(".")[0] for name in imported(path)}
-    assert known & (UNKNOWN_TO_CORE - KNOWN_TO_MODEL) == set()
+    imports = {name.split(".")[0] for name in imported(path)}
+    assert imports & (UNKNOWN_TO_CORE - KNOWN_TO_MODEL) == set()
     calls = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)]
     assert not [
         node

@@ -81,13 +81,13 @@ def test_an_option_has_its_name_and_default(group, option, default):
 
 
 def test_there_are_no_options_but_these():
-    ours = {
+    registered = {
         (group.name if group else None, option.name)
         for group, listed in opts.list_opts()
         for option in listed
     }
     log = (None, "debug")
-    assert ours == {(group, option) for group, option, _ in DEFAULTS} - {log}
+    assert registered == {(group, option) for group, option, _ in DEFAULTS} - {log}
 
 
 def test_a_database_must_be_named():

@@ -4,6 +4,7 @@ import pytest
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
+from placement.tests.conftest import service_options
 from placement.tests.functional.db.races import paused_at
 from placement.tests.servers import DRIVERS
 
@@ -16,6 +17,12 @@ def empty_store(empty_database_url):
     store = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
     yield store
     store.dispose()
+
+
+@pytest.fixture
+def conf_of_empty(empty_database_url):
+    """The options of a service on the database without tables."""
+    return service_options(empty_database_url)
 
 
 @pytest.fixture

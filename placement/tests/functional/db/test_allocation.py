@@ -114,15 +114,15 @@ def test_consumer_lookup_is_case_sensitive(store, host):
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("claimed_generation", "text"),
     [(None, "expected 1 but got None"), (0, "expected 1 but got 0"), (10**30, "expected 1 but")],
 )
-def test_stale_consumer_generation_is_refused(store, host, given, text):
+def test_stale_consumer_generation_is_refused(store, host, claimed_generation, text):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
     for resources in ({host: {"VCPU": 2}}, {}):
         with pytest.raises(exception.StaleConsumerGeneration, match=text):
-            claim(store, consumer, resources, generation=given)
+            claim(store, consumer, resources, generation=claimed_generation)
     assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
 
 

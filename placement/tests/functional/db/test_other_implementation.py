@@ -68,18 +68,18 @@ def test_allocation_of_others_during_a_claim_is_counted(store, other_store):
         pytest.skip("one transaction at a time")
     host = new_provider(store, VCPU=8)
     claim(store, uuid(), {host: {"VCPU": 1}})
-    writer, done = store.engines().writer, []
+    writer, outcomes = store.engines().writer, []
 
     def claim_before_lock(_connection, _cursor, statement, *_):
-        if "FROM resource_providers" in statement and "FOR UPDATE" in statement and not done:
-            done.append(True)
+        if "FROM resource_providers" in statement and "FOR UPDATE" in statement and not outcomes:
+            outcomes.append(True)
             claim_elsewhere(other_store, host, 4)
 
     sa.event.listen(writer, "before_cursor_execute", claim_before_lock)
     with pytest.raises(exception.CapacityExceeded):
         claim(store, uuid(), {host: {"VCPU": 4}})
     sa.event.remove(writer, "before_cursor_execute", claim_before_lock)
-    assert done
+    assert outcomes
     assert used(store, host) == {"VCPU": 5}
 
 

@@ -5,24 +5,13 @@ import re
 import pytest
 import sqlalchemy as sa
 
-from placement import db_api
 from placement.cmd import manage
 from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.recorded_schema import RevisionNotApplied
-from placement.db.store import Store
 from placement.tests.functional.db.sql import execute, scalar
 
 ALEMBIC_VERSION = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 ADD_REVISION = "INSERT INTO alembic_version (version_num) VALUES (:revision)"
-
-
-@pytest.fixture
-def empty_store(empty_database_url, conf):
-    """A store on a database without tables."""
-    conf.set_override("connection", empty_database_url, "placement_database")
-    store = Store(db_api.settings(conf))
-    yield store
-    store.dispose()
 
 
 @pytest.fixture

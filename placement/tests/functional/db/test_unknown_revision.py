@@ -6,21 +6,11 @@ import sqlalchemy as sa
 from placement import db_api
 from placement.db.sqlalchemy import migration, models
 from placement.db.sqlalchemy.compatibility import IncompatibleSchema
-from placement.db.store import Store
 from placement.objects import allocation
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import execute
 
 NEXT = "feedfacecafe"
-
-
-@pytest.fixture
-def empty_store(empty_database_url, conf):
-    """A store on a database without tables."""
-    conf.set_override("connection", empty_database_url, "placement_database")
-    store = Store(db_api.settings(conf))
-    yield store
-    store.dispose()
 
 
 def at_next_revision(store, *statements, since=migration.COMMON_HEAD):
@@ -52,11 +42,11 @@ def test_sync_completes_an_additive_revision_of_upstream(empty_store, caplog):
     assert "note" in columns(empty_store, "resource_providers")
 
 
-def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf):
+def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf_of_empty):
     at_next_revision(empty_store, *ADDITIVE)
     migration.sync(empty_store)
     with db_api.placement_context_manager.replaced(empty_store):
-        store = db_api.store(conf)
+        store = db_api.store(conf_of_empty)
     host, consumer = new_provider(store, VCPU=4), uuid()
     claim(store, consumer, {host: {"VCPU": 2}})
     assert list(allocation.of_consumer(store, consumer).allocations) == [host]

@@ -91,8 +91,8 @@ class NovaApi:
         if path.startswith("/servers/") and path != "/servers/detail":
             uuid = path.rpartition("/")[2]
             self.shows.append(uuid)
-            known = {each["id"] for each in self.servers} | self.shown
-            if uuid in known:
+            ids = {each["id"] for each in self.servers} | self.shown
+            if uuid in ids:
                 return 200, {"server": server(uuid)}
             return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
         self.lists.append((path, query, version))

@@ -46,21 +46,25 @@ def test_each_defect_is_found_and_nothing_else(store, name):
 
 def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
     """A parent that does not exist is kept out by a foreign key; others need a list of nova's."""
-    made = {code for code, _ in DEFECTS.values()}
-    assert SEVERITIES.keys() - made == {"missing_parent", "orphaned_consumer", "doubled_consumer"}
+    codes_of_defects = {code for code, _ in DEFECTS.values()}
+    assert SEVERITIES.keys() - codes_of_defects == {
+        "missing_parent",
+        "orphaned_consumer",
+        "doubled_consumer",
+    }
 
 
 def test_defects_of_every_kind_at_once_are_all_found(store):
     for _, make in DEFECTS.values():
         make(Host(store))
-    found = codes(store)
-    assert set(found) == {code for code, _ in DEFECTS.values()}
-    assert found == sorted(found, key=list(order(found)).index)
-    assert found.count("over_capacity") == 3
+    reported = codes(store)
+    assert set(reported) == {code for code, _ in DEFECTS.values()}
+    assert reported == sorted(reported, key=list(order(reported)).index)
+    assert reported.count("over_capacity") == 3
 
 
-def order(found):
-    return dict.fromkeys(found)
+def order(findings):
+    return dict.fromkeys(findings)
 
 
 def test_what_is_young_is_left_alone(store):
@@ -94,9 +98,9 @@ def test_nothing_is_found_in_a_random_healthy_database(store, seed):
     later = datetime.now(UTC) + timedelta(days=1)
     listed_at = later.replace(tzinfo=None)
     live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
-    found = audit(store, replace(EVERYTHING, live=live), later.replace(tzinfo=UTC))
-    assert (list(found.findings), found.compared) == ([], len(_consumers(store)))
-    assert plan(found.findings, SEVERITIES) == Planned([], {})
+    findings = audit(store, replace(EVERYTHING, live=live), later.replace(tzinfo=UTC))
+    assert (list(findings.findings), findings.compared) == ([], len(_consumers(store)))
+    assert plan(findings.findings, SEVERITIES) == Planned([], {})
 
 
 def _step(store, numbers):

@@ -130,9 +130,11 @@ def test_conflicts_are_recorded_once_an_hour_and_listed_by_identity_only(http, s
 def test_a_conflict_of_a_uuid_leads_to_its_holder(http, store):
     host = new_provider(store, "other")
     post(http, "cn1", host)
-    found = shown(http, "name=cn1")
-    assert [(each["match"], each["uuid"]) for each in found["providers"]] == [("conflict", host)]
-    assert found["conflicts"][0]["reason"] == "duplicate_uuid"
+    document = shown(http, "name=cn1")
+    assert [(each["match"], each["uuid"]) for each in document["providers"]] == [
+        ("conflict", host)
+    ]
+    assert document["conflicts"][0]["reason"] == "duplicate_uuid"
 
 
 def test_conflicts_are_not_recorded_without_a_recorder(conf, http_without_recorder, store):
@@ -178,12 +180,12 @@ def test_numbers_and_descendants_are_those_of_the_provider(store):
     numa = new_provider(store, "cn1.numa0", host, VCPU=4)
     leaf = new_provider(store, "leaf", numa)
     claim(store, uuid(), {host: {"VCPU": 1, "MEMORY_MB": 1}, numa: {"VCPU": 1}})
-    found = identify(store, "cn1")
-    (match,) = found.matches
+    identity = identify(store, "cn1")
+    (match,) = identity.matches
     assert (match.provider.consumers, match.provider.inventories) == (1, 2)
     assert match.provider.children == 1
     assert [each.uuid for each in match.descendants] == [leaf, numa]
-    assert found.database == str(store.epoch())
+    assert identity.database == str(store.epoch())
 
 
 # --- plans --------------------------------------------------------------------------------
@@ -352,16 +354,16 @@ def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_pa
     assert f"It is provider {old}: name os1, generation 2, last changed" in conflict
     assert "consumers 1. (HTTP 409)" in conflict
     plan = tmp_path / "plan"
-    done = openstack.run(SHOW, "OS1.example.org", "-f", "json", "--days=1")
-    shown = json.loads(done.stdout)
+    result = openstack.run(SHOW, "OS1.example.org", "-f", "json", "--days=1")
+    shown = json.loads(result.stdout)
     assert [(row["match"], row["uuid"], row["consumers"]) for row in shown] == [
         ("case", now, 0),
         ("domain", old, 1),
         ("refused", NEW, None),
     ]
-    done = openstack.run(SHOW, "os1.example.org", f"--plan={plan}", f"--adopt={old}")
-    assert done.returncode == 0
-    assert done.stderr.startswith(f"Wrote 2 actions to {plan}.")
+    result = openstack.run(SHOW, "os1.example.org", f"--plan={plan}", f"--adopt={old}")
+    assert result.returncode == 0
+    assert result.stderr.startswith(f"Wrote 2 actions to {plan}.")
     move, delete = repair.from_lines(plan.read_text().splitlines(keepends=True)).actions
     assert (move.consumer, move.source, move.target) == (server, old, now)
     assert move.allocations == {old: {"VCPU": 2}}
@@ -384,7 +386,7 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         (older, ["os2"], "The service has no /insight/identity"),
         (nothing, ["os2"], "Unable to establish connection"),
     ):
-        done = client.run(SHOW, *arguments)
-        assert done.returncode == 1, done
-        assert text in done.stderr
-        assert "Traceback" not in done.stderr
+        result = client.run(SHOW, *arguments)
+        assert result.returncode == 1, result
+        assert text in result.stderr
+        assert "Traceback" not in result.stderr

@@ -42,9 +42,9 @@ def nova(monkeypatch):
 
 @pytest.fixture
 def host(store):
-    found = Host(store)
-    set_inventories(store, found.uuid, VCPU=1000)
-    return found
+    host = Host(store)
+    set_inventories(store, host.uuid, VCPU=1000)
+    return host
 
 
 @pytest.fixture

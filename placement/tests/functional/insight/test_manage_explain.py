@@ -20,11 +20,11 @@ HEADERS = {
 
 @pytest.fixture
 def http(application):
-    found = webtest.TestApp(application)
-    found.post_json("/resource_providers", {"name": "host1", "uuid": HOST}, headers=HEADERS)
+    http = webtest.TestApp(application)
+    http.post_json("/resource_providers", {"name": "host1", "uuid": HOST}, headers=HEADERS)
     body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
-    found.put_json(f"/resource_providers/{HOST}/inventories", body, headers=HEADERS)
-    return found
+    http.put_json(f"/resource_providers/{HOST}/inventories", body, headers=HEADERS)
+    return http
 
 
 @pytest.fixture

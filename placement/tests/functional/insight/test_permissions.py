@@ -66,19 +66,19 @@ def test_the_decisions_are_those_that_the_service_makes(http):
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_an_administrator_lacks_reshape_only(http):
-    found = permissions(http, "roles=Admin")
-    assert denied(found) == [("nova", "POST", "/reshaper")]
-    assert (found["denied"], found["unnamed_roles"]) == (1, [])
+    document = permissions(http, "roles=Admin")
+    assert denied(document) == [("nova", "POST", "/reshaper")]
+    assert (document["denied"], document["unnamed_roles"]) == (1, [])
     assert denied(permissions(http, "roles=service")) == []
     assert denied(permissions(http, "roles=admin&service=neutron")) == []
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_roles_that_no_rule_names_are_reported(http):
-    found = permissions(http, "roles=reader,%20member,servcie")
-    assert found["roles"] == ["reader", "member", "servcie"]
-    assert found["unnamed_roles"] == ["member", "servcie"]
-    assert found["denied"] == len(CALLS)
+    document = permissions(http, "roles=reader,%20member,servcie")
+    assert document["roles"] == ["reader", "member", "servcie"]
+    assert document["unnamed_roles"] == ["member", "servcie"]
+    assert document["denied"] == len(CALLS)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
@@ -160,14 +160,14 @@ def openstack(tmp_path_factory):
 
 
 def test_openstack_lists_what_is_denied(openstack):
-    done = openstack.run(CHECK, "--roles=admin,member", "--long", "-f", "json")
-    (row,) = json.loads(done.stdout)
+    result = openstack.run(CHECK, "--roles=admin,member", "--long", "-f", "json")
+    (row,) = json.loads(result.stdout)
     assert (row["service"], row["path"], row["needs"]) == ("nova", "/reshaper", "role service")
-    assert done.returncode == 3
-    assert done.stderr == "No rule names the role member: it allows nothing.\n"
-    done = openstack.run(CHECK, "--roles=service", "--service=cyborg", "--all", "-f", "json")
-    assert done.returncode == 0
-    assert {row["allowed"] for row in json.loads(done.stdout)} == {True}
+    assert result.returncode == 3
+    assert result.stderr == "No rule names the role member: it allows nothing.\n"
+    result = openstack.run(CHECK, "--roles=service", "--service=cyborg", "--all", "-f", "json")
+    assert result.returncode == 0
+    assert {row["allowed"] for row in json.loads(result.stdout)} == {True}
 
 
 def test_openstack_reports_mistakes_in_one_line(openstack):
@@ -178,17 +178,17 @@ def test_openstack_reports_mistakes_in_one_line(openstack):
         (openstack, ["--roles=a", "--service=glance"], "'glance' is not one of"),
         (reader, ["--roles=a"], "Policy does not allow placement:insight:permissions"),
     ):
-        done = client.run(CHECK, *arguments)
-        assert done.returncode == 1
-        assert text in done.stderr
-        assert "Traceback" not in done.stderr
+        result = client.run(CHECK, *arguments)
+        assert result.returncode == 1
+        assert text in result.stderr
+        assert "Traceback" not in result.stderr
 
 
 def test_openstack_says_that_the_service_is_older(openstack, tmp_path):
     older = Client(f"{openstack.options[1]}/older")
-    done = older.run(CHECK, "--roles=admin")
-    assert done.returncode == 1
-    assert "The service has no /insight/permissions" in done.stderr
+    result = older.run(CHECK, "--roles=admin")
+    assert result.returncode == 1
+    assert "The service has no /insight/permissions" in result.stderr
 
 
 @pytest.fixture
@@ -221,8 +221,8 @@ def responds(request):
     indirect=True,
 )
 def test_openstack_reports_what_a_proxy_or_keystone_responds(responds):
-    done = Client(responds).run(CHECK, "--roles=admin")
-    assert done.returncode == 1
-    assert done.stderr.startswith("GET /insight/permissions failed: ")
-    assert "(HTTP 40" in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = Client(responds).run(CHECK, "--roles=admin")
+    assert result.returncode == 1
+    assert result.stderr.startswith("GET /insight/permissions failed: ")
+    assert "(HTTP 40" in result.stderr
+    assert result.stderr.count("\n") == 1

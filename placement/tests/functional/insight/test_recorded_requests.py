@@ -25,14 +25,14 @@ OF_NOVA = LATEST | {"X-Openstack-Request-Id": GLOBAL_ID}
 
 @pytest.fixture
 def http(application):
-    found = webtest.TestApp(application)
-    found.post_json("/resource_providers", {"name": "host", "uuid": HOST}, headers=LATEST)
+    http = webtest.TestApp(application)
+    http.post_json("/resource_providers", {"name": "host", "uuid": HOST}, headers=LATEST)
     body = {
         "resource_provider_generation": 0,
         "inventories": {"VCPU": {"total": 8, "reserved": 2, "max_unit": 6}},
     }
-    found.put_json(f"/resource_providers/{HOST}/inventories", body, headers=LATEST)
-    return found
+    http.put_json(f"/resource_providers/{HOST}/inventories", body, headers=LATEST)
+    return http
 
 
 def claim(amount=1, resource_class="VCPU", generation=None):
@@ -56,20 +56,20 @@ def recorded(http, query=""):
 def test_an_empty_response_is_found_by_both_of_its_ids(http):
     response = http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
     assert response.json["allocation_requests"] == []
-    (found,) = recorded(http)
+    (request,) = recorded(http)
     own_id = response.headers["x-openstack-request-id"]
-    assert (found["request_id"], found["global_request_id"]) == (own_id, GLOBAL_ID)
-    assert (found["project_id"], found["user_id"]) == ("service", "nova")
-    assert (found["kind"], found["query"]) == ("no_candidates", "resources=VCPU:7")
-    assert found["microversion"] == "1.39"
-    assert found["explanation"]["roots"] == 1
-    assert "claim" not in found
-    age = datetime.now(UTC) - datetime.fromisoformat(found["at"])
+    assert (request["request_id"], request["global_request_id"]) == (own_id, GLOBAL_ID)
+    assert (request["project_id"], request["user_id"]) == ("service", "nova")
+    assert (request["kind"], request["query"]) == ("no_candidates", "resources=VCPU:7")
+    assert request["microversion"] == "1.39"
+    assert request["explanation"]["roots"] == 1
+    assert "claim" not in request
+    age = datetime.now(UTC) - datetime.fromisoformat(request["at"])
     assert timedelta(0) <= age < timedelta(minutes=1)
     for request_id in (own_id, GLOBAL_ID):
         assert http.get(f"/insight/requests/{request_id}", headers=HEADERS).json == {
             "version": 1,
-            "requests": [found],
+            "requests": [request],
             "next": None,
         }
 
@@ -84,13 +84,13 @@ def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
         f": capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, reserved 2, "
         f"capacity 6, consumer {HOST}"
     )
-    (found,) = recorded(http)
-    assert (found["kind"], found["reason"]) == ("refused_claim", "capacity")
-    assert found["global_request_id"] == GLOBAL_ID
-    assert found["claim"]["allocations"] == {HOST: {"resources": {"VCPU": 5}}}
-    assert found["claim"]["project_id"] == "p"
-    assert found["explanation"]["provider"] == {"uuid": HOST}
-    assert "query" not in found
+    (request,) = recorded(http)
+    assert (request["kind"], request["reason"]) == ("refused_claim", "capacity")
+    assert request["global_request_id"] == GLOBAL_ID
+    assert request["claim"]["allocations"] == {HOST: {"resources": {"VCPU": 5}}}
+    assert request["claim"]["project_id"] == "p"
+    assert request["explanation"]["provider"] == {"uuid": HOST}
+    assert "query" not in request
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_each_refusal_has_its_code(http, body, reason):
 def test_claims_for_several_are_recorded_once(http):
     body = {CONSUMER: claim(1), HOST: claim(6)}
     http.post_json("/allocations", body, headers=OF_NOVA, status=409)
-    (found,) = recorded(http)
-    assert (found["claim"]["consumer_uuid"], found["claim"]["consumers"]) == (HOST, 2)
+    (request,) = recorded(http)
+    assert (request["claim"]["consumer_uuid"], request["claim"]["consumers"]) == (HOST, 2)
 
 
 def test_a_reshape_that_claims_too_much_is_recorded(http):
@@ -121,8 +121,8 @@ def test_a_reshape_that_claims_too_much_is_recorded(http):
         "allocations": {CONSUMER: claim(6)},
     }
     http.post_json("/reshaper", body, headers=OF_NOVA, status=409)
-    (found,) = recorded(http)
-    assert (found["reason"], found["claim"]["consumer_uuid"]) == ("capacity", CONSUMER)
+    (request,) = recorded(http)
+    assert (request["reason"], request["claim"]["consumer_uuid"]) == ("capacity", CONSUMER)
 
 
 @pytest.mark.parametrize("path", ["", "/VCPU"])
@@ -254,9 +254,9 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
             assert count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
     assert 120 <= count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
     with store.read() as tx:
-        found = tx.insight_requests.find(RecordedFilter(limit=400))
-    assert found[0].request_id == "req-399"
-    assert len({each.id for each in found}) == len(found)
+        requests = tx.insight_requests.find(RecordedFilter(limit=400))
+    assert requests[0].request_id == "req-399"
+    assert len({each.id for each in requests}) == len(requests)
 
 
 def test_old_rows_are_removed_when_new_ones_come(store):

@@ -95,8 +95,8 @@ class KeystoneAdministrator:
         return self.token(name, project_id=project_id)
 
     def grant_on_domain(self, user, role):
-        (found,) = self._client.users.list(name=user, domain=DOMAIN)
-        self._client.roles.grant(self._roles[role], user=found, domain=DOMAIN)
+        (user_record,) = self._client.users.list(name=user, domain=DOMAIN)
+        self._client.roles.grant(self._roles[role], user=user_record, domain=DOMAIN)
 
     def revoke(self, token):
         self._client.tokens.revoke_token(token)

@@ -148,12 +148,12 @@ def auditor(cloud):
 def audited(conf, application, http):
     """Our service with the sample among its policy files."""
     conf.set_override("policy_dirs", [str(AUDITOR)], "oslo_policy")
-    found = webtest.TestApp(deploy.loadapp(conf))
+    client = webtest.TestApp(deploy.loadapp(conf))
 
     def ask(token, path, method="GET"):
         headers = {"X-Auth-Token": token, "OpenStack-API-Version": "placement latest"}
         headers["Content-Type"] = "application/json"
-        return found.request(path, method=method, headers=headers, status="*")
+        return client.request(path, method=method, headers=headers, status="*")
 
     return ask
 

@@ -24,11 +24,11 @@ def main(url):
     )
     first, second = context.get_admin_context(), context.get_admin_context()
     too_large, _, _ = client.get_allocation_candidates(first, request(vcpus=99))
-    found, _, version = client.get_allocation_candidates(second, request(vcpus=4))
-    allocations = found[0]["allocations"]
-    for given in allocations.values():
-        given["resources"]["VCPU"] = 99
-    is_claimed = claim(client, second, found[0], version)
+    candidates, _, version = client.get_allocation_candidates(second, request(vcpus=4))
+    allocations = candidates[0]["allocations"]
+    for allocation in allocations.values():
+        allocation["resources"]["VCPU"] = 99
+    is_claimed = claim(client, second, candidates[0], version)
     shown = {
         "empty": {"global_id": first.global_id, "candidates": len(too_large)},
         "refused": {"global_id": second.global_id, "is_claimed": is_claimed},

@@ -43,8 +43,8 @@ def documented():
 def test_each_documented_option_exists_with_its_default():
     names = list(documented())
     command = [PYTHON, "-W", "ignore", SCRIPT, *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    defaults = json.loads(done.stdout.splitlines()[-1])
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    defaults = json.loads(result.stdout.splitlines()[-1])
     assert [name for name in names if defaults[name] == "no such option"] == []
     assert len(names) > 25
     assert {name: defaults[name] for name in STATED} == STATED

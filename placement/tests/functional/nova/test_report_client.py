@@ -46,18 +46,21 @@ def of_nova(served):
 def test_a_request_that_does_not_fit_is_found_by_the_global_id(served, of_nova):
     _, openstack = served
     assert of_nova["empty"]["candidates"] == 0
-    found = openstack(EXPLAIN, "--request-id", of_nova["empty"]["global_id"])
-    assert (found["fits"], found["reason"], found["roots"]) == (0, "capacity", 1)
-    (row,) = found["funnel"]
+    explanation = openstack(EXPLAIN, "--request-id", of_nova["empty"]["global_id"])
+    assert (explanation["fits"], explanation["reason"], explanation["roots"]) == (0, "capacity", 1)
+    (row,) = explanation["funnel"]
     assert row["detail"]["needed"] == 99
-    assert found["near_misses"][0]["name"] == "compute1"
-    assert "resources=" in found["query"]
-    assert found["global_request_id"] == of_nova["empty"]["global_id"]
+    assert explanation["near_misses"][0]["name"] == "compute1"
+    assert "resources=" in explanation["query"]
+    assert explanation["global_request_id"] == of_nova["empty"]["global_id"]
 
 
 def test_a_claim_that_is_refused_is_found_by_the_global_id(served, of_nova):
     _, openstack = served
     assert of_nova["refused"]["is_claimed"] is False
-    found = openstack(EXPLAIN, "--request-id", of_nova["refused"]["global_id"])
-    assert (found["kind"], found["reason"]) == ("refused_claim", "capacity")
-    assert (found["explanation"]["needed"], found["explanation"]["capacity"]) == (99, 64)
+    explanation = openstack(EXPLAIN, "--request-id", of_nova["refused"]["global_id"])
+    assert (explanation["kind"], explanation["reason"]) == ("refused_claim", "capacity")
+    assert (explanation["explanation"]["needed"], explanation["explanation"]["capacity"]) == (
+        99,
+        64,
+    )

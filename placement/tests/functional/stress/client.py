@@ -240,11 +240,11 @@ class StressClient:
         """Change an inventory that other clients change and claim from."""
         host = self.random.choice(self.shared.hosts)
         path = f"/resource_providers/{host}/inventories"
-        found = self.send("GET", path).body
-        disk = found["inventories"]["DISK_GB"]["total"] + 1
+        current = self.send("GET", path).body
+        disk = current["inventories"]["DISK_GB"]["total"] + 1
         body = {
-            "resource_provider_generation": found["resource_provider_generation"],
-            "inventories": found["inventories"] | {"DISK_GB": {"total": disk}},
+            "resource_provider_generation": current["resource_provider_generation"],
+            "inventories": current["inventories"] | {"DISK_GB": {"total": disk}},
         }
         self.write_at_generation(host, path, body)
 
@@ -294,13 +294,15 @@ class StressClient:
         parent = self.random.choice([*self.shared.hosts, None])
         body = {"name": child, "parent_provider_uuid": parent}
         try:
-            found = self.expect(self.send("PUT", f"/resource_providers/{child}", body), 200).body
+            provider = self.expect(
+                self.send("PUT", f"/resource_providers/{child}", body), 200
+            ).body
         except NoResponse:
             self.history.record_unknown(child)
             del self.children[child]
             return
-        if found.get("root_provider_uuid") != (parent or child):
-            self.history.record_violation(f"{child} was moved to {parent}, and is at {found}")
+        if provider.get("root_provider_uuid") != (parent or child):
+            self.history.record_violation(f"{child} was moved to {parent}, and is at {provider}")
         self.children[child] = parent
 
     def remove_child(self) -> None:
@@ -324,9 +326,11 @@ class StressClient:
         body = {"resource_provider_generation": at, "inventories": requested}
         response = self.expect(self.send("PUT", path, body), 200, 400)
         if response.status == 200:
-            found = self.send("GET", path).body
-            if found["inventories"].keys() != requested.keys():
-                self.history.record_violation(f"{child} has {found}, acknowledged is {requested}")
+            current = self.send("GET", path).body
+            if current["inventories"].keys() != requested.keys():
+                self.history.record_violation(
+                    f"{child} has {current}, acknowledged is {requested}"
+                )
 
     def reshape(self) -> None:
         """Move allocations and inventory from a provider to its child."""
@@ -367,10 +371,10 @@ class StressClient:
     def verify_usages(self) -> None:
         """Check that no host exceeds its capacity, and that its generation increases."""
         host = self.random.choice(self.shared.hosts)
-        found = self.send("GET", f"/resource_providers/{host}/usages").body
-        if found["usages"]["VCPU"] > VCPU:
-            self.history.record_violation(f"{host} exceeds its capacity: {found}")
-        at = found["resource_provider_generation"]
+        usages = self.send("GET", f"/resource_providers/{host}/usages").body
+        if usages["usages"]["VCPU"] > VCPU:
+            self.history.record_violation(f"{host} exceeds its capacity: {usages}")
+        at = usages["resource_provider_generation"]
         if at < self.seen.get(host, 0):
             self.history.record_violation(
                 f"{host} decreased its generation from {self.seen[host]} to {at}"
@@ -379,8 +383,8 @@ class StressClient:
 
     def verify_candidates(self) -> None:
         """Check that no summary of candidates exceeds its capacity."""
-        found = self.send("GET", "/allocation_candidates?resources=VCPU:2,MEMORY_MB:50&limit=3")
-        for host, summary in self.expect(found, 200).body["provider_summaries"].items():
+        response = self.send("GET", "/allocation_candidates?resources=VCPU:2,MEMORY_MB:50&limit=3")
+        for host, summary in self.expect(response, 200).body["provider_summaries"].items():
             amounts_ = summary["resources"].get("VCPU")
             if amounts_ and amounts_["used"] > amounts_["capacity"]:
                 self.history.record_violation(f"{host} exceeds its capacity: {summary}")

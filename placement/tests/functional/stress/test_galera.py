@@ -71,14 +71,14 @@ def stores(nodes):
     """A store on each of two nodes, on one new database."""
     nodes[0].execute("DROP DATABASE IF EXISTS placement")
     nodes[0].create("placement")
-    found = [
+    stores = [
         Store(DatabaseSettings(connection=node.tcp_url("placement"), max_retries=0))
         for node in nodes[:2]
     ]
-    migration.upgrade(found[0])
-    seed.sync(found[0])
-    yield found
-    for store in found:
+    migration.upgrade(stores[0])
+    seed.sync(stores[0])
+    yield stores
+    for store in stores:
         store.dispose()
 
 

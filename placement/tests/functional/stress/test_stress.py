@@ -23,8 +23,8 @@ PROCESSES = 4
 
 @pytest.fixture
 def api(store, database_url, tmp_path):
-    with Api(tmp_path / "api", database_url, PROCESSES) as found:
-        yield found
+    with Api(tmp_path / "api", database_url, PROCESSES) as api:
+        yield api
 
 
 @pytest.mark.timeout(SECONDS * 2 + 300)

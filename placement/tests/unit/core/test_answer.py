@@ -21,12 +21,12 @@ DEVICES = snapshot_of(PICTURE)
 EACH = "resources=VCPU:1&resources_A=VGPU:1"
 
 
-def hosts(found):
-    return [candidate.providers[0] for candidate in found.candidates]
+def hosts(response):
+    return [candidate.providers[0] for candidate in response.candidates]
 
 
-def names(found):
-    return [entry.state.provider.name for entry in found.summaries]
+def names(response):
+    return [entry.state.provider.name for entry in response.summaries]
 
 
 def test_a_limited_answer_spreads_over_the_roots():

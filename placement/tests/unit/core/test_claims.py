@@ -124,7 +124,7 @@ def test_the_same_again_leaves_what_is_used():
 
 
 @pytest.mark.parametrize(
-    ("actual", "given", "text"),
+    ("actual", "generation", "text"),
     [
         (3, 1, "expected 3 but got 1"),
         (0, None, "expected 0 but got None"),
@@ -132,10 +132,12 @@ def test_the_same_again_leaves_what_is_used():
         (None, 0, "expected null but got 0"),
     ],
 )
-def test_a_generation_must_be_that_of_the_consumer(actual, given, text):
+def test_a_generation_must_be_that_of_the_consumer(actual, generation, text):
     generations = {} if actual is None else {"one": actual}
     state = state_of({"a": provider(VCPU=1)}, generations=generations)
-    claim = claim_of("one", resources={"a": {"VCPU": 1}}, check_generation=True, generation=given)
+    claim = claim_of(
+        "one", resources={"a": {"VCPU": 1}}, check_generation=True, generation=generation
+    )
     assert text in str(refusal(state, claim))
 
 
@@ -236,9 +238,9 @@ def test_over_commitment_may_pass_from_one_consumer_to_another():
     state = state_of(
         {"a": provider(VCPU=2, used={"VCPU": 8})}, allocations={"one": {"a": {"VCPU": 4}}}
     )
-    gone = claim_of("one", resources={})
-    assert fits(state, gone, claim_of("two", resources={"a": {"VCPU": 4}}))
-    assert not fits(state, gone, claim_of("two", resources={"a": {"VCPU": 5}}))
+    released = claim_of("one", resources={})
+    assert fits(state, released, claim_of("two", resources={"a": {"VCPU": 4}}))
+    assert not fits(state, released, claim_of("two", resources={"a": {"VCPU": 5}}))
 
 
 def test_over_commitment_of_one_class_is_nothing_to_another():

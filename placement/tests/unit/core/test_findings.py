@@ -127,7 +127,7 @@ def test_consumers_without_rows_and_without_allocations():
 
 
 @pytest.mark.parametrize(
-    ("names", "found"),
+    ("names", "similar"),
     [
         (["cn1", "CN1"], True),
         (["cn1", "cn1.example.org"], True),
@@ -137,11 +137,11 @@ def test_consumers_without_rows_and_without_allocations():
         (["cn1.example.org", "CN1.EXAMPLE.ORG"], True),
     ],
 )
-def test_names_that_may_be_one_host(names, found):
+def test_names_that_may_be_one_host(names, similar):
     rows = [provider(number, name) for number, name in enumerate(names, start=1)]
     found_codes = codes(providers=rows)
-    assert found_codes == (["similar_names"] if found else [])
-    if found:
+    assert found_codes == (["similar_names"] if similar else [])
+    if similar:
         assert only(providers=rows).severity == "notice"
 
 
@@ -151,10 +151,10 @@ def test_names_of_children_may_be_alike():
 
 
 def test_names_that_nobody_uses():
-    found = list(
+    reported = list(
         findings(replace(HEALTHY, unused_classes=["CUSTOM_A"], unused_traits=["CUSTOM_B"]))
     )
-    assert [(each.code, each.severity) for each in found] == [
+    assert [(each.code, each.severity) for each in reported] == [
         ("unused_class", "notice"),
         ("unused_trait", "notice"),
     ]

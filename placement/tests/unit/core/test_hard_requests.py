@@ -30,9 +30,9 @@ def groups(amounts, policy):
 
 def count(snapshot, query, settings=None):
     started = time.monotonic()
-    found = len(ask(snapshot, query, settings=settings).candidates)
+    number = len(ask(snapshot, query, settings=settings).candidates)
     assert time.monotonic() - started < 2
-    return found
+    return number
 
 
 @pytest.mark.parametrize("policy", ["isolate", "none"])
@@ -78,9 +78,9 @@ def test_sixty_four_groups_over_as_many_devices_on_two_hosts():
 
 
 def test_hundreds_of_groups_do_not_exhaust_the_stack():
-    asked = [f"resources_{n}=VGPU:1" for n in range(400)]
-    asked += [f"required_{n}=CUSTOM_ODD" for n in range(200)]
-    query = "&".join(asked) + "&group_policy=isolate&limit=1"
+    parameters = [f"resources_{n}=VGPU:1" for n in range(400)]
+    parameters += [f"required_{n}=CUSTOM_ODD" for n in range(200)]
+    query = "&".join(parameters) + "&group_policy=isolate&limit=1"
     world_text = "cn\n" + "\n".join(
         f"  d{n} VGPU=1" + " +CUSTOM_ODD" * (n % 2) for n in range(400)
     )
@@ -95,9 +95,9 @@ def test_many_siblings_that_would_have_to_be_above_each_other():
 
 
 def test_groups_under_one_of_very_many_siblings():
-    asked = groups([1] * 32, "isolate")
+    query = groups([1] * 32, "isolate")
     named = ",".join(f"_{n}" for n in range(32))
-    assert count(devices(500), f"{asked}&same_subtree={named}") == 0
+    assert count(devices(500), f"{query}&same_subtree={named}") == 0
 
 
 def test_a_long_chain_through_a_deep_tree_begins_at_once():

@@ -90,10 +90,10 @@ def as_from_oracle(candidate: Candidate) -> object:
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_candidates_of_many_trees_are_those_of_the_oracle(query: str):
-    found = [as_from_oracle(candidate) for candidate in everything(query)]
-    assert found
-    assert set(found) == from_oracle(query)
-    assert len(set(found)) == len(found)
+    candidates = [as_from_oracle(candidate) for candidate in everything(query)]
+    assert candidates
+    assert set(candidates) == from_oracle(query)
+    assert len(set(candidates)) == len(candidates)
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
@@ -109,8 +109,8 @@ def test_with_a_limit_roots_take_turns(query: str):
         if candidate is not None
     ]
     for limit in (1, 7, 16, 17, 33, 60, len(by_root), len(by_root) + 1, 400, len(turns), 9999):
-        found = ask(snapshot(), f"{query}&limit={limit}").candidates
-        assert [text(candidate) for candidate in found] == turns[:limit]
+        candidates = ask(snapshot(), f"{query}&limit={limit}").candidates
+        assert [text(candidate) for candidate in candidates] == turns[:limit]
 
 
 def test_trees_that_fill_all_rows_of_a_snapshot():

@@ -66,9 +66,9 @@ def test_providers_are_added_moved_and_removed():
     )
     assert len(moved.forest.members(moved.forest.row_of[CN1.provider.uuid])) == 3
     assert moved.forest.is_single[moved.forest.row_of[CN2.provider.uuid]]
-    gone = moved.apply([], [child.provider.id, 99])
-    assert gone.state(child.provider.uuid) is None
-    assert len(gone) == 3
+    removed = moved.apply([], [child.provider.id, 99])
+    assert removed.state(child.provider.uuid) is None
+    assert len(removed) == 3
 
 
 def test_rows_of_removed_providers_are_used_again():

@@ -148,8 +148,8 @@ def test_providers_that_serve_more_groups_are_tried_first():
 
 def test_slots_outside_of_the_subtree_when_the_root_serves_no_slot():
     query = AFFINE + "&resources_C=VGPU:1"
-    found = served(snapshot_of(TWO_NODES), query)
-    assert found == [
+    offers = served(snapshot_of(TWO_NODES), query)
+    assert offers == [
         {"_A": "cn1d1", "_B": "cn1d2", "_C": "cn1d3", "_N": "cn1n0"},
         {"_A": "cn2d3", "_B": "cn2d4", "_C": "cn2d0", "_N": "cn2n1"},
     ]
@@ -173,8 +173,8 @@ def test_candidates_of_trees_that_use_one_shared_provider_and_their_own():
         ss    DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
         ss2   DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
     """)
-    found = ask(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9").candidates
-    names = [[name_of(snapshot, uuid) for uuid in each.providers] for each in found]
+    returned = ask(snapshot, "resources=VCPU:1,DISK_GB:1&limit=9").candidates
+    names = [[name_of(snapshot, uuid) for uuid in each.providers] for each in returned]
     assert names == [["n1", "ss"], ["cn2", "ss"], ["n1", "ss2"], ["cn2", "ss2"]]
 
 
@@ -215,5 +215,5 @@ def test_a_candidate_of_sharing_providers_alone_is_returned_once_with_a_limit():
         cn2  VCPU=1 @x @y
         ss   DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
     """)
-    found = ask(snapshot, "resources=DISK_GB:1&limit=9").candidates
-    assert [[name_of(snapshot, uuid) for uuid in each.providers] for each in found] == [["ss"]]
+    returned = ask(snapshot, "resources=DISK_GB:1&limit=9").candidates
+    assert [[name_of(snapshot, uuid) for uuid in each.providers] for each in returned] == [["ss"]]

@@ -150,8 +150,8 @@ def test_body_must_have_media_type_json(http, content_type, status):
     headers = ADMIN | {"Content-Type": content_type}
     response = http.put("/things/1", "{}", headers=headers, status=status)
     if status == 415:
-        told = f"The media type {content_type} is not supported, use application/json"
-        assert told in response.json["errors"][0]["detail"]
+        message = f"The media type {content_type} is not supported, use application/json"
+        assert message in response.json["errors"][0]["detail"]
 
 
 def test_no_type_is_called_none(http):

@@ -20,9 +20,9 @@ class CountingEnforcer(oslo_policy.Enforcer):
 
 def enforcer(**rules):
     conf = configured()
-    found = CountingEnforcer(conf, use_conf=False)
-    found.set_rules(oslo_policy.Rules.from_dict(rules), use_conf=False)
-    return found
+    counting = CountingEnforcer(conf, use_conf=False)
+    counting.set_rules(oslo_policy.Rules.from_dict(rules), use_conf=False)
+    return counting
 
 
 def caller(*roles, project="p"):

@@ -29,7 +29,7 @@ def test_the_profiler_must_be_there_if_it_is_asked_for(monkeypatch, tmp_path):
 class Memory(base.Driver):
     """Where the test's traces go."""
 
-    told: ClassVar = []
+    notifications: ClassVar = []
     project = service = None
 
     def __init__(self, *args, project=None, service=None, **kwargs):
@@ -41,17 +41,17 @@ class Memory(base.Driver):
         return "memory"
 
     def notify(self, info, **kwargs):
-        self.told.append(info)
+        self.notifications.append(info)
 
 
 def test_traces_are_sent_where_the_configuration_says():
     http = service(profiler__enabled=True, profiler__connection_string="memory://")
     http.get("/things/1", headers=ADMIN, status=200)
-    assert Memory.told == []
+    assert Memory.notifications == []
     packed, signature = _utils.signed_pack({"base_id": "1", "parent_id": "2"}, "SECRET_KEY")
     headers = {"X-Trace-Info": packed.decode(), "X-Trace-HMAC": signature}
     http.get("/things/1", headers=ADMIN | headers, status=200)
-    assert [told["name"] for told in Memory.told] == ["wsgi-start", "wsgi-stop"]
+    assert [trace["name"] for trace in Memory.notifications] == ["wsgi-start", "wsgi-stop"]
     assert {Memory.project, Memory.service} == {"placement"}
 
 

@@ -41,8 +41,8 @@ def test_an_empty_name_does_not_filter():
 
 
 def test_uuids_are_made_canonical():
-    found = parsed(f"uuid={A.upper()}&in_tree={B.upper()}")
-    assert (found.uuid, found.group.in_tree) == (A, B)
+    criteria = parsed(f"uuid={A.upper()}&in_tree={B.upper()}")
+    assert (criteria.uuid, criteria.group.in_tree) == (A, B)
 
 
 def test_contradicting_traits_are_no_mistake():

@@ -69,25 +69,25 @@ FOUND = Candidates(
 )
 
 
-def plainly(found: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
+def plainly(candidates: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
     """Say candidates the long way, as the interface describes them."""
     return {
-        "allocation_requests": [candidate(each, version) for each in found.candidates],
+        "allocation_requests": [candidate(each, version) for each in candidates.candidates],
         "provider_summaries": {
             each.state.provider.uuid: summary(each.state, request, version)
-            for each in found.summaries
+            for each in candidates.summaries
         },
     }
 
 
 def candidate(each: Candidate, version: Version) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "allocations": {uuid: {"resources": given} for uuid, given in each.allocations.items()}
+        "allocations": {uuid: {"resources": amounts} for uuid, amounts in each.allocations.items()}
     }
     if version < (1, 12):
         shown["allocations"] = [
-            {"resource_provider": {"uuid": uuid}, "resources": given}
-            for uuid, given in each.allocations.items()
+            {"resource_provider": {"uuid": uuid}, "resources": amounts}
+            for uuid, amounts in each.allocations.items()
         ]
     if version >= (1, 34):
         shown["mappings"] = {suffix: list(served) for suffix, served in each.mappings.items()}

@@ -22,7 +22,7 @@ def document(query=QUERY, world_text=CLOUD, **options):
 
 
 def test_the_table_leads_with_the_answer():
-    assert as_text(document(remedies=True), asked="asked now").splitlines() == [
+    assert as_text(document(remedies=True), origin="asked now").splitlines() == [
         f"No host for {QUERY} (asked now)",
         "6 roots",
         "  1  no trait CUSTOM_GOLD     5 left",
