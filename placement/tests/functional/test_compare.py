@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from bench.__main__ import QUICK, started
-from bench.harness import OURS, UPSTREAM
+from bench.harness import PLACEMENT, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
 from placement.cmd import compare
@@ -346,10 +346,10 @@ def test_a_log_with_other_characters_is_replayed(services, capsys, tmp_path):
 # The harness of the benchmark leaves connections to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_openstack_placement_gives_equal_responses(tmp_path, capsys):
-    environments = {OURS: Path(sys.prefix), UPSTREAM: install_upstream(ENVIRONMENTS)}
+    environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: install_upstream(ENVIRONMENTS)}
     with started("sqlite", environments, tmp_path) as run:
         harness = run.prepare(gpu(5), QUICK)
-        urls = [f"http://127.0.0.1:{harness.services[who].port}" for who in (UPSTREAM, OURS)]
+        urls = [f"http://127.0.0.1:{harness.services[who].port}" for who in (UPSTREAM, PLACEMENT)]
         code, document = compared(urls, capsys, "--sample", "10")
         # openstack-placement logs to standard error, which uWSGI writes to its log.
         log = harness.services[UPSTREAM].folder / "uwsgi.log"

@@ -53,7 +53,7 @@ def options_by_group():
 def test_each_option_is_listed(reference):
     shown = re.findall(r"^\.\. options:: (\w+)$", page("configuration/options"), re.MULTILINE)
     listed = "\n".join(
-        line for group in shown for line in reference.option_lines(reference.OURS, group)
+        line for group in shown for line in reference.option_lines(reference.PLACEMENT, group)
     )
     for group, names in options_by_group():
         if group == "oslo_policy":  # described by oslo.policy

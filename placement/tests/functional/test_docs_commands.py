@@ -98,7 +98,7 @@ PARSERS = {
     "placement-manage": accepts_manage,
     "placement-status": accepts_status,
 }
-OURS = [
+PLACEMENT = [
     (page, command)
     for page, command in commands()
     if Path(words(command)[0]).name in PARSERS and "--version" not in command
@@ -107,7 +107,7 @@ OURS = [
 
 # python-openstackclient imports what openstacksdk has deprecated
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize(("page", "command"), OURS, ids=lambda value: value[:60])
+@pytest.mark.parametrize(("page", "command"), PLACEMENT, ids=lambda value: value[:60])
 def test_a_command_is_accepted(page, command):
     program, *arguments = words(command)
     assert PARSERS[Path(program).name](arguments)
@@ -117,7 +117,7 @@ def test_other_programs_are_known():
     programs = {words(command)[0] for _, command in commands()}
     programs = {re.sub(r"^\S*/bin/", "", each) for each in programs if "=" not in each}
     assert programs - set(PARSERS) - OTHER_PROGRAMS == set()
-    assert len(OURS) > 40
+    assert len(PLACEMENT) > 40
 
 
 def test_files_of_the_repository_exist():

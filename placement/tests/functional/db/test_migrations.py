@@ -102,7 +102,7 @@ COMMON = {
     ),
     "consumer_types": ({"name!"}, {"uniq_consumer_types0name": ["name"]}, {}, set()),
 }
-OURS = {
+PLACEMENT = {
     "clocks": ({"value!"}, {}, {}, set()),
     "removed_providers": (
         {"provider_id!", "stamp!", "uuid"},
@@ -201,7 +201,7 @@ def test_the_first_revision_has_indexes_that_the_fifth_drops(empty_store):
 
 def test_our_revisions_only_add(empty_store):
     migration.upgrade(empty_store)
-    expected = {table: list(parts) for table, parts in COMMON.items()} | OURS
+    expected = {table: list(parts) for table, parts in COMMON.items()} | PLACEMENT
     if empty_store.settings.backend == "postgresql":
         expected["clocks"] = ({"value!", "era!"}, {}, {"clocks_era_idx": ["id", "era"]}, set())
     expected["inventories"][0] = COMMON["inventories"][0] | {"used!"}
