@@ -292,9 +292,11 @@ class _SharedDicts(Generic[V]):
     """
 
     def __init__(self, provider_ids: Sequence[int]) -> None:
+        # kept until the end, even if no provider remains without items: another dictionary would
+        # get its id, which is in keys of _next; all others are values of _next
+        self._empty: dict[str, V] = {}
         # with all keys from the start, as these objects are kept by the providers, too
-        empty: dict[str, V] = {}
-        self._of: dict[int, dict[str, V]] = dict.fromkeys(provider_ids, empty)
+        self._of: dict[int, dict[str, V]] = dict.fromkeys(provider_ids, self._empty)
         self._next: dict[tuple[int, str, int], dict[str, V]] = {}
 
     def in_order(self) -> Iterable[dict[str, V]]:

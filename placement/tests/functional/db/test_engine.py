@@ -6,6 +6,7 @@ import os
 import random
 import threading
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -67,6 +68,19 @@ def test_all_statements_read_the_same_ratio(engine, store, other_store):
     engine.current()
     set_inventories(other_store, host, VCPU=Inventory(total=8, allocation_ratio=16.1))
     assert by_id(engine.current()) == by_id(Engine(store).current())
+
+
+@pytest.mark.parametrize("order", list(permutations(["DISK_GB", "MEMORY_MB", "VCPU"])))
+def test_providers_read_together_have_all_of_their_inventories(engine, store, other_store, order):
+    engine.current()
+    hosts = {new_provider(other_store, **{order[2]: 8}): {order[2]}}
+    last = new_provider(other_store)
+    for number in range(3):  # in the order of rows
+        set_inventories(other_store, last, **dict.fromkeys(order[: number + 1], 8))
+    hosts[last] = set(order)
+    for snapshot in (engine.current(), Engine(store).current()):
+        states = {state.provider.uuid: set(state.inventories) for state in snapshot.states()}
+        assert states == hosts
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
