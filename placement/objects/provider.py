@@ -196,7 +196,9 @@ def _rename_and_move(
     changed = [provider.id]
     if parent_uuid != provider.parent_uuid:
         changed = list(_subtree(nodes, provider.id))
-        tx.providers.move(changed, nodes[parent_uuid].root_id if parent_uuid else provider.id)
+        root_id = nodes[parent_uuid].root_id if parent_uuid else provider.id
+        if root_id != nodes[uuid].root_id:
+            tx.providers.move(changed, root_id)
     updated = existing(tx, uuid)
     # the new parent is written too: other Galera nodes do not see locks
     tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)

@@ -172,8 +172,8 @@ class Providers:
             self._update([id_], name=name, parent_provider_id=parent_id, updated_at=utcnow())
 
     def move(self, ids: Iterable[int], root_id: int) -> None:
-        """Change the root of locked providers."""
-        self._update(ids, root_provider_id=root_id)
+        """Change the root of locked providers, which every representation of them contains."""
+        self._update(ids, root_provider_id=root_id, updated_at=utcnow())
 
     def _update(self, ids: Iterable[int], **values: object) -> None:
         for chunk in chunks(ids):

@@ -22,6 +22,11 @@ def move(store, moved, parent, *, may_move=True):
     return provider.update(store, moved, name, parent, may_move=may_move)
 
 
+def updated_at(store, moved):
+    records = rows(store, models.resource_providers)
+    return next(record.updated_at for record in records if record.uuid == moved)
+
+
 def test_a_new_provider_is_its_own_root_at_generation_0(store):
     created = provider.create(store, uuid(), "cn1", None)
     assert (created.name, created.generation, created.parent_uuid) == ("cn1", 0, None)
@@ -159,6 +164,17 @@ def test_subtree_may_become_a_root(store):
     assert move(store, child, None).root_uuid == child
     assert provider.show(store, grandchild).root_uuid == child
     assert_sound(store)
+
+
+def test_a_move_to_another_tree_is_an_update_of_all_that_move(store):
+    root, other = new_provider(store), new_provider(store)
+    child = new_provider(store, parent=new_provider(store, parent=root))
+    grandchild = new_provider(store, parent=child)
+    assert updated_at(store, grandchild) is None
+    move(store, child, root)
+    assert updated_at(store, grandchild) is None, "its root is the same"
+    move(store, child, other)
+    assert updated_at(store, grandchild) is not None, "its root is another one"
 
 
 def test_parent_cannot_change_before_1_37(store):
