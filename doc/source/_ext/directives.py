@@ -48,7 +48,7 @@ class Options(_Generated):
 
     def run(self) -> list[nodes.Node]:
         """Return an entry for each option."""
-        namespace = self.options.get("namespace", reference.OURS)
+        namespace = self.options.get("namespace", reference.PLACEMENT)
         return self.parsed(reference.option_lines(namespace, self.arguments[0]))
 
 

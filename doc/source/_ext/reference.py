@@ -22,7 +22,7 @@ from placement import policies
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "placement" / "tests" / "unit" / "import_rules.py"
-OURS = "placement.conf"
+PLACEMENT = "placement.conf"
 
 # --- options ----------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ def option_lines(namespace: str, group: str) -> Iterator[str]:
     if not options:
         raise ValueError(f"{namespace} has no options in [{group}]")
     for option in options:
-        yield from _entry(option, group, is_ours=namespace == OURS)
+        yield from _entry(option, group, is_ours=namespace == PLACEMENT)
 
 
 def of_group(namespace: str, group: str) -> Sequence[cfg.Opt]:
@@ -143,14 +143,14 @@ def first_sentence(path: Path) -> str:
 
 def import_lines() -> Iterator[str]:
     """Yield a table of the packages and libraries that each package may import."""
-    ours, others = _constant("OF_OURS"), _constant("OF_OTHERS")
+    internal, others = _constant("INTERNAL"), _constant("EXTERNAL")
     yield from (".. list-table::", "   :header-rows: 1", "   :widths: 20 50 30", "")
     yield from _row("package", "may import, below ``placement``", "libraries")
-    for package in sorted(ours):
+    for package in sorted(internal):
         libraries = others.get(package)
         yield from _row(
             f"``{package}``",
-            ", ".join(f"``{name}``" for name in sorted(ours[package])) or "none",
+            ", ".join(f"``{name}``" for name in sorted(internal[package])) or "none",
             "any" if libraries is None else ", ".join(sorted(libraries)) or "standard library",
         )
 
@@ -180,8 +180,8 @@ def measurement_lines(names: Sequence[str]) -> Iterator[str]:
     yield from (".. list-table::", "   :header-rows: 1", "   :widths: 52 16 16 16", "")
     yield from _row("workload", "openstack-placement", "this service", "ratio")
     for name in names:
-        workload, upstream, _, ours, _, ratio, *_ = rows[name]
-        yield from _row(workload, upstream, ours, ratio)
+        workload, upstream, _, measured, _, ratio, *_ = rows[name]
+        yield from _row(workload, upstream, measured, ratio)
 
 
 # --- sample files -----------------------------------------------------------------------

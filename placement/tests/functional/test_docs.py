@@ -21,7 +21,7 @@ from placement.db.sqlalchemy import data_migrations
 from placement.handler import ROUTE_DECLARATIONS
 from placement.microversion import VERSIONS
 from placement.tests.functional import docs
-from placement.tests.unit.import_rules import OF_OURS
+from placement.tests.unit.import_rules import INTERNAL
 
 PACKAGE = docs.ROOT / "placement"
 
@@ -187,7 +187,7 @@ def modules():
 
 def test_the_import_table_has_a_row_for_each_rule(reference):
     rows = re.findall(r"^   \* - ``(.+)``$", "\n".join(reference.import_lines()), re.MULTILINE)
-    assert rows == sorted(OF_OURS)
+    assert rows == sorted(INTERNAL)
     assert "     - ``core``, ``exception``" in reference.import_lines()
 
 

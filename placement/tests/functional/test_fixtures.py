@@ -464,7 +464,7 @@ def test_nothing_is_printed(use, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-LIBRARIES_OF_OTHERS = (
+LIBRARIES_EXTERNAL = (
     *("gabbi", "hypothesis", "osc_placement", "psycopg", "psycopg2", "pytest"),
     *(
         "openstackclient",
@@ -481,7 +481,7 @@ LIBRARIES_OF_OTHERS = (
 def test_the_fixtures_need_no_library_of_our_own_tests():
     code = (
         "import sys\n"
-        f"sys.modules.update(dict.fromkeys({LIBRARIES_OF_OTHERS!r}))\n"
+        f"sys.modules.update(dict.fromkeys({LIBRARIES_EXTERNAL!r}))\n"
         "import placement.direct, placement.tests.fixtures, placement.tests.unit.policy_fixture\n"
         "from placement.tests.functional.fixtures import capture, placement\n"
         "placement.PlacementFixture().setUp()\n"

@@ -2,7 +2,7 @@
 
 # What a package may import, of ours and of other libraries besides the standard one. The most
 # specific entry counts. A package that is not here may import anything: it is at the edge.
-OF_OURS = {
+INTERNAL = {
     "core": {"core", "exception"},
     "parse": {"parse", "core", "schemas", "microversion", "exception"},
     "render": {"render", "core", "schemas", "microversion", "exception"},
@@ -33,7 +33,7 @@ OF_OURS = {
         *("observability", "policies", "microversion", "wsgi_wrapper", "exception", "insight"),
     },
 }
-OF_OTHERS = {
+EXTERNAL = {
     "core": {"numpy"},
     "parse": {"jsonschema"},
     "render": set(),

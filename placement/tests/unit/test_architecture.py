@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import placement
-from placement.tests.unit.import_rules import OF_OTHERS, OF_OURS
+from placement.tests.unit.import_rules import EXTERNAL, INTERNAL
 
 ROOT = Path(placement.__file__).parent
 LONGEST_MODULE = 500
@@ -63,7 +63,7 @@ parametrized = pytest.mark.parametrize("path", modules(), ids=name_of)
 
 @parametrized
 def test_imports_go_downwards(path):
-    allowed = rule_for(name_of(path), OF_OURS)
+    allowed = rule_for(name_of(path), INTERNAL)
     if allowed is None:
         return
     internal = {name.removeprefix("placement.") for name in imported(path) if is_ours(name)}
@@ -72,7 +72,7 @@ def test_imports_go_downwards(path):
 
 @parametrized
 def test_libraries_stay_in_their_layer(path):
-    allowed = rule_for(name_of(path), OF_OTHERS)
+    allowed = rule_for(name_of(path), EXTERNAL)
     if allowed is None:
         return
     others = {name.split(".")[0] for name in imported(path) if not is_ours(name)}
