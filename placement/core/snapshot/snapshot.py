@@ -299,6 +299,7 @@ class _StateDiff:
     removed_cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     traits: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
     aggregates: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
+    _cell_of: dict[tuple[int, int], Cell] = field(default_factory=dict)
 
     @classmethod
     def between(cls, before: Entries, after: Mapping[int, ProviderState | None]) -> "_StateDiff":
@@ -320,10 +321,18 @@ class _StateDiff:
         for name, inventory in new.inventories.items():
             used = new.used.get(name, 0)
             if inventory != old.inventories.get(name) or used != old.used.get(name, 0):
-                self.cells[name][row] = Cell.of(inventory, used)
+                self.cells[name][row] = self._cell(inventory, used)
         for name in old.inventories:
             if name not in new.inventories:
                 self.removed_cells[name].append(row)
+
+    def _cell(self, inventory: Inventory, used: int) -> Cell:
+        """Return the cell, the same for all providers with this inventory object."""
+        key = id(inventory), used
+        cell = self._cell_of.get(key)
+        if cell is None:
+            cell = self._cell_of[key] = Cell.of(inventory, used)
+        return cell
 
     def columns(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
         """Return the columns after the changes; unchanged ones are shared."""

@@ -3,10 +3,13 @@
 A single statement sees one state of the database even outside a transaction, so it needs neither
 BEGIN nor COMMIT: one round trip instead of nine for the same data. Its rows are of several kinds,
 given by their first column; columns that a kind does not use are NULL.
+
+There are few columns: drivers written in Python take time for each value, and for each column of
+a result. So the integers of an inventory are one text, and the texts of all kinds one column.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -29,18 +32,16 @@ from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 # a provider, a removed provider, the values of all clocks, a resource class, a trait with its name
 PROVIDER, TRAIT, AGGREGATE, REMOVED, CLOCKS, RESOURCE_CLASS, TRAIT_NAMED = range(7)
 
-# The columns of a row, after its kind. Texts of different tables have columns of their own: their
-# collations may differ.
-PROVIDER_ID = 1
+# The columns of a row, after its kind. TEXT is the integers of an inventory (NULL if there is
+# none), the id of a trait, the UUID of an aggregate, the values of the clocks, or a name.
+ID = 1  # of a provider, of a class, or of a trait with its name
 PROVIDER_COLUMNS = slice(1, 8)
-NAME_ID = 8  # of the class of an inventory, of a class, or of a trait
-INVENTORY_COLUMNS = slice(8, 16)
-AGGREGATE_UUID, CLOCK_VALUES, CLASS_NAME, TRAIT_NAME = 16, 17, 18, 19
-_WIDTH = 20
+TEXT, ALLOCATION_RATIO = 8, 9
+_WIDTH = 10
 
 _provider, _inventory = resource_providers.c, inventories.c
 
-INVENTORY = (
+_INTEGERS = (
     _inventory.resource_class_id,
     _inventory.used,
     _inventory.total,
@@ -48,8 +49,27 @@ INVENTORY = (
     _inventory.min_unit,
     _inventory.max_unit,
     _inventory.step_size,
-    _inventory.allocation_ratio,
 )
+INVENTORY = (*_INTEGERS, _inventory.allocation_ratio)
+
+
+def integers(text: str) -> Iterator[int]:
+    """Yield the integers of an inventory, in the order of ``INVENTORY``.
+
+    >>> list(integers("0,2,64,0,1,64,1"))
+    [0, 2, 64, 0, 1, 64, 1]
+    """
+    return map(int, text.split(","))
+
+
+def _text(value: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+    """Return the value as a text of the connection's collation: those of tables may differ."""
+    return sa.cast(value, sa.Text)
+
+
+def _joined(values: Sequence[sa.ColumnElement[Any]]) -> sa.ColumnElement[str]:
+    comma = sa.literal_column("','", sa.Text)
+    return reduce(lambda text, value: text + comma + value, map(_text, values))
 
 
 def since(
@@ -83,7 +103,7 @@ def _since(
     """Return the statement for so many clocks; to build it costs more than to send it."""
     parts = [
         *_provider_parts(count),
-        sa.select(*_columns(CLOCKS, sa.null(), {CLOCK_VALUES: all_clocks})),
+        sa.select(*_columns(CLOCKS, sa.null(), {TEXT: all_clocks})),
         *(_name_parts() if has_names else ()),
     ]
     return sa.union_all(*parts)
@@ -102,14 +122,12 @@ def _provider_parts(count: int) -> Iterator[sa.Select[Any]]:
         .where(is_changed)
     )
     yield (
-        sa.select(*_columns(TRAIT, _provider.id, {NAME_ID: trait.trait_id}))
+        sa.select(*_columns(TRAIT, _provider.id, {TEXT: _text(trait.trait_id)}))
         .join(resource_provider_traits, trait.resource_provider_id == _provider.id)
         .where(is_changed)
     )
     yield (
-        sa.select(
-            *_columns(AGGREGATE, _provider.id, {AGGREGATE_UUID: placement_aggregates.c.uuid})
-        )
+        sa.select(*_columns(AGGREGATE, _provider.id, {TEXT: _text(placement_aggregates.c.uuid)}))
         .join(resource_provider_aggregates, member.resource_provider_id == _provider.id)
         .join(placement_aggregates, placement_aggregates.c.id == member.aggregate_id)
         .where(is_changed)
@@ -118,25 +136,26 @@ def _provider_parts(count: int) -> Iterator[sa.Select[Any]]:
 
 
 def _name_parts() -> Iterator[sa.Select[Any]]:
-    class_, trait = resource_classes.c, traits.c
-    yield sa.select(
-        *_columns(RESOURCE_CLASS, sa.null(), {NAME_ID: class_.id, CLASS_NAME: class_.name})
-    )
-    yield sa.select(*_columns(TRAIT_NAMED, sa.null(), {NAME_ID: trait.id, TRAIT_NAME: trait.name}))
+    for kind, table in ((RESOURCE_CLASS, resource_classes), (TRAIT_NAMED, traits)):
+        yield sa.select(*_columns(kind, table.c.id, {TEXT: _text(table.c.name)}))
 
 
-_VALUES = dict(enumerate((*SELECT_PROVIDER.selected_columns, *INVENTORY), PROVIDER_ID))
+_VALUES = {
+    **dict(enumerate(SELECT_PROVIDER.selected_columns, ID)),
+    TEXT: _joined(_INTEGERS),
+    ALLOCATION_RATIO: _inventory.allocation_ratio,
+}
 
 
 def _columns(
     kind: int,
-    provider_id: sa.ColumnElement[Any],
+    id_: sa.ColumnElement[Any],
     values: Mapping[int, sa.ColumnElement[Any]] = MappingProxyType({}),
 ) -> Iterator[sa.ColumnElement[Any]]:
     """Yield the columns of a kind of row, in their order; the unused ones are NULL."""
     yield sa.literal_column(str(kind))
-    yield provider_id
-    for position in range(PROVIDER_ID + 1, _WIDTH):
+    yield id_
+    for position in range(ID + 1, _WIDTH):
         yield values.get(position, sa.null())
 
 

@@ -71,7 +71,7 @@ class ProviderChanges:
 
     def states(self, names: NameTables) -> list[ProviderState]:
         """Return the changed providers; the names must be as new as the clocks."""
-        rows, id_ = self._rows, changed_providers.PROVIDER_ID
+        rows, id_, text = self._rows, changed_providers.ID, changed_providers.TEXT
         providers = {
             row[id_]: row[changed_providers.PROVIDER_COLUMNS]
             for row in rows[changed_providers.PROVIDER]
@@ -80,15 +80,16 @@ class ProviderChanges:
             names,
             _providers(providers.values()),
             (
-                (row[id_], *row[changed_providers.INVENTORY_COLUMNS])
+                (
+                    row[id_],
+                    *changed_providers.integers(row[text]),
+                    row[changed_providers.ALLOCATION_RATIO],
+                )
                 for row in rows[changed_providers.PROVIDER]
-                if row[changed_providers.NAME_ID] is not None
+                if row[text] is not None
             ),
-            ((row[id_], row[changed_providers.NAME_ID]) for row in rows[changed_providers.TRAIT]),
-            (
-                (row[id_], row[changed_providers.AGGREGATE_UUID])
-                for row in rows[changed_providers.AGGREGATE]
-            ),
+            ((row[id_], int(row[text])) for row in rows[changed_providers.TRAIT]),
+            ((row[id_], row[text]) for row in rows[changed_providers.AGGREGATE]),
         )
 
 
@@ -172,14 +173,12 @@ class SnapshotReader:
         )
         for row in self._connection.execute(statement, parameters):
             rows[row[0]].append(row)
-        values = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.CLOCK_VALUES])
+        values = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.TEXT])
         read = {*moved, clocks.NAMES_CLOCK} if has_names else set(moved)
         return ProviderChanges(
             clocks=values,
             is_complete=all(values[id_] == seen.get(id_) or id_ in read for id_ in values),
-            removed=[
-                row[changed_providers.PROVIDER_ID] for row in rows[changed_providers.REMOVED]
-            ],
+            removed=[row[changed_providers.ID] for row in rows[changed_providers.REMOVED]],
             names=_name_tables(rows) if has_names else None,
             _rows=rows,
         )
@@ -195,16 +194,10 @@ def _without_loops(providers: list[Provider]) -> list[Provider]:
 
 
 def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
-    id_ = changed_providers.NAME_ID
+    id_, text = changed_providers.ID, changed_providers.TEXT
     return NameTables(
-        classes={
-            row[id_]: row[changed_providers.CLASS_NAME]
-            for row in rows[changed_providers.RESOURCE_CLASS]
-        },
-        traits={
-            row[id_]: row[changed_providers.TRAIT_NAME]
-            for row in rows[changed_providers.TRAIT_NAMED]
-        },
+        classes={row[id_]: row[text] for row in rows[changed_providers.RESOURCE_CLASS]},
+        traits={row[id_]: row[text] for row in rows[changed_providers.TRAIT_NAMED]},
     )
 
 
