@@ -227,7 +227,12 @@ class MariaDb(Server):
         # not over the Unix socket: PyMySQL does not close it when the connection is refused
         with (
             pymysql.connect(
-                host="127.0.0.1", port=self.port, user="root", database=database, autocommit=True
+                host="127.0.0.1",
+                port=self.port,
+                user="root",
+                database=database,
+                autocommit=True,
+                ssl_disabled=True,  # to offer TLS costs 20 ms
             ) as connection,
             connection.cursor() as cursor,
         ):

@@ -4,9 +4,11 @@ import socket
 import threading
 from contextlib import suppress
 
+import pymysql
 import pytest
 import sqlalchemy as sa
 
+from placement import exception
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.objects import provider
@@ -121,3 +123,25 @@ def test_isolation_levels_of_reads_and_writes(kind, server, kept_databases):
     store.dispose()
     assert reading.replace("-", " ").lower() == "repeatable read"
     assert writing.replace("-", " ").lower() == "read committed"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "offers_tls"),
+    [("unix_socket=/socket", False), ("unix_socket=/socket&ssl_ca=/ca.pem", True), ("", True)],
+)
+def test_tls_is_not_offered_on_a_unix_socket(monkeypatch, parameters, offers_tls):
+    """To offer it, PyMySQL loads the certificates of the machine for each connection."""
+    arguments = {}
+
+    def connect(**passed):
+        arguments.update(passed)
+        raise pymysql.OperationalError(2003, "refused")
+
+    monkeypatch.setattr(pymysql, "connect", connect)
+    url = f"mysql+pymysql://root@localhost/placement?{parameters}"
+    store = Store(DatabaseSettings(connection=url, max_retries=0))
+    with pytest.raises(exception.DatabaseUnavailable), store.read():
+        pass
+    store.dispose()
+    assert arguments["charset"] == "utf8"
+    assert ("ssl_disabled" not in arguments) == offers_tls
