@@ -2,9 +2,8 @@
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import placement
 from placement.tests.unit.import_rules import EXTERNAL, INTERNAL
@@ -23,8 +22,9 @@ MUTATORS = {
 }
 
 
-def modules():
-    return sorted(path for path in ROOT.rglob("*.py") if "tests" not in path.parts)
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "tests" not in path.parts)
+CORE = [path for path in MODULES if "core" in path.parts]
+READINGS = {"now", "utcnow", "today"}
 
 
 def name_of(path):
@@ -32,6 +32,7 @@ def name_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
 def tree_of(path):
     return ast.parse(path.read_text(), str(path))
 
@@ -58,56 +59,70 @@ def is_within(name, packages):
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-parametrized = pytest.mark.parametrize("path", modules(), ids=name_of)
+def violations(rule, paths=MODULES):
+    """Return what a rule yields for each module that violates it."""
+    checked = {name_of(path): list(rule(path)) for path in paths}
+    return {name: violating for name, violating in checked.items() if violating}
 
 
-@parametrized
-def test_imports_go_downwards(path):
-    allowed = rule_for(name_of(path), INTERNAL)
-    if allowed is None:
-        return
-    internal = {name.removeprefix("placement.") for name in imported(path) if is_ours(name)}
-    assert {name for name in internal - {"placement"} if not is_within(name, allowed)} == set()
+def test_imports_go_downwards():
+    def forbidden(path):
+        allowed = rule_for(name_of(path), INTERNAL)
+        internal = {
+            name.removeprefix("placement.") for name in imported(path) if is_internal(name)
+        }
+        for name in sorted(internal - {"placement"}):
+            if allowed is not None and not is_within(name, allowed):
+                yield name
+
+    assert violations(forbidden) == {}
 
 
-@parametrized
-def test_libraries_stay_in_their_layer(path):
-    allowed = rule_for(name_of(path), EXTERNAL)
-    if allowed is None:
-        return
-    others = {name.split(".")[0] for name in imported(path) if not is_ours(name)}
-    assert others - sys.stdlib_module_names - allowed == set()
+def test_libraries_stay_in_their_layer():
+    def forbidden(path):
+        allowed = rule_for(name_of(path), EXTERNAL)
+        libraries = {name.split(".")[0] for name in imported(path) if not is_internal(name)}
+        return () if allowed is None else libraries - sys.stdlib_module_names - allowed
+
+    assert violations(forbidden) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if "core" in p.parts], ids=name_of)
-def test_the_core_knows_no_clock_no_log_and_no_machine(path):
-    imports = {name.split(".")[0] for name in imported(path)}
-    assert imports & (UNKNOWN_TO_CORE - KNOWN_TO_MODEL) == set()
-    calls = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)]
-    assert not [
-        node
-        for node in calls
-        if node.attr in {"now", "utcnow", "today"}
-        and isinstance(node.value, ast.Name)
-        and node.value.id in {"datetime", "date"}
-    ]
+def test_the_core_imports_no_clock_no_log_and_no_machine():
+    def forbidden(path):
+        imports = {name.split(".")[0] for name in imported(path)}
+        return imports & (UNKNOWN_TO_CORE - KNOWN_TO_MODEL)
+
+    assert violations(forbidden, CORE) == {}
 
 
-@parametrized
-def test_no_module_is_too_long(path):
-    assert len(path.read_text().splitlines()) <= LONGEST_MODULE
+def test_the_core_reads_no_clock():
+    def calls(path):
+        for node in ast.walk(tree_of(path)):
+            is_reading = isinstance(node, ast.Attribute) and node.attr in READINGS
+            if is_reading and getattr(node.value, "id", None) in {"datetime", "date"}:
+                yield node.lineno
+
+    assert violations(calls, CORE) == {}
 
 
-@parametrized
-def test_no_module_keeps_state(path):
+def test_no_module_is_too_long():
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
+
+
+def test_no_module_keeps_state():
     """Nothing at module level changes after the import, as far as the source shows."""
-    tree = tree_of(path)
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Global)]
-    names = set(module_level_names(tree))
-    assert [(line, name) for line, name in mutations(tree) if name in names] == []
+
+    def changed(path):
+        tree = tree_of(path)
+        yield from (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Global))
+        names = set(module_level_names(tree))
+        yield from (f"{line}: {name}" for line, name in mutations(tree) if name in names)
+
+    assert violations(changed) == {}
 
 
-def is_ours(name):
+def is_internal(name):
     return name.split(".")[0] == "placement"
 
 
