@@ -13,20 +13,23 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-MODULES = ("placement.cmd.api", "placement.cmd.manage", "placement.cmd.status")
+OF_PLACEMENT = ("placement.cmd.api", "placement.cmd.manage", "placement.cmd.status")
 
 
 class Commands:
     """The process that runs the commands, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
+        """Start the process, which imports the modules."""
         self._connection, other_end = socket.socketpair()
+        module = [sys.executable, "-W", "ignore", "-m", __name__]
         with other_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", __name__, str(other_end.fileno())],
+                [*module, str(other_end.fileno()), *modules],
                 pass_fds=[other_end.fileno()],
                 stdin=subprocess.DEVNULL,
             )
@@ -38,29 +41,39 @@ class Commands:
         self._process.wait()
 
     def run(
-        self, command: list[str], *, folder: Path, environ: dict[str, str], timeout_seconds: float
+        self,
+        command: list[str],
+        *,
+        folder: Path,
+        environ: dict[str, str],
+        timeout_seconds: float,
+        stdin: str = "",
     ) -> "subprocess.CompletedProcess[str]":
         """Return the result of a script with arguments.  Raises: TimeoutError."""
         document = json.dumps({"command": command, "folder": str(folder), "environ": environ})
-        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-            descriptors = [output.fileno(), errors.fileno()]
-            socket.send_fds(self._connection, [document.encode()], descriptors)
+        with ExitStack() as files:
+            streams = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
+            streams[0].write(stdin)
+            streams[0].seek(0)
+            numbers = [stream.fileno() for stream in streams]
+            socket.send_fds(self._connection, [document.encode()], numbers)
             self._connection.settimeout(timeout_seconds)
             code = int(self._connection.recv(16))
-            output.seek(0)
-            errors.seek(0)
-            return subprocess.CompletedProcess(command, code, output.read(), errors.read())
+            for stream in streams:
+                stream.seek(0)
+            _, output, errors = (stream.read() for stream in streams)
+            return subprocess.CompletedProcess(command, code, output, errors)
 
 
 def serve(connection: socket.socket) -> dict[str, Any] | None:
     """Fork for each command; return it in the child, and None once no more commands come."""
     while True:
-        message, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 2)
+        message, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
         if not message:
             return None
         child = os.fork()
         if child == 0:
-            for number, descriptor in enumerate(descriptors, start=1):
+            for number, descriptor in enumerate(descriptors):
                 os.dup2(descriptor, number)
             command: dict[str, Any] = json.loads(message)
             return command
@@ -72,7 +85,7 @@ def serve(connection: socket.socket) -> dict[str, Any] | None:
 
 def main() -> None:
     """Run commands until the other end of the socket is closed."""
-    for name in MODULES:
+    for name in sys.argv[2:]:
         importlib.import_module(name)
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         command = serve(connection)

@@ -1,10 +1,13 @@
 """The ``openstack`` command with the plugin osc-placement, run against a service."""
 
+import atexit
 import json
 import os
-import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+
+from placement.tests.preloaded import Commands
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 OPENSTACK = Path(sys.executable).with_name("openstack")
@@ -29,15 +32,21 @@ class Client:
         assert result.returncode != 0
         return result.stderr
 
-    def run(self, command, *arguments, stdin=None):
+    def run(self, command, *arguments, stdin=""):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
         version = ["--os-placement-api-version", "1.39"]
-        return subprocess.run(
-            [OPENSTACK, *self.options, *version, *command.split(), *arguments],
-            env=environ,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
+        return _commands().run(
+            [str(OPENSTACK), *self.options, *version, *command.split(), *map(str, arguments)],
+            folder=Path.cwd(),
+            environ=environ,
+            timeout_seconds=60,
+            stdin=stdin,
         )
+
+
+@cache
+def _commands():
+    """Return the process that runs the command in forks; it ends with this process."""
+    commands = Commands("openstackclient.shell", "placement.tests.functional.openstack_modules")
+    atexit.register(commands.close)
+    return commands

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.tests import servers
-from placement.tests.preloaded import Commands
+from placement.tests.preloaded import OF_PLACEMENT, Commands
 from placement.tests.processes import BIN, ROOT, environment
 
 NO_FILE = "No database is configured. Set [placement_database]connection in"
@@ -30,7 +30,7 @@ on_sqlite = pytest.mark.parametrize("backend", ["sqlite"])
 
 @pytest.fixture(scope="session")
 def commands():
-    with closing(Commands()) as commands:
+    with closing(Commands(*OF_PLACEMENT)) as commands:
         yield commands
 
 
