@@ -47,6 +47,13 @@ def test_a_bound_of_zero_acts_as_one_and_a_negative_one_as_none(bound, count):
     assert len(candidates.candidates) == count
 
 
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_a_bound_below_the_number_of_standalone_hosts_bounds_a_sample(bound):
+    flat = snapshot_of("cn0 VCPU=1\ncn1 VCPU=1\ncn2 VCPU=1")
+    settings = SearchSettings(max_candidates=bound, randomize=True)
+    assert len(ask(flat, "resources=VCPU:1", settings=settings).candidates) == bound
+
+
 def test_the_smaller_of_limit_and_bound_counts():
     candidates = ask(DEVICES, EACH + "&limit=2", settings=SearchSettings(max_candidates=5))
     assert len(candidates.candidates) == 2

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from placement.core.model import MAX_INT, Inventory
 from placement.core.snapshot.columns import MAX_FREE
+from placement.core.snapshot.rows import CHUNK
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.queries import offered, snapshot_of
 from placement.tests.worlds import provider_uuid, world
@@ -75,6 +76,58 @@ def test_rows_of_removed_providers_are_used_again():
     snapshot = CLOUD.apply([], [CN2.provider.id])
     again = snapshot.apply([CN2])
     assert again.forest.row_of == CLOUD.forest.row_of
+
+
+def test_a_row_is_used_again_once():
+    snapshot = CLOUD.apply([], [CN2.provider.id]).apply([CN2])
+    other = world("a\nb\nc\nd\ncn3 VCPU=4")[-1]
+    grown = snapshot.apply([other])
+    assert len(grown) == len(set(grown.forest.row_of.values())) == 4
+    assert {state.provider.name for state in grown.states()} == {"cn1", "numa0", "cn2", "cn3"}
+
+
+def test_masks_of_a_snapshot_that_grew_have_its_size():
+    before = snapshot_of("cn VCPU=1 +CUSTOM_A")
+    assert len(offered(before, "resources=VCPU:1&required=CUSTOM_A")) == 1
+    states = world("\n".join(f"cn{n} VCPU=1" for n in range(CHUNK + 1)))
+    grown = before.apply(states[1:])
+    assert grown.size == 2 * CHUNK
+    assert len(offered(grown, "resources=VCPU:1&required=CUSTOM_A")) == 1
+
+
+def test_a_changed_inventory_has_its_own_units_and_the_snapshot_before_keeps_its():
+    inventory = Inventory(8, min_unit=2, max_unit=4, step_size=2)
+    after = CLOUD.apply([replace(CN2, inventories={"VCPU": inventory})])
+    before_column, column = CLOUD.columns["VCPU"], after.columns["VCPU"]
+    at = column.rows.tolist().index(CLOUD.forest.row_of[CN2.provider.uuid])
+    assert column.max_unit[at] == 4
+    assert column.unit_rules[column.unit_rule[at]] == (2, 2)
+    assert before_column.max_unit[at] == MAX_INT
+    assert before_column.unit_rules[before_column.unit_rule[at]] == (1, 1)
+    assert column.free[at] == 8
+    assert before_column.free[at] == 4
+
+
+def test_the_largest_amount_that_the_api_accepts_fits():
+    snapshot = Snapshot.of([replace(CN2, inventories={"VCPU": Inventory(MAX_INT)})])
+    assert offered(snapshot, f"resources=VCPU:{MAX_INT}") == [{"cn2": {"VCPU": MAX_INT}}]
+
+
+def test_an_inventory_that_moves_to_another_class_leaves_the_first():
+    one, other = (
+        replace(CN1, inventories={"VGPU": Inventory(3)}),
+        replace(CN2, inventories={"VCPU": Inventory(9)}),
+    )
+    after = CLOUD.apply([one, other])
+    assert offered(after, "resources=VCPU:1") == [{"cn2": {"VCPU": 1}}]
+    assert offered(after, "resources=VGPU:2") == [{"cn1": {"VGPU": 2}}]
+
+
+def test_sets_of_aggregates_that_no_tree_has_are_removed():
+    snapshot = Snapshot.of([CN2])
+    for number in range(CHUNK + 9):
+        snapshot = snapshot.apply([replace(CN2, aggregates=frozenset({f"aggregate {number}"}))])
+    assert len(snapshot.tree_aggregates.aggregates) < CHUNK
 
 
 def test_trees_grow_whatever_the_order_of_their_members():

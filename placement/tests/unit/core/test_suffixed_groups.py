@@ -106,3 +106,12 @@ def test_a_share_is_not_above_the_trees_it_shares_with():
     """)
     query = "resources_A=VCPU:1&required_B=CUSTOM_HOST&same_subtree=_A,_B&group_policy=none"
     assert served(snapshot, query) == [{"_A": "host", "_B": "host"}]
+
+
+def test_forbidden_aggregates_of_a_suffixed_group_do_not_exclude_the_root():
+    snapshot = snapshot_of("""
+        cn    DISK_GB=1 @x
+          n0  VCPU=4
+    """)
+    assert offered(snapshot, "resources_A=VCPU:1&member_of_A=!@x") == [{"n0": {"VCPU": 1}}]
+    assert offered(snapshot, "resources=VCPU:1&member_of=!@x") == []

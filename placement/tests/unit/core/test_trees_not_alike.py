@@ -43,6 +43,28 @@ def test_a_limit_reaches_the_candidates_of_every_part():
     assert len(ask(snapshot, f"{query}&limit=99").candidates) == len(everything) == 6
 
 
+def test_hosts_that_differ_in_the_first_part_only():
+    snapshot = snapshot_of("""
+        cn1     DISK_GB=1
+          n1    VCPU=1
+            a1  VGPU=1 +CUSTOM_A
+            b1  VGPU=1 +CUSTOM_B
+          n2    VCPU=1
+            a2  VGPU=1 +CUSTOM_A
+            b2  VGPU=1 +CUSTOM_B
+        cn2     DISK_GB=1
+          n3    VCPU=1
+            b3  VGPU=1 +CUSTOM_B
+            a3  VGPU=1 +CUSTOM_A
+          n4    VCPU=1
+            a4  VGPU=1 +CUSTOM_A
+            b4  VGPU=1 +CUSTOM_B
+    """)
+    assert served(snapshot, AFFINE + "&limit=9") == [
+        {"_N": f"n{number}", "_A": f"a{number}", "_B": f"b{number}"} for number in (1, 2, 3, 4)
+    ]
+
+
 def test_slots_outside_of_the_subtree_use_the_whole_tree():
     query = AFFINE + "&resources=DISK_GB:1&resources_C=VGPU:1"
     candidates = served(snapshot_of(TWO_NODES), query)
@@ -144,6 +166,62 @@ def test_providers_that_serve_more_groups_are_tried_first():
     assert served(snapshot, query) == [{"_A": "a", "_B": "b"}, {"_A": "b", "_B": "b"}]
     (first,) = ask(snapshot, query + "&limit=1").candidates
     assert [name_of(snapshot, uuid) for uuid in first.providers] == ["b"]
+
+
+def test_amounts_outside_of_the_subtree_do_not_count_in_it():
+    snapshot = snapshot_of("""
+        cn     DISK_GB=1
+          n1   VCPU=2
+            g  VGPU=1
+          n2   VCPU=2
+    """)
+    query = "resources_A=VCPU:2&resources_B=VGPU:1&resources_C=VCPU:2&same_subtree=_A,_B"
+    assert served(snapshot, f"{query}&group_policy=none") == [{"_A": "n1", "_B": "g", "_C": "n2"}]
+
+
+def test_sums_beyond_32_bits_are_clipped():
+    most = 2**31 - 1
+    snapshot = snapshot_of(f"cn DISK_GB=1\n  a VCPU={most}\n  b VCPU={most}")
+    query = f"resources_A=VCPU:{most}&resources_B=VCPU:{most}&group_policy=none"
+    assert served(snapshot, query) == [{"_A": "a", "_B": "b"}, {"_A": "b", "_B": "a"}]
+
+
+def test_a_sharing_provider_in_the_first_row_is_of_another_tree():
+    snapshot = snapshot_of("""
+        ss    DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+        cn1   MEMORY_MB=1 @x
+          n1  VCPU=1
+    """)
+    assert offered(snapshot, "resources=VCPU:1,DISK_GB:1", (1, 28)) == [
+        {"n1": {"VCPU": 1}, "ss": {"DISK_GB": 1}}
+    ]
+
+
+def test_trees_that_use_sharing_providers_only_are_in_the_order_of_their_rows():
+    snapshot = snapshot_of("""
+        cn1  VCPU=1 @a @b
+        cn2  VCPU=1 @c @d
+        ss1  DISK_GB=9 @a +MISC_SHARES_VIA_AGGREGATE
+        ss2  DISK_GB=9 @c +MISC_SHARES_VIA_AGGREGATE
+        gs1  VGPU=9 @b +MISC_SHARES_VIA_AGGREGATE
+        gs2  VGPU=9 @d +MISC_SHARES_VIA_AGGREGATE
+    """)
+    for limit in ("", "&limit=9"):
+        found = ask(snapshot, f"resources=DISK_GB:1,VGPU:1{limit}").candidates
+        names = [{name_of(snapshot, uuid) for uuid in each.providers} for each in found]
+        assert names == [{"ss1", "gs1"}, {"ss2", "gs2"}]
+
+
+def test_more_different_groups_than_bits_of_an_integer():
+    groups = range(70)
+    hosts = "\n".join(
+        f"cn{host} VCPU=1\n" + "\n".join(f"  d{host}x{n} VGPU=1 +CUSTOM_T{n}" for n in groups)
+        for host in range(2)
+    )
+    query = "&".join(f"resources_{n}=VGPU:1&required_{n}=CUSTOM_T{n}" for n in groups)
+    assert served(snapshot_of(hosts), f"{query}&group_policy=isolate") == [
+        {f"_{n}": f"d{host}x{n}" for n in groups} for host in range(2)
+    ]
 
 
 def test_slots_outside_of_the_subtree_when_the_root_serves_no_slot():

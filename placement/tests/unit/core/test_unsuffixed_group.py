@@ -102,3 +102,23 @@ def test_each_place_where_shares_meet_counts():
         {"": "addrs1 disks1"},
         {"": "addrs2 disks2"},
     ]
+
+
+def test_in_tree_excludes_sharing_providers_of_that_tree_elsewhere():
+    snapshot = snapshot_of("""
+        cn  VCPU=4 @x
+        ss  DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = "resources=DISK_GB:1&resources_A=VCPU:1&group_policy=none"
+    assert len(offered(snapshot, query)) == 1
+    assert offered(snapshot, f"{query}&in_tree=$ss") == []
+
+
+def test_a_sharing_provider_is_itself_in_the_requested_aggregates():
+    snapshot = snapshot_of("""
+        cn  VCPU=4 @x @y
+        ss  DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = "resources=VCPU:1,DISK_GB:1"
+    assert offered(snapshot, f"{query}&member_of=@y") == []
+    assert len(offered(snapshot, f"{query}&member_of=@x")) == 1
