@@ -20,7 +20,13 @@ def set_tree(tx: Transaction, action: actions.SetTree) -> Change:
         )
     parent_id = None if action.new_parent is None else ids[action.new_parent]
     root_id = ids[action.new_root]
-    if (row.id if parent_id is None else _top(tx, parent_id)) != root_id:
+    ancestors = _with_ancestors(tx, parent_id)
+    if row.id in ancestors:
+        raise ChangedSince(
+            f"The provider {row.uuid} cannot have the parent {action.new_parent}, which is itself "
+            "or below it: the parents would form a loop. Plan again, or correct new_parent."
+        )
+    if [row.id, *ancestors][-1] != root_id:
         raise ChangedSince(f"The chain of parents of {row.uuid} does not end at the new root.")
     scope = {"resource_providers": {"uuid": [row.uuid]}}
     return Change(
@@ -104,13 +110,15 @@ def _uuid(tx: Transaction, id_: int | None) -> str | None:
     return None if row is None else row.uuid
 
 
-def _top(tx: Transaction, id_: int) -> int | None:
-    """Return the id of the end of a chain of parents, None if it is a loop."""
-    visited: set[int] = set()
-    while id_ not in visited:
-        visited.add(id_)
-        row = tx.repairs.provider(id_)
-        if row is None or row.parent_id is None or tx.repairs.provider(row.parent_id) is None:
-            return id_
+def _with_ancestors(tx: Transaction, id_: int | None) -> list[int]:
+    """Return the ids of a provider and its ancestors, the topmost last.
+
+    Raises: ChangedSince if the parents form a loop.
+    """
+    chain: list[int] = []
+    while id_ is not None and (row := tx.repairs.provider(id_)) is not None:
+        if id_ in chain:
+            raise ChangedSince(f"The provider {row.uuid} is in a loop of parents.")
+        chain.append(id_)
         id_ = row.parent_id
-    return None
+    return chain

@@ -1,0 +1,59 @@
+"""Plans of repairs that were edited by hand."""
+
+import json
+
+import pytest
+
+from placement.core.insight import repair
+from placement.core.insight.repair import Plan, RenameProvider, SetTree
+from placement.objects import provider
+from placement.tests.functional.db.factories import assert_sound, new_provider
+
+
+@pytest.fixture
+def apply_actions(store, run_audit, plan):
+    """Return a function that applies actions: the exit status, and the reasons of the skipped."""
+
+    def applied(*actions):
+        document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", actions)
+        plan.write_text("".join(repair.as_text(document)))
+        status, printed, errors = run_audit("--apply", plan, "--json")
+        assert errors == ""
+        skipped = [each["reason"] for each in json.loads(printed)["actions"]]
+        return status, [reason for reason in skipped if reason]
+
+    return applied
+
+
+def set_tree(moved, parent, new_parent, root):
+    return SetTree(
+        finding="wrong_root",
+        provider=moved,
+        generation=0,
+        parent=parent,
+        root=root,
+        new_parent=new_parent,
+        new_root=root,
+    )
+
+
+def test_parents_cannot_form_a_loop(store, apply_actions):
+    root = new_provider(store)
+    child = new_provider(store, parent=root)
+    grandchild = new_provider(store, parent=child)
+    loops = [(root, None, root), (root, None, child), (child, root, grandchild)]
+    status, reasons = apply_actions(*(set_tree(*loop, root) for loop in loops))
+    assert status == 4
+    assert [reason.partition(",")[0] for reason in reasons] == [
+        f"The provider {moved} cannot have the parent {new}" for moved, _, new in loops
+    ]
+    assert provider.show(store, child).parent_uuid == root
+    assert_sound(store)
+
+
+def test_a_move_within_the_tree_is_applied(store, apply_actions):
+    root = new_provider(store)
+    child, other = new_provider(store, parent=root), new_provider(store, parent=root)
+    assert apply_actions(set_tree(child, root, other, root)) == (0, [])
+    assert provider.show(store, child).parent_uuid == other
+    assert_sound(store)
