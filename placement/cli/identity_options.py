@@ -1,6 +1,7 @@
 """The options of ``openstack placement identity`` and ``placement-manage identity``."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("host", metavar="<name>", help="A host name, or the UUID of a provider.")
     parser.add_argument(
         "--days",
-        type=int,
+        type=_days,
         metavar="<days>",
         help="Show refused registrations of the last days, 7 by default.",
     )
@@ -43,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="<uuid>",
         help="Remove this provider and its descendants, which must have no allocations.",
     )
+
+
+def _days(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 999.")
+    return int(text)
 
 
 def write_plan(

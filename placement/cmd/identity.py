@@ -77,5 +77,15 @@ def _text(identity: Identity) -> str:
     if not rows:
         return identity_plan.nothing_found(identity)
     table = prettytable.PrettyTable(identity_rows.COLUMNS, align="l")
-    table.add_rows([["" if cell is None else cell for cell in row] for row in rows])
+    table.add_rows([[_cell(value) for value in row] for row in rows])
     return str(table)
+
+
+def _cell(value: str | int | None) -> str:
+    r"""Return a cell in which characters that control a terminal are escaped.
+
+    >>> _cell("cn1\x1b[31m")
+    'cn1\\x1b[31m'
+    """
+    characters = "" if value is None else str(value)
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in characters)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from placement.core.insight.identity import (
+    CASE,
     CONFLICT,
     MATCHES,
     FoundProvider,
@@ -15,6 +16,7 @@ from placement.core.insight.identity import (
     match_of,
 )
 from placement.core.insight.recorded import RecordedRequest, first_id
+from placement.core.storable_text import is_storable
 from placement.db.store import Store, Transaction
 
 DAYS: Final = 7
@@ -47,11 +49,14 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
 
 
 def _similar(tx: Transaction, name: str) -> list[Match]:
-    matches = [
-        Match(match, each)
-        for each in tx.identity.similar(name, MOST_PROVIDERS)
-        if (match := match_of(name, each.name, each.uuid, is_root=each.parent_uuid is None))
-    ]
+    matches = []
+    holder = tx.identity.with_name(name) if is_storable(name) else None
+    for each in tx.identity.similar(name, MOST_PROVIDERS):
+        match = match_of(name, each.name, each.uuid, is_root=each.parent_uuid is None)
+        if match is None and holder is not None and each.uuid == holder.uuid:
+            match = CASE  # the names are equal to the unique key, by its collation
+        if match:
+            matches.append(Match(match, each))
     return sorted(matches, key=lambda each: (MATCHES.index(each.match), each.provider.name))
 
 

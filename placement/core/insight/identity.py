@@ -68,14 +68,18 @@ class Identity:
     conflicts: Sequence[NameConflict]
 
 
-def short_name(name: str) -> str:
-    """Return the host name without its domain, in lower case.
+def host_name(name: str) -> str:
+    """Return the name without its domain.
 
-    >>> short_name("CN1.example.org"), short_name("192.0.2.1")
-    ('cn1', '192.0.2.1')
+    >>> host_name("CN1.example.org"), host_name("192.0.2.1")
+    ('CN1', '192.0.2.1')
     """
-    lower = name.lower()
-    return lower if _is_address(lower) else lower.partition(".")[0] or lower
+    return name if _is_address(name) else name.partition(".")[0] or name
+
+
+def short_name(name: str) -> str:
+    """Return the host name without its domain, in lower case."""
+    return host_name(name).lower()
 
 
 def match_of(

@@ -6,11 +6,13 @@ from typing import Final, NamedTuple
 
 from placement.core.insight.identity import NAME, UUID, FoundProvider, Identity, Match
 from placement.core.insight.repair import (
+    LONGEST_NAME,
     Action,
     Amounts,
     DeleteProvider,
     MoveAllocations,
     RenameProvider,
+    is_provider_name,
 )
 
 FINDING: Final = "similar_names"
@@ -31,6 +33,11 @@ class Holding(NamedTuple):
 def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
     """Return the renaming of a provider.  Raises: CannotPlan."""
     provider = _match(identity, uuid).provider
+    if not is_provider_name(new_name):
+        raise CannotPlan(
+            f"Cannot rename provider {provider.uuid} to {new_name!a}: a name has 1 to "
+            f"{LONGEST_NAME} characters, without NUL and surrogates."
+        )
     taken = [each.provider for each in identity.matches if each.provider.name == new_name]
     if taken:
         raise CannotPlan(

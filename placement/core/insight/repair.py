@@ -37,6 +37,8 @@ Amounts = Mapping[str, Mapping[str, int]]
 """Amounts by provider UUID and resource class."""
 
 PLAN: Final = "plan"
+LONGEST_NAME: Final = 200
+"""The most characters of the name of a provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +259,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and is_storable(value)
 
 
+def is_provider_name(value: object) -> bool:
+    """Return whether a provider can have the name: the API accepts it."""
+    return _is_text(value) and 0 < len(str(value)) <= LONGEST_NAME
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -289,5 +296,6 @@ _CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
     "parent": _is_text_or_none,
     "root": _is_text_or_none,
     "new_parent": _is_text_or_none,
+    "new_name": is_provider_name,
     "written_at": _is_text_or_none,
 }

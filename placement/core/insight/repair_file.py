@@ -108,7 +108,7 @@ def _header(text: str) -> Header:
 def _object(text: str, number: int) -> Entry:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRepairFile(f"Line {number} of the file is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise InvalidRepairFile(f"Line {number} of the file is not a JSON object.")

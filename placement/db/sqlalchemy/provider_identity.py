@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.insight.identity import FoundProvider, short_name
+from placement.core.insight.identity import FoundProvider, host_name
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
@@ -64,17 +64,20 @@ class ProviderIdentity:
     def similar(self, name: str, limit: int) -> list[FoundProvider]:
         """Return those whose name or UUID is this one, but for letter case and a domain.
 
-        Children whose name begins with the name and a dot are among them.
+        Children whose name begins with the name and a dot are among them. SQLite, and PostgreSQL
+        with the locale C, ignore the case of ASCII letters only.
         Cost: compares the names of all providers, in the database.
         """
         if not is_storable(name):
             return []
-        short = short_name(name)
+        host = host_name(name)
+        escaped = host.replace("/", "//").replace("%", "/%").replace("_", "/_")
         condition = sa.or_(
             _provider.uuid == name.lower(),
-            _name == name.lower(),
-            _name == short,
-            _name.startswith(f"{short}.", autoescape=True),
+            _provider.name == name,
+            _name == sa.func.lower(name),
+            _name == sa.func.lower(host),
+            _name.like(sa.func.lower(f"{escaped}.%"), escape="/"),
         )
         return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
 

@@ -57,3 +57,28 @@ def test_a_move_within_the_tree_is_applied(store, apply_actions):
     assert apply_actions(set_tree(child, root, other, root)) == (0, [])
     assert provider.show(store, child).parent_uuid == other
     assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", ["", "x" * 201, "nul\0"])
+def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, name):
+    renamed = RenameProvider(
+        finding="similar_names",
+        provider=new_provider(store, "cn1"),
+        generation=0,
+        name="cn1",
+        new_name=name,
+    )
+    document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", [renamed])
+    plan.write_text("".join(repair.as_text(document)))
+    status, _, errors = run_audit("--apply", plan)
+    assert status == 1
+    assert "is not a value of rename_provider.new_name" in errors
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_deeply_nested_lines_are_refused(store, run_audit, plan):
+    plan.write_text("[" * 100_000 + "\n")
+    status, _, errors = run_audit("--apply", plan)
+    assert status == 1
+    assert "Line 1 of the file is not JSON" in errors
