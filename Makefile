@@ -16,7 +16,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -66,6 +66,10 @@ bench: $(VENV)/.bench  ## Compare with openstack-placement (QUICK=1, DATABASE=po
 
 bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail if they increased
 	$(BIN)/python -m bench.statements
+
+bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requests (SEED=1, SECONDS=3600)
+	$(BIN)/python -m bench.random_comparison --database $(DATABASE) \
+		$(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-growth: $(VENV)/.test  ## Measure load, memory and search up to 1,000,000 providers
 	$(BIN)/python -m bench.growth

@@ -146,6 +146,16 @@ class Run:
             harness.restart(name)
         return harness
 
+    def start_empty(self) -> Services:
+        """Start both services without providers."""
+        self.stop()
+        for name in self._services:
+            self._database.copy("seed", name)
+        self._services[PLACEMENT].manage("db", "sync")
+        for service in self._services.values():
+            service.start()
+        return self._services
+
     def stop(self) -> None:
         """Stop both services."""
         for service in self._services.values():

@@ -14,7 +14,7 @@ from typing import Any
 _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 _CLOSES = re.compile(rb"\r\nconnection:\s*close", re.IGNORECASE)
 _HEADERS = (
-    "host: bench\r\nx-auth-token: admin\r\naccept: application/json\r\n"
+    "host: bench\r\nx-auth-token: admin\r\nx-roles: admin,service\r\naccept: application/json\r\n"
     "openstack-api-version: placement {version}\r\n"
 )
 _LATEST = "1.39"
@@ -50,13 +50,17 @@ def Get(path: str, version: str = _LATEST) -> Request:  # noqa: N802  named by t
 
 
 def Send(  # noqa: N802
-    method: str, path: str, body: Any, allocations: Mapping[str, Allocations]
+    method: str,
+    path: str,
+    body: Any,
+    allocations: Mapping[str, Allocations],
+    version: str = _LATEST,
 ) -> Request:
     """A write with a JSON body, and the allocations that it makes."""
     content = json.dumps(body).encode()
     line = f"{method} {path}"
     head = (
-        f"{line} HTTP/1.1\r\n{_HEADERS.format(version=_LATEST)}content-type: application/json\r\n"
+        f"{line} HTTP/1.1\r\n{_HEADERS.format(version=version)}content-type: application/json\r\n"
         f"content-length: {len(content)}\r\n\r\n"
     )
     return Request(line, head.encode() + content, allocations)

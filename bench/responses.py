@@ -41,21 +41,21 @@ def compare(placement: Response, upstream: Response, *, limited: bool) -> None:
             raise WrongResponse(
                 f"{count(placement)} from placement, {count(upstream)} from openstack-placement"
             )
-    elif _plain(placement.json()) != _plain(upstream.json()):
+    elif plain(placement.json()) != plain(upstream.json()):
         raise WrongResponse("the response differs from that of openstack-placement")
 
 
 def _candidate(one: dict[str, Any]) -> Hashable:
     """The allocations and mappings of a candidate, as a comparable value."""
-    return _plain(one["allocations"]), _plain(one.get("mappings", {}))
+    return plain(one["allocations"]), plain(one.get("mappings", {}))
 
 
-def _plain(content: Any) -> Hashable:
+def plain(content: Any) -> Hashable:
     """A decoded document as a comparable value, without order and links."""
     if isinstance(content, dict):
         items: Iterable[Any] = content.items()
-        return frozenset((key, _plain(value)) for key, value in items if key not in _IGNORED)
+        return frozenset((key, plain(value)) for key, value in items if key not in _IGNORED)
     if isinstance(content, list):
-        return frozenset(map(_plain, content))
-    plain: Hashable = content
-    return plain
+        return frozenset(map(plain, content))
+    value: Hashable = content
+    return value
