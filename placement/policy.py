@@ -22,6 +22,8 @@ from oslo_policy import policy as oslo_policy
 from placement import policies
 from placement.conf.files import config_files
 from placement.http.policy_decisions import PolicyDecisions
+from placement.http.policy_files import problems
+from placement.policies import requirements
 
 LOG = logging.getLogger(__name__)
 
@@ -88,13 +90,18 @@ def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     enforcer = _enforcer(conf)
     try:
         enforcer.load_rules()
-    except ValueError as error:
-        raise RuntimeError(
-            f"The policy files cannot be read: {' '.join(str(error).split())}. Check "
-            f"{', '.join(policy_files(conf))}."
-        ) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = next(problems(policy_files(conf), rule_names()), " ".join(str(error).split()))
+        raise _invalid(conf, reason) from error
+    if rules := requirements.loop(enforcer.rules):
+        raise _invalid(conf, f"these rules refer to each other in a loop: {', '.join(rules)}")
     enforcer.use_conf = False
     return enforcer
+
+
+def _invalid(conf: cfg.ConfigOpts, reason: str) -> RuntimeError:
+    files = ", ".join(policy_files(conf))
+    return RuntimeError(f"The policy files cannot be read: {reason}. Check {files}.")
 
 
 def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:

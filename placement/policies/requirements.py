@@ -46,6 +46,31 @@ def described(checks: Checks, rule: str) -> str:
     return _joined([_alternative(each) for each in alternatives])
 
 
+def loop(checks: Checks) -> Sequence[str]:
+    """Return rules each of which refers to the next, and the last to the first; or none."""
+    settled: set[str] = set()
+
+    def search(rule: str, path: tuple[str, ...]) -> Sequence[str]:
+        if rule in path:
+            return path[path.index(rule) :]
+        if rule not in settled and rule in checks:
+            references = (
+                each for each in nodes(checks[rule]) if isinstance(each, policy.RuleCheck)
+            )
+            for reference in references:
+                if rules := search(reference.match, (*path, rule)):
+                    return rules
+        settled.add(rule)
+        return ()
+
+    return next(filter(None, (search(rule, ()) for rule in checks)), ())
+
+
+def _references(check: Any) -> Iterator[str]:
+    """Yield the rules that the check refers to."""
+    return (each.match for each in nodes(check) if isinstance(each, policy.RuleCheck))
+
+
 def roles(checks: Checks) -> frozenset[str]:
     """Return the roles, in lower case, that any of the checks names."""
     return frozenset(

@@ -1,8 +1,10 @@
 """Errors in policy files are sentences that name the file and the line."""
 
 import pytest
+from oslo_config import cfg
 
 from placement.http.policy_files import problems
+from placement.policy import Policy, register_options
 
 KNOWN = ["placement:usages", "admin_api"]
 WRONG = {
@@ -58,3 +60,41 @@ def test_a_rule_of_another_file_may_be_referred_to(tmp_path):
 def test_a_file_that_cannot_be_opened_is_reported(tmp_path):
     (problem,) = problems([str(tmp_path / "gone.yaml")], KNOWN)
     assert "No such file" in problem
+
+
+def policy_of(tmp_path, text):
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+    conf = cfg.ConfigOpts()
+    register_options(conf)
+    conf.set_override("policy_file", str(path), "oslo_policy")
+    conf([], project="placement", default_config_files=[])
+    return Policy(conf)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("- a\n", "is not a mapping of rules to checks"),
+        ("hello\n", "is not a mapping of rules to checks"),
+        ('"a": 5\n', "line 1: the check of a is 5, which is no text"),
+        (f'"a": "{"not " * 5000}role:x"\n', "cannot be read, and refuses everyone"),
+        ('"a": "rule:a"\n', "refer to each other in a loop: a."),
+        ('"a": "not rule:b"\n"b": "role:x or rule:a"\n', "in a loop: a, b."),
+        (
+            '"admin_api": "rule:placement:usages"\n"placement:usages": "rule:admin_api"\n',
+            "in a loop: admin_api, placement:usages.",
+        ),
+    ],
+    ids=["list", "text", "number", "deep", "self", "two", "default"],
+)
+def test_the_service_does_not_start_with_an_invalid_file(tmp_path, text, reason):
+    with pytest.raises(RuntimeError, match=r"^The policy files cannot be read: ") as error:
+        policy_of(tmp_path, text)
+    assert reason in str(error.value)
+    assert str(tmp_path / "policy.yaml") in str(error.value)
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_the_service_starts_with_a_correct_file(tmp_path, text):
+    policy_of(tmp_path, text).decisions()
