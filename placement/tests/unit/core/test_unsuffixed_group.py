@@ -122,3 +122,17 @@ def test_a_sharing_provider_is_itself_in_the_requested_aggregates():
     query = "resources=VCPU:1,DISK_GB:1"
     assert offered(snapshot, f"{query}&member_of=@y") == []
     assert len(offered(snapshot, f"{query}&member_of=@x")) == 1
+
+
+def test_traits_count_where_the_unsuffixed_group_is_served_not_a_suffixed_one():
+    snapshot = snapshot_of("""
+        cn    MEMORY_MB=1
+          a   VCPU=1    +CUSTOM_T2 +CUSTOM_T3
+          b   VCPU=1    +CUSTOM_T1
+          c   DISK_GB=1 +CUSTOM_T1 +CUSTOM_B
+          d   DISK_GB=1 +CUSTOM_T2 +CUSTOM_T3
+          e   DISK_GB=1
+    """)
+    query = "resources=VCPU:1,DISK_GB:1&required=CUSTOM_T1,CUSTOM_T2,CUSTOM_T3"
+    groups = "resources_A=VCPU:1&resources_B=DISK_GB:1&required_B=CUSTOM_B&group_policy=none"
+    assert served(snapshot, f"{query}&{groups}") == [{"": "b d", "_A": "a", "_B": "c"}]
