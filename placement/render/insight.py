@@ -1,22 +1,11 @@
 """Documents of the operator surface as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from placement.core.insight.recorded import RecordedRequest
-from placement.core.snapshot.snapshot import Snapshot
 from placement.core.timestamps import timestamp
 from placement.schemas.insight import VERSION
-
-
-def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str, bool]) -> bytes:
-    """Return the body of what the surface offers.  Cost: one pass over the roots' mask."""
-    return document(
-        enabled=enabled,
-        snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
-        last_write_seen=timestamp(refreshed_at),
-    )
 
 
 def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:

@@ -6,7 +6,7 @@ from placement.engine.engine import View
 from placement.handlers.insight import conditional
 from placement.parse import insight as parse
 from placement.policies import insight as policies
-from placement.render import insight as render
+from placement.render import insight_overview as render
 from placement.wsgi_wrapper import Request, accepts_json
 
 

@@ -1,6 +1,7 @@
 """The import rules, checked against the sources; the documentation is generated from them."""
 
 import ast
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,15 @@ def test_the_core_reads_no_clock():
                 yield node.lineno
 
     assert violations(calls, CORE) == {}
+
+
+def test_commands_of_the_client_do_not_import_numpy():
+    """The client imports the modules of all commands at each start; numpy takes 0.1 s."""
+    modules = [f"placement.{name_of(path)}" for path in MODULES if "cli" in path.parts]
+    program = f"import sys, {', '.join(modules)}; print('numpy' in sys.modules)"
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
 
 
 def test_no_module_is_too_long():
