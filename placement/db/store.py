@@ -38,6 +38,7 @@ from placement.db.sqlalchemy.snapshot_reader import (
     SnapshotReader,
     TouchedProviders,
 )
+from placement.db.sqlalchemy.statement_batch import StatementBatch
 from placement.db.sqlalchemy.traits import Traits
 
 P = ParamSpec("P")
@@ -52,10 +53,11 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
+        self.batch = StatementBatch(connection)
         self.providers = Providers(connection)
-        self.inventories = Inventories(connection)
-        self.allocations = Allocations(connection)
-        self.consumers = Consumers(connection)
+        self.inventories = Inventories(self.batch)
+        self.allocations = Allocations(self.batch)
+        self.consumers = Consumers(self.batch)
         self.consumer_list = ConsumerList(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
@@ -84,13 +86,14 @@ class Transaction:
         is true if resource classes, traits or aggregates were created or removed, ``epoch`` if
         everything must be loaded again.
         """
-        clocks.publish(
-            self.connection,
-            set(changed),
-            generation_bumped=set(generation_bumped),
-            removed=removed,
-            names=names,
-        )
+        with self.batch.together():
+            clocks.publish(
+                self.batch,
+                set(changed),
+                generation_bumped=set(generation_bumped),
+                removed=removed,
+                names=names,
+            )
         if epoch:
             clocks.start_epoch(self.connection)
 

@@ -62,11 +62,12 @@ def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     state = read_state(tx, consumers, claims)
     check_providers(state, claims)
     changes = plan_claims(state, claims)
-    write(tx, consumers, state, changes)
-    tx.publish(
-        provider_ids(state, changes.usage_changed),
-        generation_bumped=provider_ids(state, changes.generation_bumped),
-    )
+    with tx.batch.together():
+        write(tx, consumers, state, changes)
+        tx.publish(
+            provider_ids(state, changes.usage_changed),
+            generation_bumped=provider_ids(state, changes.generation_bumped),
+        )
 
 
 def read_state(
@@ -103,22 +104,23 @@ def write(
     changes: AllocationChanges,
 ) -> None:
     """Write the changes, except the generations of providers."""
-    tx.consumers.save(changes.retained, consumers)
-    tx.consumers.delete([consumers.ids[uuid] for uuid in changes.removed])
-    tx.allocations.delete(state.allocations)
-    tx.allocations.insert(
-        [
-            (consumer, state.providers[provider].id, state.class_ids[name], amount)
-            for consumer, provider, name, amount in changes.allocations
-        ]
-    )
-    tx.inventories.add_used(
-        {
-            (state.providers[provider].id, state.class_ids[name]): amount
-            for (provider, name), amount in changes.usage_deltas.items()
-            if name in state.providers[provider].inventories
-        }
-    )
+    with tx.batch.together():
+        tx.consumers.save(changes.retained, consumers)
+        tx.consumers.delete([consumers.ids[uuid] for uuid in changes.removed])
+        tx.allocations.delete(state.allocations)
+        tx.allocations.insert(
+            [
+                (consumer, state.providers[provider].id, state.class_ids[name], amount)
+                for consumer, provider, name, amount in changes.allocations
+            ]
+        )
+        tx.inventories.add_used(
+            {
+                (state.providers[provider].id, state.class_ids[name]): amount
+                for (provider, name), amount in changes.usage_deltas.items()
+                if name in state.providers[provider].inventories
+            }
+        )
 
 
 def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
@@ -141,5 +143,6 @@ def _delete(tx: Transaction, consumer_uuid: str) -> None:
     release = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
     state = read_state(tx, consumers, [release])
     changes = plan_claims(state, [release])
-    write(tx, consumers, state, changes)
-    tx.publish(provider_ids(state, changes.generation_bumped | changes.usage_changed))
+    with tx.batch.together():
+        write(tx, consumers, state, changes)
+        tx.publish(provider_ids(state, changes.generation_bumped | changes.usage_changed))

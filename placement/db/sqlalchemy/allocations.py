@@ -21,6 +21,7 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
+from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 _allocation = allocations.c
 _modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
@@ -84,8 +85,9 @@ _INSERT = compiled_statements.inserted(
 class Allocations:
     """Allocations, in one transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, batch: StatementBatch) -> None:
+        self._batch = batch
+        self._connection = batch.connection
 
     def on_provider(
         self, provider_id: int
@@ -120,29 +122,25 @@ class Allocations:
     def delete(self, consumer_uuids: Iterable[str]) -> None:
         """Delete all allocations of consumers."""
         for chunk in chunks(consumer_uuids):
-            compiled_statements.execute_for(
-                self._connection, _DELETE, _allocation.consumer_id, chunk
-            )
+            self._batch.execute_for(_DELETE, _allocation.consumer_id, chunk)
 
     def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
         """Insert allocations: consumer UUID, provider id, class id, amount.  One statement."""
-        if not rows:
-            return
         times = dict.fromkeys(("created_at", "updated_at"), utcnow())
-        compiled_statements.execute(
-            self._connection,
-            _INSERT,
-            [
-                {
-                    "consumer_id": consumer_uuid,
-                    "resource_provider_id": provider_id,
-                    "resource_class_id": class_id,
-                    "used": amount,
-                    **times,
-                }
-                for consumer_uuid, provider_id, class_id, amount in rows
-            ],
-        )
+        for chunk in chunks(rows):
+            self._batch.execute(
+                _INSERT,
+                [
+                    {
+                        "consumer_id": consumer_uuid,
+                        "resource_provider_id": provider_id,
+                        "resource_class_id": class_id,
+                        "used": amount,
+                        **times,
+                    }
+                    for consumer_uuid, provider_id, class_id, amount in chunk
+                ],
+            )
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the allocated amount of each class, of the project's (and user's) consumers."""

@@ -30,6 +30,7 @@ from placement.core.insight import change_token
 from placement.db.sqlalchemy import clock_versions, compiled_statements, server_checks
 from placement.db.sqlalchemy.db_errors import ServerReadOnly
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
+from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
@@ -93,7 +94,7 @@ def by_id(text: str | None) -> dict[int, int]:
 
 
 def publish(
-    connection: sa.Connection,
+    batch: StatementBatch,
     changed: AbstractSet[int] = frozenset(),
     *,
     generation_bumped: AbstractSet[int] = frozenset(),
@@ -111,36 +112,30 @@ def publish(
         touched.add(NAMES_CLOCK)
     if not touched:
         return
-    advance(connection, touched)
-    stamp, stamp_and_bump = _STAMPS[clock_versions.are_many(connection)]
+    advance(batch, touched)
+    stamp, stamp_and_bump = _STAMPS[clock_versions.are_many(batch.connection)]
     bumped = sorted(generation_bumped - removed.keys())
     stamped = sorted(changed - generation_bumped - removed.keys())
     if bumped:
         now = {"now": utcnow()}
-        compiled_statements.execute_for(connection, stamp_and_bump, _provider.id, bumped, now)
+        batch.execute_for(stamp_and_bump, _provider.id, bumped, now)
     if stamped:
-        compiled_statements.execute_for(connection, stamp, _provider.id, stamped)
-    if removed:
-        connection.execute(
-            _RECORD_REMOVAL,
-            [
-                {"provider": id_, "clock": of_provider(id_), "uuid": uuid}
-                for id_, uuid in sorted(removed.items())
-            ],
-        )
+        batch.execute_for(stamp, _provider.id, stamped)
+    for id_, uuid in sorted(removed.items()):
+        batch.execute(_RECORD_REMOVAL, {"provider": id_, "clock": of_provider(id_), "uuid": uuid})
 
 
-def advance(connection: sa.Connection, touched: Iterable[int]) -> None:
+def advance(batch: StatementBatch, touched: Iterable[int]) -> None:
     """Increase the values of clocks by one, in the order of their ids."""
     ids = sorted(touched)
-    if clock_versions.are_many(connection):
+    if clock_versions.are_many(batch.connection):
         for id_ in ids:
-            compiled_statements.execute(connection, clock_versions.ADVANCE, {"id": id_})
+            batch.execute(clock_versions.ADVANCE, {"id": id_})
         return
-    if connection.dialect.name == "postgresql" and len(ids) > 1:
+    if batch.connection.dialect.name == "postgresql" and len(ids) > 1:
         # an UPDATE locks rows in the order of the table there, on MySQL by primary key
-        compiled_statements.execute_for(connection, _LOCK, clocks.c.id, ids)
-    compiled_statements.execute_for(connection, _ADVANCE, clocks.c.id, ids)
+        batch.execute_for(_LOCK, clocks.c.id, ids)
+    batch.execute_for(_ADVANCE, clocks.c.id, ids)
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:
@@ -150,7 +145,7 @@ def advance_all_of_providers(connection: sa.Connection) -> None:
     lock on the name would be enough on one server, but Galera nodes do not see each other's
     locks: two transactions conflict there only if they write the same row.
     """
-    advance(connection, range(PROVIDER_CLOCKS))
+    advance(StatementBatch(connection), range(PROVIDER_CLOCKS))
 
 
 def new_epoch() -> int:

@@ -5,15 +5,26 @@ its lists: that takes longer than the driver needs to send it. Here the text and
 parameters are kept for each statement and dialect. Columns of the rows have the names in the text.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 Values = Mapping[str, Any]
+
+# a named parameter of psycopg, which accepts positional ones, too
+_NAMED = re.compile(r"(?<!%)%\((\w+)\)s")
+
+
+class BoundStatement(NamedTuple):
+    """The text of a statement and its positional parameters, as the driver accepts them."""
+
+    sql: str
+    parameters: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +32,28 @@ class _Text:
     """A statement compiled for one dialect.
 
     ``fixed`` has the parameters that are always the same, ``adapted`` the conversions of those
-    that the driver does not accept as they are; ``order`` is None if parameters are named.
+    that the driver does not accept as they are; ``order`` has the names of the parameters.
     """
 
     sql: str
     fixed: Values
     adapted: Mapping[str, Callable[[Any], Any]]
-    order: Sequence[str] | None
+    order: Sequence[str]
 
-    def parameters(self, values: Values) -> Any:
-        all_values = {**self.fixed, **values}
-        for name, adapt in self.adapted.items():
-            all_values[name] = adapt(all_values[name])
-        if self.order is None:
-            return all_values
-        return tuple([all_values[name] for name in self.order])
+    def parameters(self, values: Values) -> tuple[Any, ...]:
+        if self.fixed or self.adapted:
+            values = {**self.fixed, **values}
+            for name, adapt in self.adapted.items():
+                values[name] = adapt(values[name])
+        return tuple([values[name] for name in self.order])
+
+    def of_rows(self, rows: Sequence[Values]) -> BoundStatement:
+        """Return the statement that inserts all rows; the text has the values of one."""
+        one_row = self.sql.rpartition(" VALUES ")[2]
+        sql = ", ".join([self.sql, *[one_row] * (len(rows) - 1)])
+        return BoundStatement(
+            sql, tuple([value for row in rows for value in self.parameters(row)])
+        )
 
 
 def execute(
@@ -59,8 +77,29 @@ def execute_for(
 
     The list of values is padded, so that few texts are compiled.
     """
+    narrowed_statement, listed = narrowed(statement, column, values)
+    return execute(connection, narrowed_statement, {**others, **listed})
+
+
+def bound(
+    dialect: sa.Dialect, statement: sa.ClauseElement, values: Values | Sequence[Values]
+) -> BoundStatement:
+    """Return the text and parameters of a constant statement.
+
+    With several sets of values, the statement must be one of ``inserted``.
+    """
+    text = _text(statement, dialect)
+    if isinstance(values, Mapping):
+        return BoundStatement(text.sql, text.parameters(values))
+    return text.of_rows(values)
+
+
+def narrowed(
+    statement: Any, column: sa.ColumnElement[Any], values: Sequence[Any]
+) -> tuple[sa.ClauseElement, Values]:
+    """Return the statement for the rows whose column has one of the values, and its parameters."""
     listed = {f"one_of_{number}": value for number, value in enumerate(padded(values))}
-    return execute(connection, _narrowed(statement, column, len(listed)), {**others, **listed})
+    return _narrowed(statement, column, len(listed)), listed
 
 
 def padded(values: Sequence[Any]) -> Sequence[Any]:
@@ -78,10 +117,10 @@ def padded(values: Sequence[Any]) -> Sequence[Any]:
 @lru_cache(maxsize=200)
 def _narrowed(statement: Any, column: sa.ColumnElement[Any], count: int) -> sa.ClauseElement:
     names = (f"one_of_{number}" for number in range(count))
-    narrowed: sa.ClauseElement = statement.where(
+    narrowed_statement: sa.ClauseElement = statement.where(
         column.in_([sa.bindparam(name, type_=column.type) for name in names])
     )
-    return narrowed
+    return narrowed_statement
 
 
 @lru_cache(maxsize=500)
@@ -94,10 +133,10 @@ def _text(statement: sa.ClauseElement, dialect: sa.Dialect) -> _Text:
         for bind, name in compiled.bind_names.items()
     }
     return _Text(
-        sql=compiled.string,
+        sql=compiled.string if compiled.positional else _NAMED.sub("%s", compiled.string),
         fixed={name: value for name, value in compiled.params.items() if name not in required},
         adapted={name: adapt for name, adapt in adapters.items() if adapt is not None},
-        order=compiled.positiontup if compiled.positional else None,
+        order=compiled.positiontup or _NAMED.findall(compiled.string),
     )
 
 

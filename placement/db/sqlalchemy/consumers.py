@@ -22,6 +22,7 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
+from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 """Amounts by consumer UUID, provider UUID and resource class."""
@@ -154,8 +155,9 @@ class LockedConsumers:
 class Consumers:
     """Consumers, in one transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, batch: StatementBatch) -> None:
+        self._batch = batch
+        self._connection = batch.connection
 
     def lock(
         self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()
@@ -286,8 +288,8 @@ class Consumers:
             }
             for uuid, owner in sorted(owners.items())
         ]
-        if rows:
-            compiled_statements.execute(self._connection, _INSERT, rows)
+        for chunk in chunks(rows):
+            self._batch.execute(_INSERT, chunk)
 
     def _update(self, ids: Iterable[int], owner: Owner) -> None:
         values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
@@ -295,14 +297,12 @@ class Consumers:
             values["type"] = owner.type_id
         statement = _UPDATE if owner.type_id is None else _UPDATE_WITH_TYPE
         for chunk in chunks(ids):
-            compiled_statements.execute_for(
-                self._connection, statement, _consumer.id, chunk, values
-            )
+            self._batch.execute_for(statement, _consumer.id, chunk, values)
 
     def delete(self, ids: Iterable[int]) -> None:
         """Delete locked consumers."""
         for chunk in chunks(ids):
-            compiled_statements.execute_for(self._connection, _DELETE, _consumer.id, chunk)
+            self._batch.execute_for(_DELETE, _consumer.id, chunk)
 
 
 def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:

@@ -22,7 +22,7 @@ from sqlalchemy import event, pool
 from sqlalchemy.engine import URL, make_url
 
 from placement.db.lineage import Lineage
-from placement.db.sqlalchemy import db_errors, server_checks, tcp_timeouts
+from placement.db.sqlalchemy import db_errors, server_checks, statement_batch, tcp_timeouts
 
 # A lock that is held longer is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
@@ -157,6 +157,7 @@ def _add_origin(
 def _writer(settings: DatabaseSettings) -> sa.Engine:
     engine = _create(settings, isolation_level="READ COMMITTED", **_arguments(settings))
     event.listen(engine, "connect", _session(_writer_session(settings.backend)))
+    statement_batch.enable_pipelines(engine)
     return engine
 
 

@@ -25,6 +25,7 @@ from placement.db.sqlalchemy.models import (
     resource_classes,
     resource_providers,
 )
+from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 # The largest number of MySQL's FLOAT, which has single precision
 _MAX_RATIO = 3.40282e38
@@ -107,8 +108,9 @@ _PROVIDER_IDS = sa.select(_provider.id)
 class Inventories:
     """Inventories, in one transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, batch: StatementBatch) -> None:
+        self._batch = batch
+        self._connection = batch.connection
 
     def of(
         self, provider_id: int, resource_class: str | None = None
@@ -265,7 +267,7 @@ class Inventories:
             for number, ((provider_id, class_id), amount) in enumerate(chunk):
                 parameters |= {f"provider_{number}": provider_id, f"class_{number}": class_id}
                 parameters[f"amount_{number}"] = amount
-            compiled_statements.execute(self._connection, _addition(len(chunk)), parameters)
+            self._batch.execute(_addition(len(chunk)), parameters)
 
 
 @lru_cache(maxsize=_CHUNK_OF_AMOUNTS)

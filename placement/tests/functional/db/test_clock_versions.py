@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks, migration, server_checks
+from placement.db.sqlalchemy import clocks, migration, server_checks, statement_batch
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import execute, scalar
@@ -34,9 +34,10 @@ def statements_sent(store):
     """The statements on the clocks, with their parameters."""
     sent = []
 
-    def note(_connection, _cursor, statement, parameters, *_):
-        if "clocks" in statement:
-            sent.append((statement, parameters))
+    def note(_connection, _cursor, statement, parameters, context, _many):
+        options = context.execution_options
+        batch = options.get(statement_batch.PIPELINE, [(statement, parameters)])
+        sent.extend(each for each in batch if "clocks" in each[0])
 
     engines = {store.engines().reader, store.engines().writer}
     for engine in engines:

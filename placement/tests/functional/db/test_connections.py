@@ -17,7 +17,7 @@ from placement.tests.functional.db.factories import claim, new_provider, used, u
 
 
 class CountingProxy:
-    """A TCP proxy that counts the round trips of its client."""
+    """A TCP proxy that counts the round trips of its client: messages that follow a response."""
 
     def __init__(self, port):
         self._target = port
@@ -37,13 +37,18 @@ class CountingProxy:
             self._open += [near, far]
             for end in (near, far):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for ends in ((near, far, 1), (far, near, 0)):
+            is_requested = threading.Event()
+            for ends in ((near, far, is_requested, True), (far, near, is_requested, False)):
                 threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 
-    def _pass_on(self, source, sink, counts):
+    def _pass_on(self, source, sink, is_requested, is_client):
         with suppress(OSError):
             while data := source.recv(65536):
-                self.count += counts
+                if not is_client:
+                    is_requested.clear()
+                elif not is_requested.is_set():
+                    is_requested.set()
+                    self.count += 1
                 sink.sendall(data)
 
     def close(self):
@@ -108,6 +113,21 @@ def test_write_adds_round_trips_for_commit_and_begin_on_postgresql(store, proxy,
         tx.connection.exec_driver_sql("SELECT 1").all()
 
     assert trips(proxy, lambda: store.write(work)) == (3 if backend == "postgresql" else 2)
+
+
+# begin (PostgreSQL), two statements that read under locks, the writes, commit; psycopg2 sends
+# each row and each statement by itself
+CLAIM_TRIPS = {"pymysql": 4, "mysqldb": 4, "psycopg": 5, "psycopg2": 10}
+
+
+def test_writes_of_a_claim_are_one_round_trip(store, proxy, driver):
+    host = new_provider(store, VCPU=100, MEMORY_MB=100)
+
+    def work():
+        claim(store, uuid(), {host: {"VCPU": 1, "MEMORY_MB": 2}}, generation=None)
+
+    assert trips(proxy, work) == CLAIM_TRIPS[driver]
+    assert used(store, host) == {"VCPU": 13, "MEMORY_MB": 26}
 
 
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
