@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
 from placement.core.storable_text import is_storable
-from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy import compiled_statements, packed_rows
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.lookups import Lookup, chunks, ids_by_column, insert_names
@@ -208,9 +208,7 @@ class Consumers:
         return [
             row
             for chunk in chunks(uuids)
-            for row in compiled_statements.execute_for(
-                self._connection, _LOCK, _consumer.uuid, chunk
-            )
+            for row in packed_rows.execute_for(self._connection, _LOCK, _consumer.uuid, chunk)
         ]
 
     def _unrecorded(

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from placement.core.claims import ProviderUsage
 from placement.core.model import Inventory
 from placement.core.storable_text import is_storable
-from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy import compiled_statements, packed_rows
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.db_errors import UsageNotCounted
 from placement.db.sqlalchemy.lookups import chunks
@@ -164,7 +164,7 @@ class Inventories:
             uuid: _provider_usage(rows_of[uuid]) for uuid in uuids if uuid in rows_of
         }, class_ids
 
-    def _locked(self, uuids: Collection[str]) -> list[Any]:
+    def _locked(self, uuids: Collection[str]) -> Sequence[Any]:
         """Lock providers in the order of their ids and read their inventories.
 
         PostgreSQL returns the row that it waited for as it is now, but joined rows as they were
@@ -173,12 +173,10 @@ class Inventories:
         """
         named = [uuid for uuid in uuids if is_storable(uuid)]
         if len(named) == 1:
-            return list(
-                compiled_statements.execute(self._connection, _STOCK_OF_ONE, {"uuid": named[0]})
-            )
+            return packed_rows.execute(self._connection, _STOCK_OF_ONE, {"uuid": named[0]})
         rows: list[Any] = []
         for chunk in chunks(sorted(self._provider_ids(named))):
-            rows += compiled_statements.execute_for(self._connection, _STOCK, _provider.id, chunk)
+            rows += packed_rows.execute_for(self._connection, _STOCK, _provider.id, chunk)
         return rows
 
     def _provider_ids(self, uuids: Iterable[str]) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from placement.core.storable_text import is_storable
-from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy import compiled_statements, packed_rows
 from placement.db.sqlalchemy.clocks import utcnow
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[
         padded = [compiled_statements.padded(own) for own in texts]
         values = {_bind(i, j): text for i, own in enumerate(padded) for j, text in enumerate(own)}
         statement = _union(columns, tuple(map(len, padded)))
-        for row in compiled_statements.execute(connection, statement, values):
+        for row in packed_rows.execute(connection, statement, values):
             ids[row.position][row[2 + row.position]] = row.id
     return [
         own if own.keys() <= set(names) else ids_by_name(connection, column.table, column, names)
@@ -100,7 +100,10 @@ def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.Claus
             sa.select(
                 sa.literal_column(str(position)).label("position"),
                 column.table.c.id,
-                *(column if other is column else sa.null() for other in columns),
+                *(
+                    (column if other is column else sa.null()).label(f"name_{number}")
+                    for number, other in enumerate(columns)
+                ),
             ).where(column.in_([sa.bindparam(_bind(position, j)) for j in range(count)]))
             for position, (column, count) in enumerate(zip(columns, counts, strict=True))
             if count
