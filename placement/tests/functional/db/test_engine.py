@@ -25,7 +25,7 @@ from placement.tests.functional.db.factories import (
     set_inventories,
     uuid,
 )
-from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name
+from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name, loaded
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000
 COMPARISONS = int(os.environ.get("PLACEMENT_TEST_COMPARISONS", "40"))
@@ -151,6 +151,30 @@ def test_reused_id_is_another_provider(engine, other_store):
     provider.delete(other_store, by_name(engine.current())["first"].provider.uuid)
     new_provider(other_store, "second", VCPU=1)
     assert by_name(engine.current()).keys() == {"second"}
+
+
+@pytest.mark.parametrize("refreshed_after", range(5))
+def test_recreated_providers_may_exchange_their_ids(engine, store, other_store, refreshed_after):
+    """SQLite gives each the former id of the other; all in one refresh, or in two."""
+    hosts = [new_provider(other_store, name, VCPU=4) for name in ("first", "second")]
+    engine.current()
+    first, second = hosts
+    steps = [
+        lambda: provider.delete(other_store, second),
+        lambda: provider.delete(other_store, first),
+        lambda: provider.create(other_store, second, "second", None),
+        lambda: provider.create(other_store, first, "first", None),
+    ]
+    for number, step in enumerate(steps, start=1):
+        step()
+        if number == refreshed_after:
+            engine.current()
+    set_inventories(other_store, first, VCPU=5)
+    set_inventories(other_store, second, VCPU=6)
+    snapshot = engine.current()
+    assert [snapshot.state(host).inventories["VCPU"].total for host in hosts] == [5, 6]
+    with store.read() as tx:
+        assert by_id(snapshot) == loaded(tx)
 
 
 def test_new_epoch_reloads_everything(engine, events, other_store):

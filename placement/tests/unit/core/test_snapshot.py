@@ -130,6 +130,21 @@ def test_sets_of_aggregates_that_no_tree_has_are_removed():
     assert len(snapshot.tree_aggregates.aggregates) < CHUNK
 
 
+def test_two_providers_that_exchange_their_ids_are_both_found():
+    """Both were removed and created again in the other order, on a database that reuses ids."""
+    one, other = (snapshot_of("a VCPU=1\nb VCPU=2").state(provider_uuid(name)) for name in "ab")
+    exchanged = [
+        replace(one, provider=replace(one.provider, id=other.provider.id)),
+        replace(other, provider=replace(other.provider, id=one.provider.id)),
+    ]
+    after = Snapshot.of([one, other]).apply(exchanged)
+    assert [after.state(provider_uuid(name)) for name in "ab"] == exchanged
+    assert offered(after, "resources=VCPU:1") == [{name: {"VCPU": 1}} for name in "ab"]
+    for name in "ab":
+        query = f"resources=VCPU:1&in_tree={provider_uuid(name)}"
+        assert offered(after, query) == [{name: {"VCPU": 1}}]
+
+
 def test_trees_grow_whatever_the_order_of_their_members():
     states = world("cn\n  numa\n    dev")
     upside_down = [
