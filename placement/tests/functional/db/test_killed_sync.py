@@ -1,5 +1,6 @@
 """``placement-manage db sync``, killed at each point of its run."""
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -33,27 +34,20 @@ _WRITES = ("CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE")
 
 
 def kill_at(number):
-    """Kill this process before and after the n-th write statement or commit.
+    """Kill this process at the n-th point: before and after write statements, before commits."""
+    points = itertools.count()
 
-    Even numbers are before, odd ones after it.
-    """
-    seen = [0]
-
-    def count(is_before):
-        seen[0] += is_before
-        if seen[0] == number // 2 + 1 and is_before == (number % 2 == 0):
+    def reach(*_):
+        if next(points) == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def on_statement(is_before):
-        def listener(_connection, _cursor, statement, *_):
-            if statement.lstrip().upper().startswith(_WRITES):
-                count(is_before)
+    def on_statement(_connection, _cursor, statement, *_):
+        if statement.lstrip().upper().startswith(_WRITES):
+            reach()
 
-        return listener
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", on_statement(True))
-    sa.event.listen(sa.Engine, "after_cursor_execute", on_statement(False))
-    sa.event.listen(sa.Engine, "commit", lambda _connection: count(is_before=True))
+    for event in ("before_cursor_execute", "after_cursor_execute"):
+        sa.event.listen(sa.Engine, event, on_statement)
+    sa.event.listen(sa.Engine, "commit", reach)
 
 
 def run_sync(url, killed_at=None):
@@ -152,4 +146,4 @@ def test_killed_sync_is_completed_by_the_next(empty_store, serve_conf, backend, 
         number += int(STEP or STEPS[backend])
     assert "refused" in outcomes
     assert set(outcomes) <= {"refused", "served"}
-    print(f"killed {len(outcomes)} times; then starts were {Counter(outcomes)}")
+    print(f"killed {len(outcomes)} times, {number} points; then starts were {Counter(outcomes)}")
