@@ -7,6 +7,8 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pymysql
 import pytest
+import sqlalchemy as sa
+import webtest
 
 from placement import errors, exception
 from placement.core.insight.recorded import RecordedFilter
@@ -45,6 +47,7 @@ from placement.tests.unit.insight.records import record
 TIMES = 8
 SECONDS_TO_RECOVER = 30
 DOCUMENTED_SECONDS = 45  # on the page on high availability
+ADMIN = {"HTTP_X_AUTH_TOKEN": "admin", "HTTP_OPENSTACK_API_VERSION": "placement 1.39"}
 SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [
@@ -379,6 +382,54 @@ def test_quorum_that_is_lost_at_the_commit_is_unavailable(nodes, stores):
     response = errors.http_error(caught.value)
     assert (response.status, dict(response.headers)) == (503, {"Retry-After": "1"})
     assert len(runs) == 1
+
+
+@pytest.fixture
+def database_url(nodes, stores):
+    """The URL of the service in this process."""
+    return nodes[0].tcp_url("placement")
+
+
+@pytest.fixture
+def isolated_at_first_commit(nodes):
+    """Isolate the node before the last statements of the next write; yield these statements."""
+    statements = []
+
+    def isolate(_connection, _cursor, statement, *_):
+        if statement.startswith("UPDATE clocks") and not statements:
+            statements.append(statement)
+            nodes[0].isolate()
+
+    def listen():
+        sa.event.listen(sa.Engine, "before_cursor_execute", isolate)
+        return statements
+
+    yield listen
+    sa.event.remove(sa.Engine, "before_cursor_execute", isolate)
+    nodes[0].join_again()
+
+
+def test_request_whose_quorum_is_lost_at_the_commit_gets_503(
+    nodes, stores, application, isolated_at_first_commit
+):
+    """The claim may be stored or not; all nodes agree about it."""
+    host, consumer = new_provider(stores[0], VCPU=8), uuid()
+    claim_body = {
+        "allocations": {host: {"resources": {"VCPU": 1}}},
+        "project_id": "project",
+        "user_id": "user",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    http = webtest.TestApp(application, extra_environ=ADMIN)
+    statements = isolated_at_first_commit()
+    response = http.put_json(f"/allocations/{consumer}", claim_body, expect_errors=True)
+    assert statements
+    assert (response.status_int, response.headers["Retry-After"]) == (503, "1")
+    assert "committed or not" in response.text
+    nodes[0].join_again()
+    assert used(stores[0], host) == used(stores[1], host)
+    assert_sound(stores[1])
 
 
 def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
