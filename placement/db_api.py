@@ -171,4 +171,6 @@ def _wait_for(store: Store) -> None:
 
 def _may_recover(store: Store, error: exception.DatabaseUnavailable) -> bool:
     """Return whether a further attempt may succeed: no server starts behind a SQLite file."""
-    return store.settings.backend != "sqlite" and not db_errors.is_access_denied(error)
+    is_misconfigured = isinstance(error.__cause__, db_errors.SeveralServers)
+    is_server = store.settings.backend != "sqlite"
+    return is_server and not is_misconfigured and not db_errors.is_access_denied(error)

@@ -2,13 +2,10 @@
 
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import db_errors
+from placement.db.sqlalchemy.server_checks import SERVER
 from placement.db.store import Store
 
-# What differs between a primary and its replicas
-_IDENTITY = {
-    "mysql": "SELECT @@server_id, @@hostname, @@port, @@read_only",
-    "postgresql": "SELECT inet_server_addr(), inet_server_port(), pg_postmaster_start_time()",
-}
 # A proxy may choose one of several servers for each statement.
 _STATEMENTS = 8
 
@@ -19,12 +16,16 @@ class UnsuitableServer(RuntimeError):  # noqa: N818
 
 def check(store: Store) -> None:
     """Return if the service works with the server.  Raises: UnsuitableServer."""
-    if store.settings.backend == "mysql":
-        _check_binary_log(store)
-    if store.settings.backend == "postgresql":
-        _check_pooler(store)
-    if store.settings.backend in _IDENTITY:
-        _check_routing(store, _IDENTITY[store.settings.backend])
+    backend = store.settings.backend
+    try:
+        if backend in SERVER:
+            _check_routing(store, f"SELECT {SERVER[backend]}")
+        if backend == "mysql":
+            _check_binary_log(store)
+        if backend == "postgresql":
+            _check_pooler(store)
+    except db_errors.SeveralServers as error:
+        raise UnsuitableServer(f"{error} Then start the service again.") from error
 
 
 def _check_binary_log(store: Store) -> None:

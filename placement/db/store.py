@@ -69,6 +69,12 @@ class Transaction:
         self.row_images = RowImages(connection)
         self.identity = ProviderIdentity(connection)
 
+    @property
+    def lineage(self) -> int:
+        """The number of the lineage that the connection belongs to; see ``Store.lineage``."""
+        number: int = self.connection.info.get("lineage", 0)
+        return number
+
     def publish(
         self,
         changed: Iterable[int] = (),
@@ -257,10 +263,10 @@ class Store:
 
     @contextmanager
     def _ending_lineage(self) -> Iterator[None]:
-        """Replace all connections if a statement finds that its server is read-only."""
+        """Replace all connections if a statement reached a server that is not the primary."""
         try:
             yield
-        except db_errors.ServerReadOnly:
+        except (db_errors.ServerReadOnly, db_errors.SeveralServers):
             self.engines().lineage.end()
             raise
 

@@ -96,9 +96,8 @@ class _SnapshotKeeper:
                 return self._keep(*newer, lineage)
         if view is not None:
             self._observer(SnapshotDiscarded())
-        lineage = self._store.lineage
         with self._store.read() as tx:
-            return self._keep(*load(tx, start), lineage)
+            return self._keep(*load(tx, start), tx.lineage)
 
     def _keep(self, view: View, event: Event, lineage: int) -> View:
         self._view = replace(view, lineage=lineage)

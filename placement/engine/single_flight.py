@@ -15,6 +15,7 @@ class _Outcome(Generic[T]):
     number: int
     result: T | None = None
     error: Exception | None = None
+    has_failed: bool = False
 
     def unwrap(self) -> T:
         if self.error is not None:
@@ -29,6 +30,10 @@ class SingleFlight(Generic[T]):
     that was true then. A fetch already running may have read too early; callers that arrive in the
     meantime wait for its end and share the next one. A caller waits for two fetches at most,
     whatever the number of threads.
+
+    If the fetch that it waits for fails, the caller gets this error at once: a failure after the
+    call is a result of after the call, and while the database host is unresponsive, another fetch
+    would double the time until the response.
     """
 
     def __init__(self, fetch: Callable[[], T]) -> None:
@@ -41,9 +46,11 @@ class SingleFlight(Generic[T]):
     def result(self) -> T:
         """Return the result of a fetch that begins from now on, or raise its error."""
         with self._ended:
-            required = self._started + 1
+            required, before = self._started + 1, self._last.number
             while self._last.number < required and self._is_running:
                 self._ended.wait()
+                if self._last.number > before and self._last.has_failed:
+                    return self._last.unwrap()
             if self._last.number >= required:
                 return self._last.unwrap()
             self._started += 1
@@ -55,7 +62,7 @@ class SingleFlight(Generic[T]):
         try:
             outcome = _Outcome(number, result=self._fetch())
         except Exception as error:
-            outcome = _Outcome(number, error=error)
+            outcome = _Outcome(number, error=error, has_failed=True)
         finally:
             with self._ended:
                 self._last, self._is_running = outcome, False

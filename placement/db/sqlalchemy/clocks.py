@@ -28,7 +28,6 @@ import sqlalchemy as sa
 
 from placement.core.insight import change_token
 from placement.db.sqlalchemy import clock_versions, compiled_statements, server_checks
-from placement.db.sqlalchemy.db_errors import ServerReadOnly
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 
@@ -64,23 +63,24 @@ ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
 
 @cache
 def _values_statement(dialect: str, *, has_many_versions: bool) -> sa.Select[Any]:
-    names = server_checks.READ_ONLY_FLAGS.get(dialect, ())
-    flags: list[sa.ColumnElement[Any]] = [sa.literal_column(name) for name in names]
-    return sa.select(clock_versions.ALL if has_many_versions else ALL, *flags)
+    columns: list[Any] = [clock_versions.ALL if has_many_versions else ALL]
+    if dialect in server_checks.PROBED:
+        columns.append(sa.literal_column(server_checks.PROBED[dialect]))
+    return sa.select(*columns)
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
-    """Return the value of each clock.  Raises: ServerReadOnly.
+    """Return the value of each clock.  Raises: ServerReadOnly, SeveralServers.
 
-    The statement also reads whether its server is read-only. A proxy may route it to another
-    server than the one that was checked when the connection was opened.
+    The statement also reads which server it reached, and whether that is read-only. A proxy may
+    route it to another server than the one that was checked when the connection was opened.
     """
     has_many_versions = clock_versions.are_many(connection)
     statement = _values_statement(connection.dialect.name, has_many_versions=has_many_versions)
-    row = compiled_statements.execute(connection, statement, {}).one()
-    if server_checks.is_read_only(row[1:]):
-        raise ServerReadOnly("The database server that read the clocks is read-only.")
-    return by_id(row[0])
+    text, *probed = tuple(compiled_statements.execute(connection, statement, {}).one())
+    if probed:
+        server_checks.verify(connection.info, *probed)
+    return by_id(text)
 
 
 def by_id(text: str | None) -> dict[int, int]:

@@ -71,6 +71,10 @@ class ServerReadOnly(ConnectionLost):
     """The connection reaches a server that is not the primary; nothing was written."""
 
 
+class SeveralServers(ConnectionLost):
+    """Statements of one connection reach several servers; nothing was written."""
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Translate driver errors.

@@ -110,7 +110,7 @@ def connect(settings: DatabaseSettings) -> Engines:
     pools = Engines(_writer(settings), _reader(settings), None, begin_read, Lineage())
     watch = _Watch(pools.lineage, settings)
     watch.listen(pools.writer)
-    watch.listen(pools.reader)
+    watch.listen(pools.reader, is_reader=True)
     return pools
 
 
@@ -250,24 +250,31 @@ class _Watch:
 
     def __init__(self, lineage: Lineage, settings: DatabaseSettings) -> None:
         self._lineage = lineage
+        self._backend = settings.backend
         self._checks = server_checks.BY_BACKEND[settings.backend](settings.mysql_sql_mode)
         # SQLAlchemy before 2.1 does not close a connection that cannot be set up. The drivers of
         # MySQL close it when it is collected, and raise if it is closed twice.
         self._may_close_twice = settings.backend == "postgresql"
         self._limits_tcp = "tcp_user_timeout" not in settings.url.query
 
-    def listen(self, engine: sa.Engine) -> None:
+    def listen(self, engine: sa.Engine, *, is_reader: bool = False) -> None:
         """Watch the connections of one pool."""
-        event.listen(engine, "connect", self._set_up)
+
+        def set_up(connection: Any, record: Any) -> None:
+            self._set_up(connection, record, is_reader=is_reader)
+
+        event.listen(engine, "connect", set_up)
         event.listen(engine, "checkout", self._check_again)
         event.listen(engine, "handle_error", self._note_failure)
 
-    def _set_up(self, connection: Any, record: Any) -> None:
+    def _set_up(self, connection: Any, record: Any, *, is_reader: bool) -> None:
         if self._limits_tcp:
             tcp_timeouts.limit_unresponsive(connection)
         try:
             record.info["server"] = self._checks.set_up(connection)
             self._check(connection, record)
+            if is_reader:
+                server_checks.note_primary(self._backend, connection, record.info)
             record.info["lineage"] = self._lineage.number
         except BaseException:
             if self._may_close_twice:
@@ -334,6 +341,7 @@ def _watch_file(engine: sa.Engine, lineage: Lineage, path: str) -> None:
     def note_file(connection: Any, record: Any) -> None:
         record.info["file"] = _identity(path)
         check(connection, record)
+        record.info["lineage"] = lineage.number
 
     @event.listens_for(engine, "checkout")
     def check_file(connection: Any, record: Any, _proxy: object) -> None:
@@ -342,6 +350,7 @@ def _watch_file(engine: sa.Engine, lineage: Lineage, path: str) -> None:
             raise sa.exc.DisconnectionError(f"The file {path} was replaced.")
         if time.monotonic() - record.info["checked_at"] >= server_checks.INTERVAL_SECONDS:
             check(connection, record)
+        record.info["lineage"] = lineage.number
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -23,6 +23,7 @@ class SplittingProxy:
         self._targets = primary_port, replica_port
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self._listener.getsockname()[1]
+        self.is_splitting = True
         self.replica_reads = 0
 
     def __enter__(self):
@@ -52,7 +53,8 @@ class SplittingProxy:
                 if text.upper().startswith(b"SET"):
                     replica.sendall(command)
                     _packet(replica)
-                is_read = text.upper().startswith(b"SELECT") and not in_transaction
+                is_single_read = text.upper().startswith(b"SELECT") and not in_transaction
+                is_read = is_single_read and self.is_splitting
                 self.replica_reads += is_read
                 (replica if is_read else primary).sendall(command)
 

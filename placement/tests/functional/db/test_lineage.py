@@ -18,6 +18,7 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import provider
+from placement.observability.events import SnapshotDiscarded, SnapshotLoaded
 from placement.tests import servers
 from placement.tests.functional.db import factories
 from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
@@ -118,6 +119,22 @@ def test_restored_backup_is_detected(kind, monkeypatch):
             claim(other, uuid(), {HOST: {"VCPU": 5}})
             assert other.probe() == clocks
         assert used(engine) == {"VCPU": 5}
+
+
+def test_everything_is_loaded_once_after_a_restart_of_the_server():
+    """A write notices the end of the lineage; the connection of the load begins another one."""
+    with primary("postgresql") as (server, store):
+        events = []
+        engine = Engine(store, events.append)
+        engine.current()
+        server.kill()
+        with pytest.raises(exception.DatabaseUnavailable):
+            claim(store, uuid(), {HOST: {"VCPU": 1}})
+        server.start()
+        for _ in range(2):
+            assert used(engine) == {}
+        expected = [SnapshotLoaded, SnapshotDiscarded, SnapshotLoaded]
+        assert [type(event) for event in events] == expected
 
 
 def test_epochs_are_unique(store):
@@ -332,15 +349,19 @@ def test_a_proxy_that_routes_reads_to_a_replica_is_refused_at_start(split):
     assert proxy.replica_reads > 0
 
 
-def test_a_probe_that_a_proxy_routes_to_a_replica_is_unavailable(split):
-    """Of a process that runs while the proxy is configured: no read of the replica is used."""
+@pytest.mark.parametrize("is_read_only", [True, False], ids=["read-only", "writable"])
+def test_a_proxy_that_begins_to_route_reads_to_a_replica_is_detected(split, is_read_only):
+    """No read of the replica is used: its data is old."""
     first, replica, proxy, store = split
+    proxy.is_splitting = False
     engine = Engine(store)
-    engine.current()
+    assert used(engine) == {}
     with opened(first.tcp_url(NAME)) as direct:
         claim(direct, uuid(), {HOST: {"VCPU": 5}})
-    before = proxy.replica_reads
-    replica.execute("SET GLOBAL read_only = 1")
+    replica.execute(f"SET GLOBAL read_only = {is_read_only:d}")
+    proxy.is_splitting = True
     with pytest.raises(exception.DatabaseUnavailable):
         engine.current()
-    assert proxy.replica_reads > before
+    assert proxy.replica_reads > 0
+    proxy.is_splitting = False
+    assert used(engine) == {"VCPU": 5}

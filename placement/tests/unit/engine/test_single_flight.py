@@ -1,6 +1,7 @@
 """One thread fetches for all waiting callers; none gets a value fetched before its call."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -67,6 +68,28 @@ def test_an_error_is_raised_by_all_that_waited_for_it_and_not_kept():
     slow.value = 2
     slow.go.release()
     assert flight.result() == 2
+
+
+def test_an_error_is_raised_at_once_by_all_that_waited_for_the_end_of_the_fetch():
+    """Of a database host that does not respond: nobody waits for a second timeout."""
+    slow = Slow()
+
+    def fetch():
+        slow.fetch()
+        raise LookupError("away")
+
+    flight = SingleFlight(fetch)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(flight.result)
+        assert slow.began.acquire(timeout=10)
+        later = [pool.submit(flight.result) for _ in range(3)]
+        while len(flight._ended._waiters) < len(later):
+            time.sleep(0.001)
+        slow.go.release(5)
+        for each in (first, *later):
+            with pytest.raises(LookupError):
+                each.result(10)
+    assert slow.count == 1
 
 
 def test_a_fetch_that_is_broken_off_leaves_nobody_waiting():
