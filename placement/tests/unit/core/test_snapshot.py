@@ -200,6 +200,21 @@ def test_children_of_a_removed_provider_use_the_sharing_providers_of_their_aggre
     ]
 
 
+def test_a_tree_loses_the_aggregates_of_a_provider_that_moved():
+    snapshot = snapshot_of("""
+        cn1   VCPU=1
+          n0  MEMORY_MB=1 @x
+        cn2   MEMORY_MB=1
+        ss    DISK_GB=9 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    query = "resources=VCPU:1,DISK_GB:1"
+    assert offered(snapshot, query) == [{"cn1": {"VCPU": 1}, "ss": {"DISK_GB": 1}}]
+    n0, cn2 = (snapshot.state(provider_uuid(name)) for name in ("n0", "cn2"))
+    parent = cn2.provider.uuid
+    moved = replace(n0, provider=replace(n0.provider, parent_uuid=parent, root_uuid=parent))
+    assert offered(snapshot.apply([moved]), query) == []
+
+
 def test_members_of_a_tree_are_parents_first_and_siblings_by_row():
     states = world("cn VCPU=1\n  n0 VCPU=1\n    d0 VCPU=1\n  n1 VCPU=1\n  n2 VCPU=1")
     snapshot = Snapshot.of(states[:2]).apply(states[2:])

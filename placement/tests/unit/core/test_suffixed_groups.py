@@ -115,3 +115,33 @@ def test_forbidden_aggregates_of_a_suffixed_group_do_not_exclude_the_root():
     """)
     assert offered(snapshot, "resources_A=VCPU:1&member_of_A=!@x") == [{"n0": {"VCPU": 1}}]
     assert offered(snapshot, "resources=VCPU:1&member_of=!@x") == []
+
+
+def test_a_full_provider_is_not_taken_for_one_that_other_groups_can_use():
+    snapshot = snapshot_of("""
+        cn    DISK_GB=1
+          p1  VCPU=3 +CUSTOM_A +CUSTOM_C
+          p2  VCPU=3 +CUSTOM_A
+          q   VCPU=3 +CUSTOM_C +CUSTOM_E
+    """)
+    amounts = {"A": (2, "A"), "C": (2, "C"), "D": (1, "A"), "E": (2, "E"), "F": (1, "A")}
+    groups = [
+        f"resources_{suffix}=VCPU:{amount}&required_{suffix}=CUSTOM_{trait}"
+        for suffix, (amount, trait) in amounts.items()
+    ]
+    assert served(snapshot, f"{'&'.join(groups)}&group_policy=none") == [
+        {"_A": "p2", "_C": "p1", "_D": "p1", "_E": "q", "_F": "p2"},
+        {"_A": "p2", "_C": "p1", "_D": "p2", "_E": "q", "_F": "p1"},
+    ]
+
+
+def test_assignments_below_several_possible_tops_are_returned_once():
+    snapshot = snapshot_of("cn VCPU=2\n  n0 VCPU=2")
+    query = "resources_A=VCPU:1&resources_B=VCPU:1&same_subtree=_A,_B&group_policy=none"
+    candidates = served(snapshot, query)
+    assert sorted((each["_A"], each["_B"]) for each in candidates) == [
+        ("cn", "cn"),
+        ("cn", "n0"),
+        ("n0", "cn"),
+        ("n0", "n0"),
+    ]
