@@ -48,6 +48,9 @@ test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKA
 	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/test_packages.py \
 		placement/tests/functional/test_container.py
 
+test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the installation and migration pages in a container, as root
+	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 placement/tests/functional/documented
+
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check

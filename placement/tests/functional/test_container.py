@@ -18,8 +18,10 @@ import psutil
 import pytest
 import requests
 
+from placement.tests.functional.documented.pages import executed
 from placement.tests.processes import ROOT
 
+BUILD = executed("install/packages", "Container image", matching="(?!podman)")
 UID = 42424
 URL = "http://127.0.0.1:8778"
 SECONDS_TO_START = 120
@@ -75,12 +77,17 @@ class Image:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    missing = [name for name in NEEDS if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"NOT TESTED: apt-get install buildah mmdebstrap; missing are {missing}")
+    """The image, built with the commands of the page in another folder."""
     folder = Path(os.environ.get("IMAGE_FOLDER") or tmp_path_factory.mktemp("image"))
+    assert [each.split()[0] for each in BUILD] == ["apt-get", "packaging/build-image", "buildah"]
+    install, build, images = (each.replace("/var/tmp/image", str(folder)) for each in BUILD)
+    if missing := [name for name in NEEDS if not shutil.which(name)]:
+        print("Install", missing)
+        subprocess.run([*install.split(), "--yes"], check=True)
     if not (folder / "storage").exists():
-        subprocess.run([ROOT / "packaging" / "build-image", folder], check=True)
+        subprocess.run(build.split(), check=True, cwd=ROOT)
+    listed = subprocess.run(images.split(), check=True, capture_output=True, text=True).stdout
+    assert "localhost/placement" in listed
     image = Image(folder)
     yield image
     image.close()

@@ -1,6 +1,6 @@
 """Each command line on the pages is accepted by the parser of its program.
 
-Other tests run those of the README, the rehearsal, the set-up of databases, and the packages.
+This is quick. The tests in ``documented`` and others run the commands: see ``test_all_commands``.
 """
 
 import re
@@ -14,8 +14,8 @@ from oslo_log import log
 
 from placement.cmd import api, compare, manage
 from placement.tests.functional import docs
+from placement.tests.functional.documented import pages
 
-BLOCK = re.compile(r"^( *)\.\. code-block:: console\n\n((?:\1   .*\n|\n)+)", re.MULTILINE)
 PLUGINS = ("openstack.placement.v1", "openstack.identity.v3")
 OTHER_PROGRAMS = {
     *("a2enmod", "a2ensite", "adduser", "apachectl", "apt-get", "buildah", "cd", "cp", "curl"),
@@ -30,25 +30,9 @@ OTHER_PROGRAMS = {
 
 def commands():
     """Yield the page and the text of each command, with its continuation lines."""
-    for page in [docs.ROOT / "README.rst", *sorted(docs.SOURCE.rglob("*.rst"))]:
-        for _, block in BLOCK.findall(page.read_text()):
-            for text in commands_of(block.replace("\\\n", "\\\n> ")):
-                yield page.stem, text
-
-
-def commands_of(block):
-    """Return the commands of a block: what follows a prompt, until output or the next prompt."""
-    commands = []
-    for line in (line.strip() for line in block.splitlines()):
-        if line.startswith(("$ ", "# ")):
-            commands.append(line[2:])
-        elif line.startswith(">") and commands:
-            continued = line.lstrip("> ")
-            is_joined = commands[-1].endswith("\\")
-            commands[-1] = (
-                commands[-1].removesuffix("\\") + ("" if is_joined else "\n") + continued
-            )
-    return commands
+    for name in pages.page_names():
+        for command in pages.commands(name):
+            yield name, command.text
 
 
 def words(command):

@@ -1,6 +1,5 @@
 """The pages on installation and migration: databases, pools, samples and fragments work."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,8 +13,8 @@ from placement import conf as placement_conf
 from placement import db_api
 from placement.cmd import manage
 from placement.db.sqlalchemy import engines, migration
-from placement.db.store import Store
 from placement.tests.functional import docs
+from placement.tests.functional.documented.pages import executed
 from placement.tests.processes import (
     BIN,
     program,
@@ -25,10 +24,11 @@ from placement.tests.processes import (
     start_nginx,
     start_uwsgi_behind_proxy,
 )
-from placement.tests.servers import free_port
 
 DATABASES = docs.SOURCE / "install" / "databases.rst"
 SERVERS = docs.SOURCE / "install" / "servers.rst"
+BACKUP = executed("install/databases")
+GENERATORS = executed("configuration/index", "Sample configuration and policy files")[:2]
 TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
 
 
@@ -85,8 +85,7 @@ def mariadb(server, name):
         yield database_server
     finally:
         database_server.drop(name)
-        for suffix in ("copy", "old", "new"):
-            database_server.drop(f"{name}_{suffix}")
+        database_server.drop(f"{name}_copy")
         database_server.execute(f"DROP USER IF EXISTS '{name}'@'%'")
 
 
@@ -111,58 +110,6 @@ def restored(server, name):
     ]
 
 
-def test_the_migration_is_rehearsed_on_copies_of_the_database(mariadb, name, tmp_path):
-    store = Store(engines.DatabaseSettings(mariadb.url(name)))
-    migration.upgrade(store, migration.COMMON_HEAD)
-    (tmp_path / ".my.cnf").write_text(f"[client]\nsocket = {mariadb.socket}\nuser = root\n")
-    environment = {"HOME": str(tmp_path), "PATH": f"{BIN}:{os.environ['PATH']}"}
-    result = subprocess.run(
-        ["bash", "-euc", rehearsal(mariadb, name, tmp_path)],
-        env=os.environ | environment | {"OS_API__AUTH_STRATEGY": "noauth2"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert re.search(r"Compared \d+ requests: (\d+) equal, 0 different", result.stdout)
-    assert result.stdout.splitlines()[-1] == "unset"
-    revision = "SELECT version_num FROM alembic_version"
-    assert mariadb.execute(revision, f"{name}_new") == [(migration.head(),)]
-    assert mariadb.execute(revision, f"{name}_old") == [(migration.COMMON_HEAD,)]
-    assert migration.version(store) == migration.COMMON_HEAD
-    store.dispose()
-
-
-def rehearsal(server, name, folder):
-    """Return the commands of the rehearsal, with another server, name, ports and token.
-
-    The new service also takes the place of the current one, which test_compare runs.
-    """
-    page = (docs.SOURCE / "admin" / "migration.rst").read_text()
-    text = section(page, "Rehearsal")
-    console = re.findall(r"code-block:: console\n\n((?: {6}.*\n|\n)+)", text)
-    lines = [line.strip() for block in console for line in block.splitlines() if line.strip()]
-    assert all(line.startswith(("$ ", ">")) for line in lines)
-    commands = "\n".join(line[1:].strip() for line in lines)
-    port = free_port()
-    for documented_text, replacement in (
-        ("/tmp/placement.sql", str(folder / "placement.sql")),
-        ("$(openstack token issue -f value -c id)", "admin"),
-        ("@db/", f"@127.0.0.1:{server.port}/"),
-        ("8779", str(port)),
-        ("8780", str(port)),
-        (" &\n", f" &\nuntil curl -sf http://127.0.0.1:{port}/; do sleep 0.2; done\n"),
-    ):
-        assert documented_text in commands
-        commands = commands.replace(documented_text, replacement)
-    commands = re.sub(r"\bplacement(?=_old|_new| >|'@|:SECRET)", name, commands)
-    return (
-        f"trap 'kill %1' EXIT\n{commands}\n"
-        "echo\necho ${OS_PLACEMENT_DATABASE__CONNECTION-unset}\n"
-    )
-
-
 def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
     database_server = server("postgresql")
     statements, configuration = documented("postgresql", name)
@@ -181,8 +128,8 @@ def test_sqlite_is_set_up_and_backed_up_as_documented(tmp_path, capsys):
     _, configuration = documented("sqlite", "placement")
     moved = configuration.replace("/var/lib/placement", str(tmp_path))
     assert is_served_by(moved, tmp_path, capsys)
-    (command,) = blocks(section(DATABASES.read_text(), "SQLite"), "console")
-    command = command.removeprefix("$ ").replace("/var/lib/placement", str(tmp_path))
+    (command,) = BACKUP
+    command = command.replace("/var/lib/placement", str(tmp_path))
     copy = tmp_path / "copy.sqlite"
     command = command.replace("/var/backups/placement.sqlite", str(copy))
     if shutil.which("sqlite3") is None:
@@ -224,6 +171,17 @@ def test_pool_sizes_are_those_documented():
 def test_sqlite_has_one_pool(tmp_path):
     connections = engines.connect(engines.DatabaseSettings(f"sqlite:///{tmp_path}/a"))
     assert connections.reader is connections.writer
+
+
+def test_samples_are_generated_in_a_checkout(tmp_path):
+    shutil.copytree(docs.ROOT / "etc", tmp_path / "etc")
+    for command in GENERATORS:
+        assert command.startswith("oslo")
+        subprocess.run(f"{BIN}/{command}", shell=True, check=True, cwd=tmp_path)
+    for name in generated():
+        lines = (tmp_path / "etc" / name).read_text().splitlines()
+        assert len(lines) > 100
+        assert all(not line or line.startswith(("#", "[")) for line in lines)
 
 
 # --- samples ------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from placement.cmd import manage
 from placement.objects import provider
 from placement.tests.functional import docs
 from placement.tests.functional.db.factories import claim, set_inventories, uuid
+from placement.tests.functional.documented.pages import executed
 
 PAGE = docs.SOURCE / "admin" / "renamed-hosts.rst"
 SECTION = re.compile(r"^(\w[^\n]+)\n=+\n(.*?)(?=^\w[^\n]+\n=+\n|\Z)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
     r"^   \$ placement-manage (?P<command>.*)\n(?P<output>(?:   [^$\n].*\n)*)", re.MULTILINE
 )
+COMMANDS = executed("admin/renamed-hosts")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 OLD, NEW, REFUSED = (
     "6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b01",
@@ -59,3 +61,5 @@ def test_the_commands_of_a_section_print_what_it_shows(
 
 def test_each_section_about_a_change_has_examples():
     assert list(EXAMPLES) == ["Find the providers", "Adopt", "Rename", "Retire"]
+    found = [each["command"] for examples in EXAMPLES.values() for each in examples]
+    assert [f"placement-manage {each}" for each in found] == COMMANDS

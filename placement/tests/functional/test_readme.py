@@ -11,11 +11,15 @@ from typing import NamedTuple
 import pytest
 
 from placement.tests.functional import docs
+from placement.tests.functional.documented.pages import executed
 from placement.tests.processes import ApiProcess
 
 README = docs.ROOT / "README.rst"
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
 SHOWN_URL = "http://127.0.0.1:8778"
+COMMANDS = executed("README")
+# The packages are installed here, so pip does nothing; its messages are not those of the page.
+QUIET_PIP = {"PIP_QUIET": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INDEX": "1"}
 MARK = "--- next command ---"
 BLOCK = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", re.MULTILINE)
 
@@ -41,14 +45,13 @@ def commands(text):
 
 def ran(shown, url, folder):
     """Run the commands in one shell; return the output of each."""
-    script = f"; echo '{MARK}'\n".join(
-        ":" if command.line.startswith("pip install") else command.line.replace(SHOWN_URL, url)
-        for command in shown
-    )
+    script = f"; echo '{MARK}'\n".join(command.line.replace(SHOWN_URL, url) for command in shown)
     result = subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
-        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        env=os.environ
+        | QUIET_PIP
+        | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
@@ -82,6 +85,7 @@ def service(tmp_path):
 def test_the_commands_of_the_readme_print_what_it_shows(service, tmp_path):
     text = README.read_text()
     shown = commands(text)
+    assert len(shown) == len(COMMANDS)
     outputs = [
         "".join(f"{line.rstrip()}\n" for line in output.splitlines())
         for output in ran(shown, service.url, tmp_path)

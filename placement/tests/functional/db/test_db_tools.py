@@ -17,9 +17,11 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.functional.db.sql import execute as execute_in
+from placement.tests.functional.documented.pages import executed
 from placement.tests.processes import LATEST
 from placement.wsgi import read_configuration
 
+MOVE = executed("admin/migration", "Migration from nova_api")
 INITIAL = "b4ed3a175331"
 SCRIPTS = {"mariadb": "mysql-migrate-db.sh", "postgresql": "postgresql-migrate-db.sh"}
 UUIDS = [f"{number}b6f6b5e-3f0c-4b8e-9d0c-6f6f1b8d8a10" for number in range(3)]
@@ -195,6 +197,26 @@ def serves(url):
         http.post_json("/resource_providers", {"name": "host9"}, headers=LATEST)
         http.put("/traits/CUSTOM_BLUE", headers=LATEST)
     store.dispose()
+
+
+@pytest.mark.parametrize("backend", ["mariadb"], indirect=True)
+def test_the_commands_of_the_page_move_the_tables(configured, moved_url, tmp_path):
+    """With the configuration file in another folder, and the script in a folder of PATH."""
+    (tmp_path / "mysql-migrate-db.sh").symlink_to(script_of("mariadb"))
+    values, file = configured.read_text(), tmp_path / "root.rc"
+    make, *others = (each.replace("/root/migrate-db.rc", str(file)) for each in MOVE)
+    path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    edit = f"cat > {file} <<'END'\n{values}\nEND"
+    result = subprocess.run(
+        ["bash", "-euc", "\n".join([make, edit, *others])],
+        env=os.environ | {"PATH": path, "OS_PLACEMENT_DATABASE__CONNECTION": moved_url},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    serves(moved_url)
 
 
 def test_a_database_with_tables_is_not_written_to(

@@ -102,7 +102,7 @@ class NovaApi:
         if failure is not None:
             return 200, failure
         if path == "/servers/detail":
-            assert query["all_tenants"] == ["1"]
+            assert query["all_tenants"] in (["1"], ["True"])  # the latter from openstacksdk
             return 200, self.page("servers", "id", self.servers, query)
         return 200, self.page("migrations", "uuid", self.migrations, query)
 
@@ -130,6 +130,12 @@ class NovaApi:
                         "name": "nova",
                         "id": "c",
                         "endpoints": [{**endpoint, "id": "e", "url": f"{self.url}/v2.1"}],
+                    },
+                    {
+                        "type": "identity",
+                        "name": "keystone",
+                        "id": "i",
+                        "endpoints": [{**endpoint, "id": "k", "url": f"{self.url}/v3"}],
                     },
                     {
                         "type": "placement",
