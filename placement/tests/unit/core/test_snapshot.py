@@ -105,7 +105,14 @@ def test_a_changed_inventory_has_its_own_units_and_the_snapshot_before_keeps_its
     assert before_column.max_unit[at] == MAX_INT
     assert before_column.unit_rules[before_column.unit_rule[at]] == (1, 1)
     assert column.free[at] == 8
+    assert column.admitting(4, after.size).sum() == 2
+    assert column.admitting(6, after.size).sum() == 1
     assert before_column.free[at] == 4
+
+
+def test_equal_inventories_with_other_usage_differ_in_one_change():
+    after = CLOUD.apply([replace(CN1, used={"VCPU": 1}), replace(CN2, used={"VCPU": 3})])
+    assert sorted(after.columns["VCPU"].allocatable.tolist()) == [1, 3]
 
 
 def test_the_largest_amount_that_the_api_accepts_fits():
