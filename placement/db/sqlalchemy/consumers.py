@@ -270,8 +270,10 @@ class Consumers:
         if not owner_ids.looked_up and owner_ids.missing(claims):
             self._look_up([], claims, owner_ids)
         for column, names in owner_ids.missing(claims):
-            ids = insert_names(self._connection, column.table, column, names)
-            owner_ids.by_column[column].update(ids)
+            known = owner_ids.by_column[column]
+            known |= insert_names(
+                self._connection, column.table, column, names, others_exist=bool(known)
+            )
         return {claim.consumer_uuid: owner_ids.of(claim) for claim in claims}
 
     def _insert(self, owners: Mapping[str, Owner]) -> None:

@@ -116,16 +116,22 @@ def _bind(position: int, number: int) -> str:
 
 
 def insert_names(
-    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
+    connection: sa.Connection,
+    table: sa.Table,
+    column: sa.Column[str],
+    names: Iterable[str],
+    *,
+    others_exist: bool = False,
 ) -> dict[str, int]:
     """Insert names that do not exist, and return their ids.
 
     In order, so that concurrent transactions that insert the same names wait for one another in
-    one direction only. A name may equal one just inserted by the collation of the database.
+    one direction only. A name may equal one just inserted by the collation of the database, or one
+    that exists and is requested too (``others_exist``).
     """
     ids: dict[str, int] = {}
     for name in sorted(set(names)):
-        existing = ids_by_name(connection, table, column, [name]) if ids else {}
+        existing = ids_by_name(connection, table, column, [name]) if ids or others_exist else {}
         if name not in existing:
             row = {column.name: name, "created_at": utcnow()}
             existing = {name: inserted_id(connection.execute(table.insert(), row))}

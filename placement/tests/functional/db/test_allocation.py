@@ -349,3 +349,18 @@ def test_amounts_are_multiples_of_the_step_size(store):
         with pytest.raises(exception.InventoryConstraintsViolated):
             claim(store, uuid(), {host: {"VCPU": amount}})
     claim(store, uuid(), {host: {"VCPU": 6}})
+
+
+def test_owners_that_the_collation_treats_as_equal_may_be_in_one_request(store, host):
+    claim(store, uuid(), {host: {"VCPU": 1}}, project_id="p", user_id="u")
+    consumers = [uuid(), uuid()]
+    first, second = ({host: {"VCPU": 1}} for _ in consumers)
+    post(
+        store,
+        a_claim(consumers[0], first, project_id="p", user_id="u"),
+        a_claim(consumers[1], second, project_id="P ", user_id="U "),
+    )
+    for consumer in consumers:
+        stored = allocation.of_consumer(store, consumer).consumer
+        assert (stored.project_id.strip().lower(), stored.user_id.strip().lower()) == ("p", "u")
+    assert_sound(store)
