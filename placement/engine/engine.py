@@ -153,10 +153,10 @@ def load(tx: Transaction, start: float) -> tuple[View, Event]:
     """Return the view of everything that the transaction sees.  Cost: seven statements."""
     clocks, names = tx.snapshot.clocks(), tx.snapshot.names()
     with garbage_collection.paused():
-        states = tx.snapshot.states(names)
-        snapshot = Snapshot.of(states, names.classes.values(), names.traits.values())
-        if len(states) >= FREEZE_PROVIDERS:
+        table = tx.snapshot.table(names)
+        snapshot = Snapshot.of_table(table, names.classes.values(), names.traits.values())
+        if len(snapshot) >= FREEZE_PROVIDERS:
             gc.freeze()
             free_memory.release()
-    event = SnapshotLoaded(len(states), time.monotonic() - start)
+    event = SnapshotLoaded(len(snapshot), time.monotonic() - start)
     return View(snapshot, clocks, names, datetime.now(UTC)), event

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
@@ -86,12 +85,12 @@ class Column:
         )
 
     @classmethod
-    def of_equal(cls, cells: Sequence[tuple[Cell, Sequence[int]]]) -> "Column":
+    def of_equal(cls, cells: Sequence[tuple[Cell, Numbers]]) -> "Column":
         """Return the column of cells with the rows that have them; the rows are all different."""
         unit_rules: dict[UnitRule, int] = {}
         unit_rule = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell, _ in cells]
         counts = [len(rows) for _, rows in cells]
-        rows = numbers(chain.from_iterable(rows for _, rows in cells))
+        rows = np.concatenate([rows for _, rows in cells])
         order = np.argsort(rows)
         of_row = np.repeat(np.arange(len(cells)), counts)[order]
         return cls(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from placement.core.model import ProviderState
+from placement.core.snapshot.provider_table import ProviderTable
 from placement.core.snapshot.rows import CHUNK
 
 
@@ -36,13 +37,36 @@ class ProviderEntry:
         return text
 
 
+class _Unread:
+    """The place of an entry that is created from the table when it is first read."""
+
+
+_UNREAD = _Unread()
+
+_Chunk = list[ProviderEntry | _Unread | None]
+
+
 class Entries:
-    """The entry of each row, in chunks, so that a changed copy shares all but a few of them."""
+    """The entry of each row, in chunks, so that a changed copy shares all but a few of them.
 
-    __slots__ = ("_chunks",)
+    An entry is created from the table when it is first read. Two threads may both create one: they
+    are equal, and only text that is cached with the other one is lost.
+    """
 
-    def __init__(self, chunks: Sequence[list[ProviderEntry | None]] = ()) -> None:
+    __slots__ = ("_chunks", "_table")
+
+    def __init__(self, chunks: Sequence[_Chunk], table: ProviderTable) -> None:
         self._chunks = chunks
+        self._table = table
+
+    @classmethod
+    def of(cls, table: ProviderTable) -> "Entries":
+        """Return the entries of the providers, whose rows are their indices in the table."""
+        full, rest = divmod(len(table), CHUNK)
+        chunks: list[_Chunk] = [[_UNREAD] * CHUNK for _ in range(full)]
+        if rest:
+            chunks.append([*[_UNREAD] * rest, *[None] * (CHUNK - rest)])
+        return cls(chunks, table)
 
     @property
     def size(self) -> int:
@@ -51,20 +75,36 @@ class Entries:
 
     def get(self, row: int) -> ProviderEntry | None:
         """Return the entry of a row, None if the row is free."""
-        return self._chunks[row // CHUNK][row % CHUNK] if row < self.size else None
+        if row >= self.size:
+            return None
+        entry = self._chunks[row // CHUNK][row % CHUNK]
+        return self._created(row) if isinstance(entry, _Unread) else entry
+
+    def _created(self, row: int) -> ProviderEntry:
+        entry = self._chunks[row // CHUNK][row % CHUNK] = ProviderEntry(self._table.state(row))
+        return entry
 
     def state(self, row: int) -> ProviderState:
         """Return the state of the provider of a row.  Raises: LookupError if the row is free."""
         entry = self._chunks[row // CHUNK][row % CHUNK]
         if entry is None:
             raise LookupError(row)
-        return entry.state
+        return self._table.state(row) if isinstance(entry, _Unread) else entry.state
+
+    def aggregates(self, row: int) -> frozenset[str]:
+        """Return the aggregates of the provider of a row, without creating its state."""
+        entry = self._chunks[row // CHUNK][row % CHUNK]
+        return self._table.aggregates[row] if entry is _UNREAD else self.state(row).aggregates
 
     def take(self, rows: Iterable[int]) -> list[ProviderEntry]:
         """Return the entries of the rows, in their order, without free rows."""
-        chunks = self._chunks
-        entries = [chunks[row // CHUNK][row % CHUNK] for row in rows]
-        return list(filter(None, entries))
+        chunks, unread = self._chunks, _UNREAD
+        entries = [
+            self._created(row) if entry is unread else entry
+            for row in rows
+            for entry in (chunks[row // CHUNK][row % CHUNK],)
+        ]
+        return list(filter(None, entries))  # type: ignore[arg-type]
 
     def changed(self, changes: Mapping[int, ProviderEntry | None]) -> "Entries":
         """Return the entries with some rows replaced; rows may be beyond the end."""
@@ -75,4 +115,4 @@ class Entries:
             chunks[number] = list(chunks[number])
         for row, entry in changes.items():
             chunks[row // CHUNK][row % CHUNK] = entry
-        return Entries(chunks)
+        return Entries(chunks, self._table)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.core.model import Provider
+from placement.core.snapshot.provider_table import ProviderTable
 from placement.core.snapshot.rows import CHUNK, Indices, Mask, Numbers, numbers, resized
 from placement.core.snapshot.tree_order import TreeOrder, tree_order
 
@@ -38,13 +39,19 @@ class Forest:
     free: tuple[int, ...]
 
     @classmethod
-    def of(cls, providers: Iterable[Provider]) -> "Forest":
-        """Return the forest of the providers; rows are in tree order, trees by id of the root."""
-        by_id = sorted(providers, key=lambda provider: provider.id)
-        index_of = {provider.uuid: index for index, provider in enumerate(by_id)}
-        parents = numbers(index_of.get(each.parent_uuid or "", NONE) for each in by_id)
-        order = tree_order(parents, np.arange(len(by_id), dtype=np.int32)).order.tolist()
-        return _EMPTY.changed({row: by_id[index] for row, index in enumerate(order)}, ())
+    def of(cls, table: ProviderTable) -> "Forest":
+        """Return the forest of a table in tree order; rows are its indices."""
+        rows = range(len(table))
+        row_of = dict(zip(table.uuids, rows, strict=True))
+        size = -(-len(table) // CHUNK) * CHUNK
+        return _finished(
+            row_of=row_of,
+            row_of_id=dict(zip(table.ids.tolist(), rows, strict=True)),
+            uuids=table.uuids,
+            parent=resized(table.parents(row_of), size, NONE),
+            exists=resized(np.ones(len(table), dtype=np.bool_), size, 0),
+            free=(),
+        )
 
     @property
     def size(self) -> int:
@@ -152,37 +159,38 @@ class _Draft:
 
     def finished(self, free: tuple[int, ...]) -> Forest:
         """Return the finished forest."""
-        trees: TreeOrder = tree_order(self.parent, np.flatnonzero(self.exists).astype(np.int32))
-        is_root = self.exists & (self.parent == NONE)
-        return Forest(
+        return _finished(
             row_of=self.row_of,
             row_of_id=self.row_of_id,
             uuids=self.uuids,
             parent=self.parent,
-            root=trees.root,
-            order=trees.order,
-            position=trees.position,
-            subtree_size=trees.subtree_size,
-            is_root=is_root,
-            is_single=is_root & (trees.subtree_size == 1),
-            is_nested=bool((self.parent >= 0).any()),
+            exists=self.exists,
             free=free,
         )
 
 
-_NO_NUMBERS = np.zeros(0, dtype=np.int32)
-_NO_MASK = np.zeros(0, dtype=np.bool_)
-_EMPTY = Forest(
-    row_of={},
-    row_of_id={},
-    uuids=(),
-    parent=_NO_NUMBERS,
-    root=_NO_NUMBERS,
-    order=_NO_NUMBERS,
-    position=_NO_NUMBERS,
-    subtree_size=_NO_NUMBERS,
-    is_root=_NO_MASK,
-    is_single=_NO_MASK,
-    is_nested=False,
-    free=(),
-)
+def _finished(  # noqa: PLR0913
+    *,
+    row_of: Mapping[str, int],
+    row_of_id: Mapping[int, int],
+    uuids: Sequence[str],
+    parent: Numbers,
+    exists: Mask,
+    free: tuple[int, ...],
+) -> Forest:
+    trees: TreeOrder = tree_order(parent, np.flatnonzero(exists).astype(np.int32))
+    is_root = exists & (parent == NONE)
+    return Forest(
+        row_of=row_of,
+        row_of_id=row_of_id,
+        uuids=uuids,
+        parent=parent,
+        root=trees.root,
+        order=trees.order,
+        position=trees.position,
+        subtree_size=trees.subtree_size,
+        is_root=is_root,
+        is_single=is_root & (trees.subtree_size == 1),
+        is_nested=bool((parent >= 0).any()),
+        free=free,
+    )

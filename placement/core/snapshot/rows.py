@@ -26,6 +26,11 @@ def numbers(rows: Iterable[int]) -> Numbers:
     return np.fromiter(rows, dtype=np.int32)
 
 
+def joined(parts: Iterable[Numbers]) -> Numbers:
+    """Return several arrays as one; none of them is an empty one."""
+    return np.concatenate([numbers(()), *parts])
+
+
 def mask_of(rows: Numbers, size: int) -> Mask:
     """Return a new mask of ``size`` rows in which the given ones are set."""
     mask = np.zeros(size, dtype=np.bool_)

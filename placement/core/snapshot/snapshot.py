@@ -23,8 +23,7 @@ row sets, and the text that ``render`` stores with an entry.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,7 +31,8 @@ from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderSta
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry
 from placement.core.snapshot.forest import Forest
-from placement.core.snapshot.rows import Rows, numbers, resized
+from placement.core.snapshot.provider_table import Amounts, ProviderTable, Shared
+from placement.core.snapshot.rows import Numbers, Rows, numbers, resized
 from placement.core.snapshot.tree_aggregates import TreeAggregates
 
 _NO_ROWS = Rows(numbers(()))
@@ -63,23 +63,29 @@ class Snapshot:
     ) -> "Snapshot":
         """Return the snapshot of these providers, parents included, in any order.
 
-        Names default to those that the providers have. Equal parts of different
-        states are stored once. About 25 microseconds per provider.
+        Names default to those that the providers have.
         """
-        listed = list(states)
-        forest = Forest.of([state.provider for state in listed])
-        by_row = {forest.row_of[state.provider.uuid]: state for state in listed}
-        alike = _alike(by_row)
-        by_row |= _interned(by_row, alike)
-        entries = Entries().changed({row: ProviderEntry(by_row[row]) for row in sorted(by_row)})
-        columns = _columns(alike)
-        traits = _sets((state.traits, rows) for state, rows in alike)
+        return cls.of_table(ProviderTable.of(states).in_tree_order(), class_names, trait_names)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: ProviderTable,
+        class_names: Iterable[str] | None = None,
+        trait_names: Iterable[str] | None = None,
+    ) -> "Snapshot":
+        """Return the snapshot of all providers of a table in tree order; see ``of``.
+
+        About 2 microseconds per provider.
+        """
+        forest, entries = Forest.of(table), Entries.of(table)
+        columns, traits = _columns(table.amounts), _sets(table.traits)
         return cls(
             entries=entries,
             forest=forest,
             columns=columns,
             traits=traits,
-            aggregates=_sets((state.aggregates, rows) for state, rows in alike),
+            aggregates=_sets(table.aggregates),
             tree_aggregates=TreeAggregates.of(forest, entries),
             class_names=frozenset(columns if class_names is None else class_names),
             trait_names=frozenset(traits if trait_names is None else trait_names),
@@ -204,68 +210,22 @@ class Snapshot:
         return self.aggregates.get(uuid, _NO_ROWS)
 
 
-_Alike = tuple[ProviderState, list[int]]
-"""A state, and the rows of all states with the same parts: the same objects."""
-
-
-def _alike(states: Mapping[int, ProviderState]) -> list[_Alike]:
-    """Return the rows of the states by their parts, so that each part is read once."""
-    alike: dict[tuple[int, ...], _Alike] = {}
-    for row, state in states.items():
-        key = _identity(state)
-        if key in alike:
-            alike[key][1].append(row)
-        else:
-            alike[key] = state, [row]
-    return list(alike.values())
-
-
-def _identity(state: ProviderState) -> tuple[int, int, int, int]:
-    return id(state.inventories), id(state.used), id(state.traits), id(state.aggregates)
-
-
-def _interned(
-    states: Mapping[int, ProviderState], alike: Iterable[_Alike]
-) -> dict[int, ProviderState]:
-    """Return equal states, by row, for those with a part that equals another one's.
-
-    A part is stored once: a cloud has few different hosts.
-    """
-    inventories: dict[tuple[tuple[str, Inventory], ...], Mapping[str, Inventory]] = {}
-    used: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
-    names: dict[frozenset[str], frozenset[str]] = {}
-    interned: dict[int, ProviderState] = {}
-    for state, rows in alike:
-        shared = replace(
-            state,
-            inventories=inventories.setdefault(
-                tuple(state.inventories.items()), state.inventories
-            ),
-            used=used.setdefault(tuple(state.used.items()), state.used),
-            traits=names.setdefault(state.traits, state.traits),
-            aggregates=names.setdefault(state.aggregates, state.aggregates),
-        )
-        if _identity(shared) != _identity(state):
-            interned |= {row: replace(shared, provider=states[row].provider) for row in rows}
-    return interned
-
-
-def _columns(alike: Iterable[_Alike]) -> Mapping[str, Column]:
+def _columns(amounts: Shared[Amounts]) -> Mapping[str, Column]:
     """Return the inventories of all providers."""
-    cells: defaultdict[str, list[tuple[Cell, list[int]]]] = defaultdict(list)
-    for state, rows in alike:
-        for name, inventory in state.inventories.items():
-            cells[name].append((Cell.of(inventory, state.used.get(name, 0)), rows))
+    cells: defaultdict[str, list[tuple[Cell, Numbers]]] = defaultdict(list)
+    for (inventories, used), rows in amounts.rows_of_values():
+        for name, inventory in inventories.items():
+            cells[name].append((Cell.of(inventory, used.get(name, 0)), rows))
     return {name: Column.of_equal(own) for name, own in cells.items()}
 
 
-def _sets(names_of_rows: Iterable[tuple[frozenset[str], list[int]]]) -> Mapping[str, Rows]:
+def _sets(names: Shared[frozenset[str]]) -> Mapping[str, Rows]:
     """Return the rows that have each name."""
-    rows_of: defaultdict[str, list[list[int]]] = defaultdict(list)
-    for names, rows in names_of_rows:
-        for name in names:
+    rows_of: defaultdict[str, list[Numbers]] = defaultdict(list)
+    for own, rows in names.rows_of_values():
+        for name in own:
             rows_of[name].append(rows)
-    return {name: Rows(np.sort(numbers(chain(*own)))) for name, own in rows_of.items()}
+    return {name: Rows(np.sort(np.concatenate(own))) for name, own in rows_of.items()}
 
 
 def _has_moved(before: Provider, after: Provider) -> bool:

@@ -30,7 +30,7 @@ class TreeAggregates:
         empty = cls(np.zeros(0, dtype=np.int32), [frozenset()])
         rows = forest.root.tolist()
         with_aggregates = {
-            root for row, root in enumerate(rows) if root >= 0 and entries.state(row).aggregates
+            root for row, root in enumerate(rows) if root >= 0 and entries.aggregates(row)
         }
         return empty.changed(forest, entries, sorted(with_aggregates))
 
@@ -51,5 +51,5 @@ class TreeAggregates:
 
 def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:
     if forest.is_single.item(root):
-        return entries.state(root).aggregates
-    return frozenset().union(*(entries.state(row).aggregates for row in forest.members(root)))
+        return entries.aggregates(root)
+    return frozenset().union(*(entries.aggregates(row) for row in forest.members(root)))

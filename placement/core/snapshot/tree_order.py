@@ -60,9 +60,9 @@ def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:
     levels: list[Numbers] = []
     below, above = rows, parent[rows]
     while len(below):
-        if len(levels) > len(rows):
-            raise ParentLoop
         is_here = above == NONE
+        if not is_here.any():  # each level between a root and a row has rows
+            raise ParentLoop
         levels.append(below[is_here])
         below, above = below[~is_here], above[~is_here]
         root[below] = above

@@ -1,5 +1,6 @@
 """Reading the contents of a snapshot: all providers, or those that changed."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,17 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.db.sqlalchemy import changed_providers, clock_versions, clocks, odd_rows
+from placement.core.snapshot.provider_table import ProviderTable
+from placement.core.snapshot.rows import numbers
+from placement.core.snapshot.tree_order import ParentLoop
+from placement.db.sqlalchemy import (
+    changed_providers,
+    clock_versions,
+    clocks,
+    grouped_rows,
+    odd_rows,
+    provider_columns,
+)
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -18,6 +29,8 @@ from placement.db.sqlalchemy.models import (
     traits,
 )
 from placement.db.sqlalchemy.providers import SELECT_PROVIDER
+
+LOG = logging.getLogger(__name__)
 
 _Rows = Iterable[Any]
 V = TypeVar("V")
@@ -140,11 +153,23 @@ class SnapshotReader:
     def _by_id(self, id_: sa.Column[int], name: sa.Column[str]) -> dict[int, str]:
         return {row[0]: row[1] for row in self._connection.execute(sa.select(id_, name))}
 
+    def table(self, names: NameTables) -> ProviderTable:
+        """Return all providers, in tree order.  Cost: four statements, MySQL five."""
+        try:
+            table = provider_columns.read(self._connection, names.classes, names.traits)
+        except grouped_rows.Unreadable as error:
+            LOG.info("Providers are read row by row: %s", error)
+            table = ProviderTable.of(self.states(names))
+        try:
+            return table.in_tree_order()
+        except ParentLoop:
+            return _in_trees(table).in_tree_order()
+
     def states(self, names: NameTables) -> list[ProviderState]:
-        """Return all providers.  Cost: four statements."""
+        """Return all providers, read row by row.  Cost: four statements."""
         return _states(
             names,
-            _without_loops(_providers(self._rows(SELECT_PROVIDER))),
+            _providers(self._rows(SELECT_PROVIDER)),
             self._rows(_INVENTORIES),
             self._rows(_TRAITS),
             self._rows(_AGGREGATES),
@@ -184,13 +209,12 @@ class SnapshotReader:
         )
 
 
-def _without_loops(providers: list[Provider]) -> list[Provider]:
+def _in_trees(table: ProviderTable) -> ProviderTable:
     """Return the providers that lead to a root; the others have no place in any tree."""
-    looped = odd_rows.in_loops({each.uuid: each.parent_uuid for each in providers})
-    if not looped:
-        return providers
+    looped = odd_rows.in_loops(dict(zip(table.uuids, table.parent_uuids, strict=True)))
     odd_rows.warn_once(f"Providers in a loop of parents are left out: {sorted(looped)[:5]}.")
-    return [each for each in providers if each.uuid not in looped]
+    kept = [index for index, uuid in enumerate(table.uuids) if uuid not in looped]
+    return table.take(numbers(kept))
 
 
 def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:

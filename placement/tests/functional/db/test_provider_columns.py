@@ -1,0 +1,142 @@
+"""A load reads whole tables as few long rows, and exactly what a read row by row returns."""
+
+import random
+from datetime import datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db.sqlalchemy import grouped_rows, models, snapshot_reader
+from placement.tests.functional.db.factories import new_provider, uuid
+
+NAMES = ("plain", "two, three", "quotes \"' \\ %s", "line\nbreak", "", "ünïcode 漢字", None)
+RATIOS = (1.0, 16.0, 1.1, 0.333333, 1e-3)
+IDS = (1, 2, 1023, 1024, 1025, 65_535, 65_536, 2_000_000_000, *range(5_000, 5_100))
+START = datetime(2026, 1, 2, 3, 4, 5)
+
+
+@pytest.fixture
+def insert(store):
+    """Return a function that inserts rows into a table, without the checks of the service."""
+
+    def run(table, rows):
+        store.write(lambda tx: tx.connection.execute(sa.insert(table), rows))
+
+    return run
+
+
+def written(insert, random_):
+    """Write random providers, some of which are in trees, with random parts."""
+    roots, providers = {}, []
+    for id_ in IDS:
+        parent = random_.choice([None, *roots]) if roots else None
+        roots[id_] = roots.get(parent, id_)
+        name = random_.choice(NAMES)
+        providers.append(
+            {
+                "id": id_,
+                "uuid": uuid(),
+                "name": name if name is None else f"{name}{id_}",
+                "generation": random_.choice([None, 0, 7, 2**31 - 1]),
+                "parent_provider_id": parent,
+                "root_provider_id": random_.choice([roots[id_]] * 9 + [None]),
+                "created_at": random_.choice([None, START]),
+                "updated_at": random_.choice([None, START + timedelta(seconds=id_ % 7)]),
+            }
+        )
+    insert(models.resource_providers, [{**each, "parent_provider_id": None} for each in providers])
+    return providers
+
+
+def set_parents(store, providers):
+    table = models.resource_providers
+    for each in providers:
+        statement = sa.update(table).where(table.c.id == each["id"])
+        values = {"parent_provider_id": each["parent_provider_id"]}
+        store.write(lambda tx, s=statement, v=values: tx.connection.execute(s.values(**v)))
+
+
+def inventory(random_, provider_id, class_id):
+    return {
+        "resource_provider_id": provider_id,
+        "resource_class_id": class_id,
+        "total": random_.choice([1, 8, 2**31 - 1]),
+        "reserved": random_.choice([0, 1]),
+        "min_unit": 1,
+        "max_unit": 8,
+        "step_size": random_.choice([1, 2]),
+        "allocation_ratio": random_.choice(RATIOS),
+        "used": random_.choice([0, 3, 2**40]),
+    }
+
+
+def both_ways(store):
+    """Return the states of a load, and those read row by row, by id."""
+    with store.read() as tx:
+        names = tx.snapshot.names()
+        table = tx.snapshot.table(names)
+        loaded = [table.state(index) for index in range(len(table))]
+        return tuple(
+            {state.provider.id: state for state in states}
+            for states in (loaded, tx.snapshot.states(names))
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_load_is_exact(store, insert, caplog, seed):
+    random_ = random.Random(seed)
+    providers = written(insert, random_)
+    set_parents(store, providers)
+    aggregates = [{"id": number, "uuid": uuid()} for number in (1, 2, 3)]
+    insert(models.placement_aggregates, aggregates)
+    chosen = [(id_, number) for id_ in IDS for number in (0, 1, 2) if random_.random() < 0.5]
+    insert(models.inventories, [inventory(random_, *each) for each in chosen])
+    insert(
+        models.resource_provider_traits,
+        [{"resource_provider_id": id_, "trait_id": number + 1} for id_, number in chosen],
+    )
+    insert(
+        models.resource_provider_aggregates,
+        [{"resource_provider_id": id_, "aggregate_id": number + 1} for id_, number in chosen],
+    )
+    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+        loaded, row_by_row = both_ways(store)
+    assert loaded == row_by_row
+    assert len(loaded) > len(IDS) / 2
+    assert "row by row" not in caplog.text
+
+
+def test_an_empty_database(store):
+    assert both_ways(store) == ({}, {})
+
+
+@pytest.mark.parametrize("name", ["a\x1eb", "\x1e", "ends with \x1e"])
+def test_a_name_with_the_separator_is_read_row_by_row(store, insert, caplog, name):
+    child = new_provider(store, name, parent=new_provider(store, VCPU=8), VCPU=1)
+    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+        loaded, row_by_row = both_ways(store)
+    assert loaded == row_by_row
+    assert name in [state.provider.name for state in loaded.values()]
+    assert child in [state.provider.uuid for state in loaded.values()]
+    assert "Providers are read row by row: " in caplog.text
+
+
+def test_texts_of_the_server_are_complete(store, caplog):
+    """The default length of MySQL, 1,024 bytes, would cut the last provider off."""
+    expected = {new_provider(store, f"{number:0>200}") for number in range(20)}
+    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+        loaded, _ = both_ways(store)
+    assert {state.provider.uuid for state in loaded.values()} == expected
+    assert "row by row" not in caplog.text
+
+
+@pytest.mark.parametrize("backend", ["mariadb"], indirect=True)
+def test_a_text_that_was_cut_off_is_read_row_by_row(store, monkeypatch, caplog):
+    """Even if the values that remain are as many as expected."""
+    expected = {new_provider(store, "x" * 200): "x" * 200}
+    statement = sa.text("SET SESSION group_concat_max_len = 128")
+    monkeypatch.setattr(grouped_rows, "_SET_LENGTH", statement)
+    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+        loaded, _ = both_ways(store)
+    assert {each.provider.uuid: each.provider.name for each in loaded.values()} == expected
+    assert "Providers are read row by row: 128 characters of " in caplog.text
