@@ -1,6 +1,6 @@
 """Creates the services and the WSGI application from the configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,19 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApplication":  # noqa: ARG001
+def loadapp(
+    config: cfg.ConfigOpts,
+    project_name: str | None = None,  # noqa: ARG001
+    *,
+    on_engine: Callable[[Engine], None] | None = None,
+) -> "WSGIApplication":
     """Return the WSGI application, with its database ready.
 
     ``config`` is parsed and has the options of ``placement.conf``;
     ``placement.db_api.configure`` was called with it. Upgrades the schema if
     [placement_database]sync_on_startup is set, and inserts missing standard traits and resource
-    classes. ``project_name`` is accepted for compatibility and not used.
+    classes. ``project_name`` is accepted for compatibility and not used. ``on_engine`` is called
+    with the engine of the application.
     """
     observer = (
         metrics.PrometheusObserver(metrics.configured_folder(config))
@@ -40,6 +46,8 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> "WSGIApp
         else None
     )
     app_services = services(config, observer)
+    if on_engine is not None:
+        on_engine(app_services.engine)
     application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
     if observer is not None:
         allowed = config.metrics.allowed_source_ranges

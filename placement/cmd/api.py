@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from placement.cmd.server import Address, ReservedAddress, serve
 from placement.conf.files import config_files
 from placement.dashboard import page
 from placement.http import auth
+from placement.wsgi.preload import Preload
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -138,25 +139,36 @@ def run(options: Options) -> int:
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
     with closing(ReservedAddress(options.address)) as reserved:
-        application = wsgi.load(conf)
-        _serve(application, conf, reserved.address, options)
+        preload = Preload()
+        application = wsgi.load(conf, preload)
+        _serve(application, conf, reserved.address, options, preload)
     return 0
 
 
 def _serve(
-    application: "WSGIApplication", conf: cfg.ConfigOpts, address: Address, options: Options
+    application: "WSGIApplication",
+    conf: cfg.ConfigOpts,
+    address: Address,
+    options: Options,
+    preload: Callable[[], None],
 ) -> None:
     reload = partial(reload_configuration, conf)
     announce = partial(_announce, address, conf, is_development=options.development is not None)
     if options.workers == 1:
         signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
+        preload()
         serve(application, address, threads=options.threads, announce=announce)
         return
     announce()
     from placement.cmd import workers  # noqa: PLC0415  loads multiprocessing, for workers only
 
     workers.run(
-        application, address, threads=options.threads, count=options.workers, reload=reload
+        application,
+        address,
+        threads=options.threads,
+        count=options.workers,
+        reload=reload,
+        preload=preload,
     )
 
 

@@ -30,14 +30,20 @@ class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped 
     name = "worker"
 
     def __init__(
-        self, worker_id: "WorkerId", server: Callable[[], Server], reload: Callable[[], None]
+        self,
+        worker_id: "WorkerId",
+        server: Callable[[], Server],
+        reload: Callable[[], None],
+        preload: Callable[[], None],
     ) -> None:
         super().__init__(worker_id)
         self._server = server()
         self._reload = reload
+        self._preload = preload
 
     def run(self) -> None:
         """Serve until ``terminate`` is called."""
+        self._preload()
         self._server.prepare()
         self._server.serve()
 
@@ -50,18 +56,19 @@ class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped 
         self._reload()
 
 
-def run(
+def run(  # noqa: PLR0913
     application: "WSGIApplication",
     address: Address,
     *,
     threads: int,
     count: int,
     reload: Callable[[], None],
+    preload: Callable[[], None],
 ) -> None:
     """Serve with ``count`` worker processes until SIGTERM or SIGINT; does not return.
 
-    SIGTERM lets the workers complete their requests, for at most ``STOP_DEADLINE_SECONDS``; SIGINT
-    stops them at once.
+    Each worker calls ``preload`` before it listens. SIGTERM lets the workers complete their
+    requests, for at most ``STOP_DEADLINE_SECONDS``; SIGINT stops them at once.
     """
     manager = cotyledon.ServiceManager(
         graceful_shutdown_timeout=STOP_DEADLINE_SECONDS,
@@ -72,7 +79,7 @@ def run(
         return Server(application, address, threads=threads)
 
     manager.register_hooks(on_terminate=_kill_after_deadline)
-    manager.add(Worker, workers=count, args=(server, reload))
+    manager.add(Worker, workers=count, args=(server, reload, preload))
     manager.run()
 
 

@@ -15,6 +15,7 @@ with garbage_collection.paused(freeze=True):  # the imports are most of the star
     from placement import db_api, deploy
     from placement.conf.files import config_files
     from placement.http import auth
+    from placement.wsgi.preload import Preload, in_each_worker
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -31,18 +32,25 @@ def init_application() -> "WSGIApplication":
 
     If OS_PLACEMENT_CONFIG_DIR is set, the file is ``placement.conf`` in that directory, which must
     exist; otherwise oslo.config searches its default locations. Environment variables such as
-    ``OS_PLACEMENT_DATABASE__CONNECTION`` take precedence over files.
+    ``OS_PLACEMENT_DATABASE__CONNECTION`` take precedence over files. The snapshot is loaded before
+    the process, or each worker that is forked from it, accepts requests.
     """
-    return load(read_configuration(config_files()))
+    preload = Preload()
+    application = load(read_configuration(config_files()), preload)
+    in_each_worker(preload)
+    return application
 
 
-def load(conf: cfg.ConfigOpts) -> "WSGIApplication":
-    """Set up logging and the database, and return the WSGI application."""
+def load(conf: cfg.ConfigOpts, preload: "Preload | None" = None) -> "WSGIApplication":
+    """Set up logging and the database, and return the WSGI application.
+
+    ``preload`` then loads the snapshot of the application when it is called.
+    """
     set_up_logging(conf)
     db_api.configure(conf)
     if conf.log_options:
         conf.log_opt_values(LOG, python_logging.DEBUG)
-    application = deploy.loadapp(conf)
+    application = deploy.loadapp(conf, on_engine=preload.attach if preload else None)
     auth.check_is_configured(conf)
     return application
 

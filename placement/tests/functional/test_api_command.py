@@ -99,7 +99,7 @@ def application(environ, start_response):
     start_response("200 OK", [])
     return [b""]
 
-wsgi.load = lambda conf: application
+wsgi.load = lambda conf, preload: application
 sys.exit(api.main())
 """
 

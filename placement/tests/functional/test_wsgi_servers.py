@@ -3,6 +3,7 @@
 The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
+import os
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 
 import psutil
 import pytest
+import requests
 
 from placement.tests.processes import (
     BIN,
@@ -61,6 +63,42 @@ def test_workers_have_no_additional_threads(deployment):
 def test_uwsgi_loaded_before_the_fork_on_other_databases(deployment, backend):
     start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
     check_claims(deployment)
+
+
+LOADS = 'placement_snapshot_refresh_seconds_count{kind="load"} '
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["before-the-fork", "lazy-apps"])
+def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment, options):
+    """No request has to wait for a worker that is replaced, see ``touch-chain-reload``."""
+    reload_file = deployment.folder / "reload"
+    reload_file.touch()
+    deployment.variables |= {
+        "OS_METRICS__ENABLED": "true",
+        "OS_METRICS__FOLDER": str(deployment.folder / "metrics"),
+        "OS_METRICS__INVENTORY": "false",
+    }
+    start_uwsgi(
+        deployment, "--wsgi-file", WSGI_FILE, f"--touch-chain-reload={reload_file}", *options
+    )
+    wait_for_loads(deployment, 2)
+    if options:
+        os.utime(reload_file, (time.time() + 10,) * 2)
+        wait_for_loads(deployment, 4)
+
+
+def wait_for_loads(deployment, count):
+    """Wait until the processes have loaded snapshots so often, without a request for one."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    lines = []
+    while time.monotonic() < deadline:
+        text = requests.get(f"{deployment.url}/metrics", timeout=30).text
+        lines = [line for line in text.splitlines() if line.startswith(LOADS)]
+        if lines == [f"{LOADS}{count}.0"]:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{lines}, not {count}\n{deployment.logs()}")
 
 
 def test_uwsgi_behind_nginx(deployment):
