@@ -196,7 +196,7 @@ def assert_serves(machine, url):
     }
     list_ = f"curl --silent --write-out '%{{http_code}}' {url}/resource_providers --header"
     shown = machine.run(f'{list_} "X-Auth-Token: $({TOKEN})"', **ADMINISTRATOR | credentials)
-    assert shown == '{"resource_providers": []}200'
+    assert shown == '{"resource_providers":[]}200'
     assert machine.run(f"{list_} 'X-Auth-Token: x'").endswith("401")
 
 
