@@ -6,7 +6,8 @@ import time
 import pytest
 
 from placement.core.insight import repair
-from placement.tests.functional.insight.nova_api import migration, nova_api, server
+from placement.tests.functional.insight.nova_api import nova_api
+from placement.tests.functional.insight.nova_documents import migration, server
 from placement.tests.functional.osc import Client
 from placement.tests.processes import ApiProcess
 

@@ -10,7 +10,8 @@ import pytest
 import requests
 
 from placement.tests.functional.documented.pages import executed
-from placement.tests.functional.insight.nova_api import nova_api, server
+from placement.tests.functional.insight.nova_api import nova_api
+from placement.tests.functional.insight.nova_documents import FROM_VOLUME, server
 from placement.tests.functional.osc import AGGREGATE, Client
 from placement.tests.processes import BIN, ApiProcess, environment
 
@@ -81,7 +82,7 @@ def cloud(folder):
             timeout=30,
         )
         nova.token_id, nova.placement_url = "admin", service.url
-        nova.servers = [server(uuid, "cn1") for uuid in SERVERS]
+        nova.servers = [server(SERVERS[0], "cn1"), server(SERVERS[1], "cn1", image=FROM_VOLUME)]
         (folder / "clouds.yaml").write_text(CLOUDS.format(url=nova.url))
         yield environment(
             OS_CLOUD="CLOUD",

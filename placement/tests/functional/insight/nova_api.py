@@ -1,8 +1,4 @@
-"""A stand-in for nova and keystone: lists of servers and migrations, a page at a time.
-
-The documents have the shape of the examples in nova's API reference: "List Servers Detailed" and
-"List Migrations" at 2.69 and 2.59, and "Handling Down Cells" for servers of cells that are down.
-"""
+"""A stand-in for nova, glance and keystone: lists of servers and migrations, a page at a time."""
 
 import json
 import threading
@@ -10,62 +6,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from placement.tests.functional.insight.nova_documents import flavor, image, server
+
 PAGE = 3
-PROJECT = "6f70656e737461636b20342065766572"
-
-
-def server(uuid, host="compute1", status="ACTIVE", task_state=None):
-    """Return a server as the list with details has it."""
-    return {
-        "id": uuid,
-        "name": "new-server-test",
-        "status": status,
-        "tenant_id": PROJECT,
-        "user_id": "fake",
-        "created": "2017-10-10T15:49:08Z",
-        "updated": "2017-10-10T15:49:09Z",
-        "hostId": "2091634baaccdc4c5a1d57069c833e402921df696b7f970791b12ec6",
-        "links": [{"href": f"http://nova/v2.1/servers/{uuid}", "rel": "self"}],
-        "OS-EXT-AZ:availability_zone": "us-west",
-        "OS-EXT-SRV-ATTR:host": "compute",
-        "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
-        "OS-EXT-SRV-ATTR:instance_name": "instance-00000001",
-        "OS-EXT-STS:power_state": 1,
-        "OS-EXT-STS:task_state": task_state,
-        "OS-EXT-STS:vm_state": "active",
-    }
-
-
-def server_of_a_cell_that_is_down(uuid):
-    """Return a server as it is listed since 2.69 if its cell does not answer."""
-    return {
-        "id": uuid,
-        "status": "UNKNOWN",
-        "tenant_id": PROJECT,
-        "created": "2018-12-03T21:06:18Z",
-        "links": [{"href": f"http://nova/v2.1/servers/{uuid}", "rel": "self"}],
-    }
-
-
-def migration(uuid, instance_uuid, status="migrating", migration_type="live-migration"):
-    """Return a migration as it is listed since 2.59."""
-    return {
-        "id": 1234,
-        "uuid": uuid,
-        "instance_uuid": instance_uuid,
-        "status": status,
-        "migration_type": migration_type,
-        "source_compute": "compute1",
-        "source_node": "node1",
-        "dest_compute": "compute2",
-        "dest_host": "1.2.3.4",
-        "dest_node": "node2",
-        "old_instance_type_id": 1,
-        "new_instance_type_id": 2,
-        "created_at": "2016-01-29T11:42:02.000000",
-        "updated_at": "2016-01-29T11:42:02.000000",
-        "links": [],
-    }
+CONSTANT = {
+    "/flavors/detail": {"flavors": [flavor()]},
+    "/image/v2/images": {
+        "images": [image()],
+        "schema": "/v2/schemas/images",
+        "first": "/v2/images",
+    },
+}
 
 
 class NovaApi:
@@ -89,12 +40,9 @@ class NovaApi:
     def respond(self, path, query, version):
         """Return a status and a document or text."""
         if path.startswith("/servers/") and path != "/servers/detail":
-            uuid = path.rpartition("/")[2]
-            self.shows.append(uuid)
-            ids = {each["id"] for each in self.servers} | self.shown
-            if uuid in ids:
-                return 200, {"server": server(uuid)}
-            return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
+            return self.show(path.rpartition("/")[2])
+        if path in CONSTANT:
+            return 200, CONSTANT[path]
         self.lists.append((path, query, version))
         failure = self.failures.get(len(self.lists))
         if isinstance(failure, int):
@@ -105,6 +53,12 @@ class NovaApi:
             assert query["all_tenants"] in (["1"], ["True"])  # the latter from openstacksdk
             return 200, self.page("servers", "id", self.servers, query)
         return 200, self.page("migrations", "uuid", self.migrations, query)
+
+    def show(self, uuid):
+        self.shows.append(uuid)
+        if uuid in {each["id"] for each in self.servers} | self.shown:
+            return 200, {"server": server(uuid)}
+        return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
 
     def page(self, key, marker_name, rows, query):
         markers = [each[marker_name] for each in rows]
@@ -136,6 +90,12 @@ class NovaApi:
                         "name": "keystone",
                         "id": "i",
                         "endpoints": [{**endpoint, "id": "k", "url": f"{self.url}/v3"}],
+                    },
+                    {
+                        "type": "image",
+                        "name": "glance",
+                        "id": "g",
+                        "endpoints": [{**endpoint, "id": "h", "url": f"{self.url}/image"}],
                     },
                     {
                         "type": "placement",
@@ -180,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         parts = urlsplit(self.path)
         path = parts.path.removeprefix("/v2.1")
+        if path.rstrip("/") == "/image":
+            return self.send(300, self.versions_of_glance())
         if path.strip("/") in ("", "v3"):
             return self.send(200, self.versions(of_nova=self.path.startswith("/v2.1")))
         version = self.headers.get("OpenStack-API-Version", "").removeprefix("compute ")
@@ -195,6 +157,10 @@ class Handler(BaseHTTPRequestHandler):
             ends = {"version": self.api.newest, "min_version": "2.1"}
             return {"version": {"id": "v2.1", "status": "CURRENT", "links": links, **ends}}
         return {"version": {"id": "v3.14", "status": "stable", "links": links}}
+
+    def versions_of_glance(self):
+        link = {"rel": "self", "href": f"{self.api.url}/image/v2/"}
+        return {"versions": [{"id": "v2.16", "status": "CURRENT", "links": [link]}]}
 
 
 def _number(version):

@@ -7,9 +7,9 @@ import pytest
 from placement.cmd import audit as command
 from placement.tests.functional.db.factories import set_inventories, uuid
 from placement.tests.functional.insight.defects import Host
-from placement.tests.functional.insight.nova_api import (
+from placement.tests.functional.insight.nova_api import nova_api
+from placement.tests.functional.insight.nova_documents import (
     migration,
-    nova_api,
     server,
     server_of_a_cell_that_is_down,
 )
