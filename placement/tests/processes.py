@@ -194,14 +194,18 @@ def uwsgi(*options):
 
 
 def start_uwsgi(deployment, *options):
-    """Start uWSGI on the port, and wait until every worker has loaded the application.
+    """Start uWSGI on the port, and wait until every worker has loaded the application."""
+    deployment.start(*uwsgi(f"--http-socket={deployment.address}", *options))
+    wait_for_applications(deployment, "output", 2 if "--lazy-apps" in options else 1)
+
+
+def wait_for_applications(deployment, log, count):
+    """Wait until uWSGI has loaded the application ``count`` times.
 
     A worker ignores SIGTERM that arrives while it loads the application.
     """
-    deployment.start(*uwsgi(f"--http-socket={deployment.address}", *options))
-    loaded = 2 if "--lazy-apps" in options else 1
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while (deployment.folder / "output").read_text().count("WSGI app 0 ") < loaded:
+    while (deployment.folder / log).read_text().count("WSGI app 0 ") < count:
         assert time.monotonic() < deadline, deployment.logs()
         time.sleep(0.05)
 

@@ -15,7 +15,7 @@ with garbage_collection.paused(freeze=True):  # the imports are most of the star
     from placement import db_api, deploy
     from placement.conf.files import config_files
     from placement.http import auth
-    from placement.wsgi.preload import Preload, in_each_worker
+    from placement.wsgi.preload import Preload, unless_forked_later
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -33,11 +33,11 @@ def init_application() -> "WSGIApplication":
     If OS_PLACEMENT_CONFIG_DIR is set, the file is ``placement.conf`` in that directory, which must
     exist; otherwise oslo.config searches its default locations. Environment variables such as
     ``OS_PLACEMENT_DATABASE__CONNECTION`` take precedence over files. The snapshot is loaded before
-    the process, or each worker that is forked from it, accepts requests.
+    the process accepts requests, unless uWSGI forks its workers later.
     """
     preload = Preload()
     application = load(read_configuration(config_files()), preload)
-    in_each_worker(preload)
+    unless_forked_later(preload)
     return application
 
 

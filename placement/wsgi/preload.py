@@ -34,13 +34,15 @@ class Preload:
             LOG.warning("The snapshot is loaded by the first request that needs it: %s", error)
 
 
-def in_each_worker(load: Callable[[], None]) -> None:
-    """Call ``load`` in this process or, if uWSGI is about to fork it, in each of its workers."""
+def unless_forked_later(load: Callable[[], None]) -> None:
+    """Call ``load`` in this process, unless uWSGI is about to fork it.
+
+    A hook after the fork would load it in the workers, but a worker of uWSGI ignores signals while
+    the hook runs: a reload at that moment would wait until the worker is killed.
+    """
     uwsgi = _uwsgi()
     if uwsgi is None or uwsgi.worker_id():
         load()
-    else:
-        uwsgi.post_fork_hook = _after(getattr(uwsgi, "post_fork_hook", None), load)
 
 
 def _uwsgi() -> Any:
@@ -49,12 +51,3 @@ def _uwsgi() -> Any:
         return importlib.import_module("uwsgi")
     except ImportError:
         return None
-
-
-def _after(earlier: Callable[[], None] | None, load: Callable[[], None]) -> Callable[[], None]:
-    def both() -> None:
-        if earlier is not None:
-            earlier()
-        load()
-
-    return both

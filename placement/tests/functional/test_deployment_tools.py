@@ -11,7 +11,7 @@ import pytest
 
 from placement.db.sqlalchemy import migration
 from placement.tests.functional import docs
-from placement.tests.processes import BIN, environment, program
+from placement.tests.processes import BIN, environment, program, wait_for_applications
 
 PAGE = docs.SOURCE / "admin" / "deployment-tools.rst"
 DEBIAN = docs.ROOT / "packaging" / "debian"
@@ -129,6 +129,7 @@ def test_the_files_of_kolla_ansible_serve(deployment):
     uwsgi = program("uwsgi", "pip install uWSGI")
     deployment.start(uwsgi, "--virtualenv", BIN.parent, folder / "placement-api-uwsgi.ini")
     deployment.wait("/")  # the health check of HAProxy: 200 for GET /
+    wait_for_applications(deployment, "uwsgi.log", 2)
     # memcached and Keystone do not respond; what is needed to ask them is installed
     assert deployment.request("GET", "/traits").status_code == 503
 

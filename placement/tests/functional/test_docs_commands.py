@@ -16,7 +16,7 @@ from placement.cmd import api, compare, manage
 from placement.tests.functional import docs
 from placement.tests.functional.documented import pages
 
-PLUGINS = ("openstack.placement.v1", "openstack.identity.v3")
+PLUGINS = ("openstack.placement.v1", "openstack.identity.v3", "openstack.compute.v2")
 OTHER_PROGRAMS = {
     *("a2enmod", "a2ensite", "adduser", "apachectl", "apt-get", "buildah", "cd", "cp", "curl"),
     *("done", "dpkg", "dpkg-query", "export", "for", "gunicorn", "install", "ln", "make"),

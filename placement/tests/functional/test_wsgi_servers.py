@@ -69,8 +69,7 @@ LOADS = 'placement_snapshot_refresh_seconds_count{kind="load"} '
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-@pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["before-the-fork", "lazy-apps"])
-def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment, options):
+def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment):
     """No request has to wait for a worker that is replaced, see ``touch-chain-reload``."""
     reload_file = deployment.folder / "reload"
     reload_file.touch()
@@ -79,13 +78,11 @@ def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment,
         "OS_METRICS__FOLDER": str(deployment.folder / "metrics"),
         "OS_METRICS__INVENTORY": "false",
     }
-    start_uwsgi(
-        deployment, "--wsgi-file", WSGI_FILE, f"--touch-chain-reload={reload_file}", *options
-    )
+    options = ["--lazy-apps", f"--touch-chain-reload={reload_file}"]
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, *options)
     wait_for_loads(deployment, 2)
-    if options:
-        os.utime(reload_file, (time.time() + 10,) * 2)
-        wait_for_loads(deployment, 4)
+    os.utime(reload_file, (time.time() + 10,) * 2)
+    wait_for_loads(deployment, 4)
 
 
 def wait_for_loads(deployment, count):
@@ -146,7 +143,9 @@ def test_systemd_unit_is_valid(deployment):
     (deployment.folder / "placement-api.service").write_text(unit)
     command = [analyze, "--man=no", "verify", deployment.folder / "placement-api.service"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
+    # it warns of other units of the machine too
+    warnings = [line for line in result.stderr.splitlines() if "placement-api" in line]
+    assert (result.returncode, warnings) == (0, [])
 
 
 # --- Gunicorn -----------------------------------------------------------------------------

@@ -381,7 +381,6 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         (openstack, ["nobody"], "No provider has the name or UUID nobody"),
         (openstack, ["os2", plan, f"--adopt={host}"], "has the name os2 already"),
         (openstack, ["os2", f"--retire={host}"], "Give --plan FILE together with"),
-        (openstack, ["os2", "--days=0"], "'0' does not match"),
         (reader, ["os2"], "Policy does not allow placement:insight:identity"),
         (older, ["os2"], "The service has no /insight/identity"),
         (nothing, ["os2"], "Unable to establish connection"),
@@ -390,3 +389,9 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         assert result.returncode == 1, result
         assert text in result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_openstack_refuses_days_that_are_no_number_of_days(openstack):
+    result = openstack.run(SHOW, "os2", "--days=0")
+    assert result.returncode == 2
+    assert "argument --days: 0 is not a number of days from 1 to 999." in result.stderr

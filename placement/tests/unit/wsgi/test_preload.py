@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement import exception
-from placement.wsgi.preload import Preload, in_each_worker
+from placement.wsgi.preload import Preload, unless_forked_later
 
 
 class Engine:
@@ -30,12 +30,13 @@ def preload_of(engine):
 
 def test_it_is_loaded_at_once_outside_of_uwsgi():
     engine = Engine()
-    in_each_worker(preload_of(engine))
+    unless_forked_later(preload_of(engine))
     assert engine.loads == 1
 
 
 @pytest.fixture
 def uwsgi(monkeypatch):
+    """The module that uWSGI provides, in the process that imports the application and forks."""
     module = SimpleNamespace(worker_id=lambda: 0)
     monkeypatch.setitem(sys.modules, "uwsgi", module)
     return module
@@ -44,20 +45,14 @@ def uwsgi(monkeypatch):
 def test_it_is_loaded_at_once_in_a_worker_of_uwsgi(uwsgi):
     uwsgi.worker_id = lambda: 2
     engine = Engine()
-    in_each_worker(preload_of(engine))
+    unless_forked_later(preload_of(engine))
     assert engine.loads == 1
-    assert not hasattr(uwsgi, "post_fork_hook")
 
 
-def test_the_master_of_uwsgi_leaves_it_to_the_workers(uwsgi):
-    calls = []
-    uwsgi.post_fork_hook = lambda: calls.append("earlier hook")
+def test_the_first_request_loads_it_if_uwsgi_forks_later(uwsgi):
     engine = Engine()
-    in_each_worker(preload_of(engine))
+    unless_forked_later(preload_of(engine))
     assert engine.loads == 0
-    uwsgi.post_fork_hook()
-    assert engine.loads == 1
-    assert calls == ["earlier hook"]
 
 
 def test_a_worker_starts_without_database(caplog):
