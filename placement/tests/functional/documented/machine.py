@@ -95,14 +95,15 @@ class Machine:
         return next((process for process in below if process.name() == "systemd"), None)
 
     def close(self) -> None:
-        """Stop all processes of the container, and remove its control groups."""
-        first = self._first
-        self._process.terminate()
+        """Kill all processes of the container, and remove its control groups.
+
+        An orderly shutdown takes up to 20 seconds, and no file of the container is kept.
+        """
+        if first := self._first:
+            first.kill()  # the kernel ends all processes of its namespace
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
-            if first:
-                first.kill()  # the kernel ends all processes of its namespace
             self._process.kill()
             self._process.wait(20)
         for group in Path("/sys/fs/cgroup").rglob(f"documented-{self._process.pid}"):
