@@ -18,7 +18,14 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy import clocks, db_errors, engines, snapshot_reader, usage_counters
+from placement.db.sqlalchemy import (
+    clocks,
+    db_errors,
+    engines,
+    snapshot_reader,
+    tcp_timeouts,
+    usage_counters,
+)
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
 from placement.db.sqlalchemy.audit import AuditReader
@@ -299,15 +306,19 @@ def _retried(
     """Return the result of the attempt, repeated after conflicts and after one lost connection.
 
     One connection, because a restarted server leaves a pool of broken ones: the first broken
-    connection that is noticed discards them all, so the next one is new.
+    connection that is noticed discards them all, so the next one is new. While the host is
+    unresponsive, the attempt is repeated only if it did not wait for a new connection yet.
 
     Raises: Conflict, or DatabaseUnavailable if a lock was not released all the time.
     """
     deadline = time.monotonic() + RETRY_SECONDS
     conflicts = lost_connections = 0
     while conflicts < max_attempts:
+        begun_at = time.monotonic()
         try:
             return attempt()
+        except db_errors.HostUnresponsive as error:
+            raise exception.DatabaseUnavailable(str(error)) from error
         except WriteConflict as error:
             conflicts += 1
             on_conflict()
@@ -317,7 +328,7 @@ def _retried(
                 break
         except db_errors.ConnectionLost as error:
             lost_connections += 1
-            if lost_connections > 1:
+            if lost_connections > 1 or not tcp_timeouts.has_time_to_reconnect(begun_at):
                 raise exception.DatabaseUnavailable(str(error)) from error
         time.sleep(random.uniform(0, min(0.1, 0.001 * 2**conflicts)))  # noqa: S311
     raise exception.Conflict

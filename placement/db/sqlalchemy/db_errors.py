@@ -67,6 +67,10 @@ class ConnectionLost(Exception):  # noqa: N818
     """The connection broke; the server rolls back what was not committed."""
 
 
+class HostUnresponsive(ConnectionLost):
+    """A new connection timed out: another attempt would double the time until the response."""
+
+
 class ServerReadOnly(ConnectionLost):
     """The connection reaches a server that is not the primary; nothing was written."""
 

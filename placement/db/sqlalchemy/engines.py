@@ -242,6 +242,10 @@ def _session(statements: tuple[str, ...]) -> Any:
     return set_session
 
 
+def _limit_unresponsive(connection: Any, _record: object) -> None:
+    tcp_timeouts.limit_unresponsive(connection)
+
+
 class _Watch:
     """Checks each new connection, then again after a second; one failure discards all of them.
 
@@ -263,13 +267,14 @@ class _Watch:
         def set_up(connection: Any, record: Any) -> None:
             self._set_up(connection, record, is_reader=is_reader)
 
+        event.listen(engine, "do_connect", tcp_timeouts.connect)
+        if self._limits_tcp:  # from the first statement on
+            event.listen(engine, "connect", _limit_unresponsive, insert=True)
         event.listen(engine, "connect", set_up)
         event.listen(engine, "checkout", self._check_again)
         event.listen(engine, "handle_error", self._note_failure)
 
     def _set_up(self, connection: Any, record: Any, *, is_reader: bool) -> None:
-        if self._limits_tcp:
-            tcp_timeouts.limit_unresponsive(connection)
         try:
             record.info["server"] = self._checks.set_up(connection)
             self._check(connection, record)

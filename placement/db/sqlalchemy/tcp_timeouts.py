@@ -4,12 +4,22 @@ A host without power, or behind a network that drops packets, neither responds n
 connection; by default, TCP retries for about 15 minutes. These options make the kernel end such a
 connection sooner. The kernel of a slow database server acknowledges keep-alive probes, so queries
 that take long are not interrupted.
+
+A request waits for at most one timeout of an open connection and one of a new connection. The
+first ends the lineage of all connections, so that no other open one is used. The second raises
+HostUnresponsive, and the request is not retried.
 """
 
 import os
 import socket
+import time
+from collections.abc import MutableMapping, Sequence
 from functools import partial
 from typing import Any
+
+from sqlalchemy.engine import Dialect
+
+from placement.db.sqlalchemy.db_errors import HostUnresponsive, first_line
 
 # PyMySQL's default for a new connection; libpq would wait without limit.
 CONNECT_SECONDS = 10
@@ -18,8 +28,51 @@ CONNECT_SECONDS = 10
 UNRESPONSIVE_SECONDS = 15
 # While a client waits for a response, only keep-alive probes are sent and acknowledged.
 PROBE_SECONDS = 5
+# Beyond the timeout: the timers of the kernel are coarse.
+MARGIN_SECONDS = 1.0
 
 _FAMILIES = frozenset({socket.AF_INET, socket.AF_INET6})
+
+
+def connect(
+    dialect: Dialect,
+    _record: object,
+    arguments: Sequence[Any],
+    parameters: MutableMapping[str, Any],
+) -> Any:
+    """Return a new connection of the driver: a listener for SQLAlchemy's event ``do_connect``.
+
+    Raises: HostUnresponsive after a timeout, any other error of the driver as it is.
+    """
+    begun_at = time.monotonic()
+    try:
+        return _connect(dialect, arguments, parameters)
+    except Exception as error:
+        if time.monotonic() - begun_at >= _shortest_timeout(parameters):
+            raise HostUnresponsive(first_line(error)) from error
+        raise
+
+
+def _connect(
+    dialect: Dialect, arguments: Sequence[Any], parameters: MutableMapping[str, Any]
+) -> Any:
+    """Connect; PyMySQL's own timeout ends before the handshake, which has none by default."""
+    if dialect.driver != "pymysql" or "read_timeout" in parameters:
+        return dialect.connect(*arguments, **parameters)
+    timeout = parameters.get("connect_timeout", CONNECT_SECONDS)
+    connection: Any = dialect.connect(*arguments, **parameters, read_timeout=timeout)
+    connection._read_timeout = None  # statements may take long
+    return connection
+
+
+def _shortest_timeout(parameters: MutableMapping[str, Any]) -> float:
+    """Return the seconds from which on a failure is a timeout: libpq counts whole seconds."""
+    return max(1.0, float(parameters.get("connect_timeout", CONNECT_SECONDS)) / 2)
+
+
+def has_time_to_reconnect(begun_at: float) -> bool:
+    """Return whether an operation has waited for no more than one connection since it began."""
+    return time.monotonic() - begun_at <= UNRESPONSIVE_SECONDS + MARGIN_SECONDS
 
 
 def limit_unresponsive(connection: Any) -> None:

@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -18,8 +19,9 @@ from placement.tests.functional.db.unreachable_host import PORT, unreachable_hos
 
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
-# the longest wait: for a response, and for two new connections
-BOUND_SECONDS = 3 + 2 * 3
+# the longest wait: for a response, and for a new connection
+BOUND_SECONDS = 3 + 3
+CONNECT_BOUND_SECONDS = 3.5  # less than two timeouts: there is no second attempt
 
 
 @pytest.fixture
@@ -80,6 +82,19 @@ def test_unresponsive_host_times_out_and_reconnects(store, host):
     assert time.monotonic() - begun < BOUND_SECONDS
     host.resume_responding()
     store.probe()
+
+
+def test_handshake_without_a_response_times_out(driver, backend, short_timeouts):
+    """As from a proxy that accepts a connection for a server that it does not reach."""
+    with socket.create_server(("127.0.0.1", 0)) as unresponsive:
+        port = unresponsive.getsockname()[1]
+        url = servers.KINDS[backend](Path(), port).tcp_url("placement", driver)
+        store = Store(DatabaseSettings(connection=url, max_retries=0))
+        begun = time.monotonic()
+        with pytest.raises(exception.DatabaseUnavailable):
+            store.probe()
+        assert time.monotonic() - begun < CONNECT_BOUND_SECONDS
+        store.dispose()
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,11 @@ class UnreachableHost:
         """Forward connections on ``PORT`` to a Unix socket."""
         command = ["ip", "netns", "exec", self.name, sys.executable, "-m", __name__, str(socket)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
-            yield
-            process.terminate()
+            try:
+                process.stdout.readline()
+                yield
+            finally:  # Popen waits for its end
+                process.terminate()
 
 
 def _ip(*words: str, check: bool = True) -> int:
