@@ -396,7 +396,7 @@ def isolated_at_first_commit(nodes):
     statements = []
 
     def isolate(_connection, _cursor, statement, *_):
-        if statement.startswith("UPDATE clocks") and not statements:
+        if "UPDATE clocks" in statement and not statements:
             statements.append(statement)
             nodes[0].isolate()
 
