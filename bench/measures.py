@@ -241,7 +241,7 @@ class ReadAfterWrite:
             _seconds(write, writer)
             after.append(_seconds(read, reader))
         without, with_ = milliseconds(before), milliseconds(after)
-        note = f"{with_.value:.2g} ms after a write, {without.value:.2g} ms without"
+        note = f"{with_.value:.1f} ms after a write, {without.value:.1f} ms without"
         return Measurement(with_.value - without.value, MORE, samples=len(after), note=note)
 
 

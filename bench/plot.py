@@ -7,12 +7,11 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from bench.harness import PLACEMENT, UPSTREAM, Measurements
+from bench.harness import LABELS, PLACEMENT, UPSTREAM, Measurements
 
 _FLAT = re.compile(r"candidates, ([\d,]+) flat hosts, (limit=\d+|unlimited)$")
 _GPU = re.compile(r"candidates, ([\d,]+) GPU hosts, (.+)$")
 _COLORS = {PLACEMENT: "#1b7837", UPSTREAM: "#762a83"}
-_LABELS = {PLACEMENT: "this service", UPSTREAM: "openstack-placement"}
 _MARKERS = "os^Dv"
 
 Series = Mapping[tuple[str, str], Sequence[tuple[int, float]]]
@@ -38,7 +37,7 @@ def _plot(series: Series, path: Path, title: str) -> None:
         axes.loglog(
             hosts, times, color=_COLORS[service], marker=_MARKERS[requests.index(request)],
             linestyle="-" if service == PLACEMENT else "--",
-            label=f"{_LABELS[service]}, {request}",
+            label=f"{LABELS[service]}, {request}",
         )  # fmt: skip
     axes.set(xlabel="hosts", ylabel="milliseconds, median")
     axes.set_title(f"GET /allocation_candidates: {title}")

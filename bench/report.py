@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from bench.harness import PLACEMENT, UPSTREAM, Measurement, Measurements
+from bench.harness import LABELS, PLACEMENT, UPSTREAM, Measurement, Measurements
 from bench.limits import machine
 from bench.rows import Row
 from bench.targets import ratio
@@ -129,7 +129,7 @@ def cells(measurements: Measurements) -> list[str]:
 def notes(measurements: Measurements) -> str:
     """The notes of a row."""
     return "; ".join(
-        f"{service}: {measurement.note}"
+        f"{LABELS[service]}: {measurement.note}"
         for service, measurement in measurements.items()
         if measurement.note
     )

@@ -122,7 +122,7 @@ def test_a_timeout_of_openstack_placement_is_a_lower_bound():
     assert measurements[UPSTREAM].cut_off
     assert describe(measurements[UPSTREAM]).startswith("> ")
     assert cells(measurements)[4].startswith("> ")
-    assert notes(measurements) == "upstream: cut off"
+    assert notes(measurements) == "openstack-placement: cut off"
 
 
 def test_a_timeout_of_placement_is_an_error():

@@ -55,7 +55,7 @@ def test_json_has_all_measurements_and_the_machine(report, tmp_path):
 def test_the_table_has_a_line_for_each_row(folder):
     lines = table(folder / "performance.csv")
     assert len(lines) == 1 + len(FLAT) + 1
-    assert lines[1] == [FLAT[0].name, "80 ms", "", "2 ms", "3 ms", "40", "upstream: so"]
+    assert lines[1] == [FLAT[0].name, "80 ms", "", "2 ms", "3 ms", "40", "openstack-placement: so"]
 
 
 def test_a_timeout_is_a_lower_bound_in_the_table(folder):
@@ -96,4 +96,4 @@ def test_a_wrong_row_is_told_as_such(report):
 def test_a_row_reports_its_target_and_notes(report):
     line = report.line(FLAT[0])
     assert line.startswith(f"{FLAT[0].name}: 2 ms (p99 3 ms), openstack-placement 80 ms, 40")
-    assert line.endswith("[upstream: so]")
+    assert line.endswith("[openstack-placement: so]")
