@@ -7,7 +7,7 @@ import pytest
 
 from bench.harness import PLACEMENT, UPSTREAM, Measurement
 from bench.pages import write
-from bench.report import Report
+from bench.report import Report, notes
 from bench.rows import rows
 
 FLAT = [row for row in rows(quick=False) if "flat hosts, limit=10" in row.name]
@@ -88,7 +88,7 @@ def test_the_plot_is_the_same_for_the_same_results(folder):
     assert (folder / "performance.svg").read_text() == plot
 
 
-def test_a_wrong_row_is_told_as_such(report):
+def test_a_wrong_row_is_reported_as_wrong(report):
     report.fail(WIDE, ValueError("five"))
     assert report.line(WIDE) == f"{WIDE.name}: WRONG: ValueError: five"
 
@@ -97,3 +97,10 @@ def test_a_row_reports_its_target_and_notes(report):
     line = report.line(FLAT[0])
     assert line.startswith(f"{FLAT[0].name}: 2 ms (p99 3 ms), openstack-placement 80 ms, 40")
     assert line.endswith("[openstack-placement: so]")
+
+
+def test_a_note_of_both_services_stands_once():
+    same = {PLACEMENT: Measurement(2.0, note="so"), UPSTREAM: Measurement(80.0, note="so")}
+    assert notes(same) == "so"
+    other = same | {UPSTREAM: Measurement(80.0, note="cut off")}
+    assert notes(other) == "this service: so; openstack-placement: cut off"
