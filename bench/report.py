@@ -128,9 +128,7 @@ def cells(measurements: Measurements) -> list[str]:
 
 def notes(measurements: Measurements) -> str:
     """The notes of a row; one that both services have stands once."""
-    by_service = {
-        LABELS[service]: each.note for service, each in measurements.items() if each.note
-    }
+    by_service = {name: one.note for name, one in measurements.items() if one.note}
     if len(by_service) == len(measurements) and len(set(by_service.values())) == 1:
         return next(iter(by_service.values()))
     return "; ".join(f"{LABELS[name]}: {note}" for name, note in by_service.items())
