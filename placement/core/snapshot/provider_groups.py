@@ -32,8 +32,8 @@ class ProviderGroups:
 
     def existing(self, ids: Numbers) -> Numbers:
         """Return the indices of the ids that are not missing."""
-        found = self.index_of(ids)
-        existing: Numbers = found[found >= 0]
+        indices = self.index_of(ids)
+        existing: Numbers = indices[indices >= 0]
         return existing
 
     def sets(self, members: Mapping[K, list[Numbers]]) -> tuple[Numbers, list[list[K]]]:

@@ -242,10 +242,6 @@ def _session(statements: tuple[str, ...]) -> Any:
     return set_session
 
 
-def _limit_unresponsive(connection: Any, _record: object) -> None:
-    tcp_timeouts.limit_unresponsive(connection)
-
-
 class _Watch:
     """Checks each new connection, then again after a second; one failure discards all of them.
 
@@ -269,7 +265,7 @@ class _Watch:
 
         event.listen(engine, "do_connect", tcp_timeouts.connect)
         if self._limits_tcp:  # from the first statement on
-            event.listen(engine, "connect", _limit_unresponsive, insert=True)
+            event.listen(engine, "connect", tcp_timeouts.limit_unresponsive, insert=True)
         event.listen(engine, "connect", set_up)
         event.listen(engine, "checkout", self._check_again)
         event.listen(engine, "handle_error", self._note_failure)

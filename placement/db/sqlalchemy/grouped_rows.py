@@ -60,22 +60,17 @@ def values(text: str, length: Any, count: int) -> list[str]:
     return parts
 
 
-def text_of(number: sa.ColumnElement[int], dialect: str) -> sa.ColumnElement[str]:
-    """Return an integer for ``record``."""
-    return _as_text(number, dialect)
-
-
 def text_of_time(time: sa.ColumnElement[Any], dialect: str) -> sa.ColumnElement[str]:
     """Return a time as text in ISO 8601, an empty one for NULL."""
     if dialect == "postgresql":  # the texts of a cast depend on settings of the session
         text: sa.ColumnElement[str] = sa.func.to_char(time, "YYYY-MM-DD HH24:MI:SS.US")
     else:
-        text = _as_text(time, dialect)
+        text = text_of(time, dialect)
     return sa.func.coalesce(text, "")
 
 
-def _as_text(value: sa.ColumnElement[Any], dialect: str) -> sa.ColumnElement[str]:
-    """Return a value for concatenation, which converts numbers and times except in PostgreSQL.
+def text_of(value: sa.ColumnElement[Any], dialect: str) -> sa.ColumnElement[str]:
+    """Return a value for ``record``: concatenation converts it, except in PostgreSQL.
 
     A cast in MySQL would have the collation of the connection, which may not fit a column's.
     """

@@ -75,8 +75,11 @@ def has_time_to_reconnect(begun_at: float) -> bool:
     return time.monotonic() - begun_at <= UNRESPONSIVE_SECONDS + MARGIN_SECONDS
 
 
-def limit_unresponsive(connection: Any) -> None:
-    """Make the kernel end a new connection when its host becomes unresponsive."""
+def limit_unresponsive(connection: Any, _record: object) -> None:
+    """Make the kernel end a new connection when its host becomes unresponsive.
+
+    A listener for SQLAlchemy's event ``connect``.
+    """
     owner = getattr(connection, "_sock", connection)  # PyMySQL's attribute for the socket
     if hasattr(owner, "fileno"):  # some drivers do not expose it
         _set_limits(owner.fileno())
