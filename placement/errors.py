@@ -95,6 +95,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.ReshapedProviderNotFound: HttpError(400, PROVIDER_NOT_FOUND),
         exception.Conflict: _CONCURRENT,
         exception.DatabaseUnavailable: HttpError(503, headers=RETRY_SOON),
+        exception.PolicyCheckFailed: HttpError(503, headers=RETRY_SOON),
         exception.SearchDeadlineExceeded: HttpError(503),
         exception.RequestNotRecorded: _NOT_FOUND,
     }

@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Any
 
 from oslo_config import cfg
-from oslo_policy import opts
 from oslo_policy import policy as oslo_policy
 
 from placement import policies
+from placement.conf import register_policy_opts
 from placement.conf.files import config_files
 from placement.http.policy_decisions import PolicyDecisions
 from placement.http.policy_files import problems
@@ -50,7 +50,8 @@ class Policy:
     def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
         """Return if the rule allows the caller this operation on the target.
 
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope,
+        PolicyCheckFailed if an external check cannot be completed.
         """
         self.decisions().authorize(rule, target, caller)
 
@@ -115,7 +116,7 @@ def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
 
 def register_options(conf: cfg.ConfigOpts) -> None:
     """Register the options of [oslo_policy]."""
-    opts.set_defaults(conf)
+    register_policy_opts(conf)
 
 
 def rule_names() -> Iterator[str]:

@@ -213,7 +213,7 @@ class PlacementWsgify:
             response = self._function(request)
             _add_version_headers(request, response)
         except exception.PlacementException as error:
-            if isinstance(error, exception.DatabaseUnavailable):
+            if isinstance(error, exception.DatabaseUnavailable | exception.PolicyCheckFailed):
                 LOG.warning("%s Reason: %s", error, error.reason)
             response = error_response(request, error)
         except Exception as error:

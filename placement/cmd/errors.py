@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
 from placement.db.sqlalchemy import db_errors, migration
-from placement.exception import DatabaseUnavailable, PlacementException
+from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
 
 LOG = logging.getLogger(__name__)
 
@@ -98,6 +98,14 @@ def _unavailable(error: DatabaseUnavailable) -> str:
     )
 
 
+def _policy_check_failed(error: PolicyCheckFailed) -> str:
+    reason = error.reason.rstrip(".")
+    return (
+        f"The external check of the policy rule {error.rule} failed: {reason}. Check that this "
+        "host reaches the policy service, or change the rule."
+    )
+
+
 def _undecodable(error: UnicodeDecodeError) -> str:
     """Return the error of a configuration file, the only text that commands decode."""
     line = error.object.count(b"\n", 0, error.start) + 1
@@ -137,6 +145,7 @@ def _missing_connection() -> str:
 
 _DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
     (DatabaseUnavailable, _unavailable),
+    (PolicyCheckFailed, _policy_check_failed),
     (AlembicError, _unknown_revision),
     (UnicodeDecodeError, _undecodable),
     (OSError, _of_file),

@@ -19,6 +19,9 @@ from placement.conf import (
     workarounds,
 )
 
+# The default of oslo.policy, 60, would occupy each thread of a server for a minute.
+POLICY_TIMEOUT_SECONDS = 5.0
+
 MODULES = (paths, base, api, placement, database, healthcheck, insight, metrics, workarounds)
 
 
@@ -29,9 +32,15 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
     Groups are registered by name: a group object would share its values between configurations.
     """
-    policy_opts.set_defaults(conf)  # registers the options of [oslo_policy], too
+    register_policy_opts(conf)
     for module in MODULES:
         conf.register_opts(module.options, group=module.group and module.group.name)
+
+
+def register_policy_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of [oslo_policy], with this service's default of the timeout."""
+    policy_opts.set_defaults(conf)
+    conf.set_default("remote_timeout", POLICY_TIMEOUT_SECONDS, group="oslo_policy")
 
 
 def set_middleware_defaults() -> None:

@@ -15,5 +15,7 @@ def list_opts() -> Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]]:
 
 def set_defaults() -> None:
     """Set this service's defaults of other libraries' options, for the sample file."""
-    policy_opts.set_defaults(cfg.ConfigOpts(), policy_file="policy.yaml")
+    policy_opts.set_defaults(
+        cfg.ConfigOpts(), policy_file="policy.yaml", remote_timeout=conf.POLICY_TIMEOUT_SECONDS
+    )
     conf.set_middleware_defaults()

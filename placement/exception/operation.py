@@ -35,6 +35,20 @@ class CommitLost(DatabaseUnavailable):
 
 
 @mistake
+class PolicyCheckFailed(PlacementException):
+    """An external check of a policy rule failed; ``reason``, for the log, may contain hosts."""
+
+    rule: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"The policy rule {self.rule} calls an external service, which did not decide. "
+            "Retry; if this persists, the log of the service has the reason."
+        )
+
+
+@mistake
 class SearchDeadlineExceeded(PlacementException):
     """A search for allocation candidates exceeded its time limit."""
 

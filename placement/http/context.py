@@ -18,7 +18,7 @@ class RequestContext(context.RequestContext):
     def can(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
         """Return if the policy allows this; the default target is the caller's own project.
 
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized.
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
         """
         if target is None:
             target = {"project_id": self.project_id, "user_id": self.user_id}

@@ -19,6 +19,10 @@ _MAX_DECISIONS = 4096
 # its checks compare values of the target and the caller; external checks are elsewhere
 _PURE_CHECKS = "oslo_policy._checks"
 
+# External checks raise OSError if the connection fails, RuntimeError after a timeout or without
+# their certificate, KeyError if the URL has an attribute that the target does not have.
+_FAILURES = (OSError, RuntimeError, KeyError)
+
 Denial = Callable[[], exception.PolicyNotAuthorized]
 
 
@@ -33,7 +37,8 @@ class PolicyDecisions:
     def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
         """Return if the rule allows the caller this operation on the target.
 
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope.
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope,
+        PolicyCheckFailed if an external check cannot be completed.
         """
         # texts, None, booleans and lists: their representations are equal only if they are
         key = rule, repr(target), repr(caller)
@@ -61,6 +66,8 @@ class PolicyDecisions:
             return self._denial(exception.ScopeNotAuthorized, rule, caller)
         except oslo_policy.PolicyNotAuthorized:
             return self._denial(exception.PolicyNotAuthorized, rule, caller)
+        except _FAILURES as error:
+            raise exception.PolicyCheckFailed(rule, _reason(error)) from error
         return None
 
     def _denial(
@@ -75,6 +82,15 @@ class PolicyDecisions:
     def named_roles(self) -> frozenset[str]:
         """Return the roles, in lower case, that the rules name."""
         return requirements.roles(self._enforcer.rules)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the address that was called, if one was, and the error."""
+    request = getattr(error, "request", None) or getattr(error.__context__, "request", None)
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, KeyError):
+        text = f"the target has no attribute {text}"
+    return text if request is None else f"{request.url}: {text}"
 
 
 def _is_pure(check: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import Engine
 from placement.exception import DatabaseUnavailable
 from placement.observability import metrics_multiprocess
@@ -153,7 +154,6 @@ class MetricsMiddleware:
         self._application = application
         self._observer = observer
         self._engine = engine
-        self._snapshot = SnapshotCollector(engine, observer)
         self._inventory = inventory
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
@@ -169,19 +169,37 @@ class MetricsMiddleware:
         return self._timed(environ, start_response)
 
     def text(self) -> bytes:
-        """Return all metrics, in the text format of Prometheus."""
+        """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
         library = self._observer.library
         folder = self._observer.folder
         with metrics_multiprocess.merged_files(folder, library):
             process_metrics: bytes = library.generate_latest(
                 library.multiprocess.MultiProcessCollector(None, path=str(folder))
             )
-        snapshot_metrics: bytes = library.generate_latest(self._snapshot)
+        snapshot = self._current()
+        collector = SnapshotCollector(snapshot, self._observer)
+        snapshot_metrics: bytes = library.generate_latest(collector)
+        return process_metrics + snapshot_metrics + self._inventory_text(snapshot)
+
+    def _current(self) -> Snapshot | None:
+        """Return the current snapshot; None if the database is unreachable."""
         try:
-            inventory_metrics = self._inventory.text(self._engine.current)
+            return self._engine.current()
         except DatabaseUnavailable:
-            inventory_metrics = b""
-        return process_metrics + snapshot_metrics + inventory_metrics
+            return None
+
+    def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
+        """Return the inventory metrics; without a snapshot, those of the file, if they are new."""
+
+        def current() -> Snapshot:
+            if snapshot is None:
+                raise DatabaseUnavailable
+            return snapshot
+
+        try:
+            return self._inventory.text(current)
+        except DatabaseUnavailable:  # the consumers are counted in the database
+            return b""
 
     def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
         if any(header in environ for header in _PROXIED):
@@ -212,22 +230,21 @@ class MetricsMiddleware:
 
 
 class SnapshotCollector:
-    """Collects what is true of the snapshot of this process."""
+    """Collects what is true of the snapshot of this process; None: the database is unreachable."""
 
-    def __init__(self, engine: Engine, observer: PrometheusObserver) -> None:
-        self._engine = engine
+    def __init__(self, snapshot: Snapshot | None, observer: PrometheusObserver) -> None:
+        self._snapshot = snapshot
         self._observer = observer
 
     def collect(self) -> Iterator[Any]:
         """Yield the families; if the database is unreachable, only that the service is not up."""
         gauge = self._observer.library.metrics_core.GaugeMetricFamily
-        try:
-            snapshot = self._engine.current()
-        except DatabaseUnavailable:
-            yield gauge("openstack_placement_up", "Whether the database is reachable.", 0)
+        is_up = self._snapshot is not None
+        yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
+        if self._snapshot is None:
             return
-        yield gauge("openstack_placement_up", "Whether the database is reachable.", 1)
-        yield gauge("placement_snapshot_providers", "Number of resource providers.", len(snapshot))
+        count = len(self._snapshot)
+        yield gauge("placement_snapshot_providers", "Number of resource providers.", count)
         refreshed_at = self._observer.refreshed_at
         if refreshed_at is not None:
             age = time.monotonic() - refreshed_at

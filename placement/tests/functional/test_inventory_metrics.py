@@ -1,10 +1,13 @@
 """Inventory as metrics: sums and single providers, computed once per interval."""
 
+import importlib
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from placement import exception
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 from placement.observability.inventory_metrics import (
@@ -12,6 +15,7 @@ from placement.observability.inventory_metrics import (
     InventoryMetrics,
     InventorySettings,
 )
+from placement.observability.metrics import MetricsMiddleware
 from placement.tests.queries import snapshot_of
 from placement.tests.worlds import aggregate_uuid, provider_uuid
 
@@ -154,3 +158,29 @@ def test_a_scrape_stays_below_300_kilobytes_by_default(metrics, hosts):
         for n in range(1, hosts + 1)
     )  # fmt: skip
     assert len(metrics().text(lambda: snapshot)) <= 300_000
+
+
+class CountingEngine:
+    """Counts the reads of its snapshot; None: the database is unreachable."""
+
+    def __init__(self, snapshot):
+        self.snapshot = snapshot
+        self.reads = 0
+
+    def current(self):
+        self.reads += 1
+        if self.snapshot is None:
+            raise exception.DatabaseUnavailable
+        return self.snapshot
+
+
+@pytest.mark.parametrize("snapshot", [CLOUD, None], ids=["up", "down"])
+def test_a_scrape_reads_the_snapshot_once(metrics, tmp_path, snapshot):
+    importlib.import_module("prometheus_client.multiprocess")
+    engine = CountingEngine(snapshot)
+    observer = SimpleNamespace(library=prometheus_client, folder=tmp_path, refreshed_at=None)
+    scraped = MetricsMiddleware(None, observer, engine, metrics(), []).text()
+    assert engine.reads == 1
+    samples = values(scraped)
+    assert samples["openstack_placement_up"] == (snapshot is not None)
+    assert ("placement_hosts" in samples) == (snapshot is not None)

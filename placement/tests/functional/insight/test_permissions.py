@@ -138,6 +138,15 @@ def test_an_invalid_policy_file_is_a_sentence(capsys, tmp_path, text):
     assert errors.count("\n") == 1
 
 
+def test_an_external_check_that_fails_is_a_sentence(capsys, tmp_path):
+    (tmp_path / "policy.yaml").write_text('"placement:reshaper:reshape": "http://127.0.0.1:1/"\n')
+    status, output, errors = run(capsys, tmp_path, "--roles", "admin")
+    assert (status, output) == (1, "")
+    assert "The external check of the policy rule placement:reshaper:reshape failed" in errors
+    assert "http://127.0.0.1:1/: " in errors
+    assert errors.count("\n") == 1
+
+
 @pytest.mark.parametrize("roles", [["--roles", ""], ["--roles", " ,"], []])
 def test_no_roles_are_a_mistake_in_the_arguments(capsys, tmp_path, roles):
     status, _, errors = run(capsys, tmp_path, *roles)
