@@ -33,6 +33,7 @@ from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.first_claims import FirstClaims
 from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.provider_identity import ProviderIdentity
@@ -65,6 +66,7 @@ class Transaction:
         self.inventories = Inventories(self.batch)
         self.allocations = Allocations(self.batch)
         self.consumers = Consumers(self.batch)
+        self.first_claims = FirstClaims(self.inventories)
         self.consumer_list = ConsumerList(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)

@@ -10,6 +10,7 @@ from placement import exception
 from placement.core.claims import (
     AllocationChanges,
     AllocationState,
+    ProviderUsage,
     check_generations,
     check_providers,
     plan_claims,
@@ -57,9 +58,7 @@ def check_owners(claims: Iterable[ConsumerClaim]) -> None:
 
 
 def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
-    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
-    check_generations(consumers.generations, claims)
-    state = read_state(tx, consumers, claims)
+    consumers, state = _locked(tx, claims)
     check_providers(state, claims)
     changes = plan_claims(state, claims)
     with tx.batch.together():
@@ -68,6 +67,18 @@ def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
             provider_ids(state, changes.usage_changed),
             generation_bumped=provider_ids(state, changes.generation_bumped),
         )
+
+
+def _locked(
+    tx: Transaction, claims: Sequence[ConsumerClaim]
+) -> tuple[LockedConsumers, AllocationState]:
+    """Lock the consumers, then the providers.  Raises: StaleConsumerGeneration."""
+    first = tx.first_claims.lock(claims)
+    if first is not None:
+        return first.consumers, _state(tx, claims, *first)
+    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
+    check_generations(consumers.generations, claims)
+    return consumers, read_state(tx, consumers, claims)
 
 
 def read_state(
@@ -79,12 +90,21 @@ def read_state(
     """Return the current state for the claims; lock the providers that they or ``also`` name."""
     named = {provider_uuid for claim in claims for provider_uuid in claim.resources}
     current = {uuid for amounts in consumers.allocated.values() for uuid in amounts}
-    providers, class_ids = tx.inventories.lock(named | current | set(also))
+    return _state(tx, claims, consumers, *tx.inventories.lock(named | current | set(also)))
+
+
+def _state(
+    tx: Transaction,
+    claims: Iterable[ConsumerClaim],
+    consumers: LockedConsumers,
+    providers: Mapping[str, ProviderUsage],
+    class_ids: Mapping[str, int],
+) -> AllocationState:
     return AllocationState(
         consumers.generations,
         consumers.allocated,
         providers,
-        class_ids | _class_ids(tx, claims, class_ids),
+        {**class_ids, **_class_ids(tx, claims, class_ids)},
     )
 
 

@@ -152,6 +152,11 @@ class LockedConsumers:
     owner_ids: OwnerIds
 
 
+def is_first(claim: ConsumerClaim) -> bool:
+    """Return whether the claim says that its consumer does not exist."""
+    return claim.check_generation and claim.generation is None
+
+
 class Consumers:
     """Consumers, in one transaction."""
 
@@ -192,11 +197,7 @@ class Consumers:
         One statement sees one state, in which they have no allocations. A concurrent insert of
         such a consumer is caught by the unique constraint.
         """
-        new = [
-            claim.consumer_uuid
-            for claim in claims
-            if claim.check_generation and claim.generation is None
-        ]
+        new = [claim.consumer_uuid for claim in claims if is_first(claim)]
         if not new:
             return set()
         lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation_consumer, new)]

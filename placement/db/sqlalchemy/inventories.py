@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,6 +17,7 @@ from placement.core.model import Inventory
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements, packed_rows
 from placement.db.sqlalchemy.clocks import utcnow
+from placement.db.sqlalchemy.compiled_statements import Values
 from placement.db.sqlalchemy.db_errors import UsageNotCounted
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
@@ -105,6 +106,19 @@ _STOCK_OF_ONE = _STOCK.where(_provider.uuid == sa.bindparam("uuid"))
 _PROVIDER_IDS = sa.select(_provider.id)
 
 
+class AddedColumns(NamedTuple):
+    """Columns that the statement that locks providers also returns, and their parameters.
+
+    They do not depend on the rows, so all rows have the same values. Locked are only providers.
+    """
+
+    columns: tuple[sa.ColumnElement[Any], ...]
+    values: Values
+
+
+_NO_COLUMNS = AddedColumns((), {})
+
+
 class Inventories:
     """Inventories, in one transaction."""
 
@@ -149,22 +163,24 @@ class Inventories:
         for several, one more if another transaction held one of the rows.
         Raises: UsageNotCounted, which the store handles.
         """
-        rows = self._locked(uuids)
+        return usage_by_provider(self.lock_rows(uuids), uuids)
+
+    def lock_rows(
+        self, uuids: Collection[str], added: AddedColumns = _NO_COLUMNS
+    ) -> Sequence[Any]:
+        """Lock providers; return a row for each inventory, with the added columns.
+
+        A provider without inventory has one row. Cost and errors are those of ``lock``.
+        """
+        rows = self._locked(uuids, added)
         if not all(row.is_fresh for row in rows):
-            rows = self._locked(uuids)
+            rows = self._locked(uuids, added)
         uncounted = {row.id for row in rows if not row.is_counted}
         if uncounted:
             raise UsageNotCounted(sorted(uncounted))
-        class_ids = {row.resource_class: row.resource_class_id for row in rows}
-        class_ids.pop(None, None)  # of providers without inventory
-        rows_of = defaultdict(list)
-        for row in rows:
-            rows_of[row.uuid].append(row)
-        return {
-            uuid: _provider_usage(rows_of[uuid]) for uuid in uuids if uuid in rows_of
-        }, class_ids
+        return rows
 
-    def _locked(self, uuids: Collection[str]) -> Sequence[Any]:
+    def _locked(self, uuids: Collection[str], added: AddedColumns) -> Sequence[Any]:
         """Lock providers in the order of their ids and read their inventories.
 
         PostgreSQL returns the row that it waited for as it is now, but joined rows as they were
@@ -173,10 +189,16 @@ class Inventories:
         """
         named = [uuid for uuid in uuids if is_storable(uuid)]
         if len(named) == 1:
-            return packed_rows.execute(self._connection, _STOCK_OF_ONE, {"uuid": named[0]})
+            statement = _with_columns(_STOCK_OF_ONE, added.columns)
+            return packed_rows.execute(
+                self._connection, statement, {"uuid": named[0], **added.values}
+            )
+        statement = _with_columns(_STOCK, added.columns)
         rows: list[Any] = []
         for chunk in chunks(sorted(self._provider_ids(named))):
-            rows += packed_rows.execute_for(self._connection, _STOCK, _provider.id, chunk)
+            rows += packed_rows.execute_for(
+                self._connection, statement, _provider.id, chunk, added.values
+            )
         return rows
 
     def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
@@ -291,6 +313,27 @@ def _inventory(row: Any) -> Inventory:
     return Inventory(
         row.total, row.reserved, row.min_unit, row.max_unit, row.step_size, row.allocation_ratio
     )
+
+
+@lru_cache(maxsize=200)
+def _with_columns(
+    statement: sa.Select[Any], columns: tuple[sa.ColumnElement[Any], ...]
+) -> sa.Select[Any]:
+    """Return a constant statement with added columns: the same for the same columns."""
+    return statement.add_columns(*columns)
+
+
+def usage_by_provider(
+    rows: Iterable[Any], uuids: Iterable[str]
+) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
+    """Return the inventories in the rows by provider, and the ids of their classes."""
+    rows_of = defaultdict(list)
+    class_ids: dict[str, int] = {}
+    for row in rows:
+        rows_of[row.uuid].append(row)
+        if row.resource_class is not None:  # a provider with inventory
+            class_ids[row.resource_class] = row.resource_class_id
+    return {uuid: _provider_usage(rows_of[uuid]) for uuid in uuids if uuid in rows_of}, class_ids
 
 
 def _provider_usage(rows: Sequence[Any]) -> ProviderUsage:

@@ -1,4 +1,4 @@
-"""Rows that MySQL and MariaDB return as JSON are those of the columns."""
+"""Rows that database servers return as JSON are those of the columns."""
 
 import pytest
 import sqlalchemy as sa

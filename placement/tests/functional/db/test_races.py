@@ -190,6 +190,20 @@ def test_consumer_is_inserted_after_the_lookup_of_another_claim(store, stopped_a
     assert_sound(store)
 
 
+def test_consumer_is_inserted_during_the_wait_for_the_provider(store, stopped_at):
+    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # the owners exist
+    host, consumer = new_provider(store, VCPU=10), uuid()
+    outcomes = stopped_at(
+        "INSERT INTO allocations",
+        lambda: claim(store, consumer, {host: {"VCPU": 1}}, generation=None),
+        lambda: claim(store, consumer, {host: {"VCPU": 2}}, generation=None),
+    )
+    assert outcomes[0] is None
+    assert isinstance(outcomes[1], exception.StaleConsumerGeneration)
+    assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
+    assert_sound(store)
+
+
 def test_concurrent_writes_with_one_consumer_generation(store):
     host, consumer = new_provider(store, VCPU=100), uuid()
     claim(store, consumer, {host: {"VCPU": 1}})

@@ -1,0 +1,107 @@
+"""The first claims of consumers: one statement locks the providers and reads all other state.
+
+Most claims are those of new consumers. They need the providers with their inventories, the ids of
+the owners, and that the consumers do not exist. Subqueries in the list of columns read the latter:
+they lock no rows. PostgreSQL, if it waited for a provider, reads them as of the start of the
+statement: a consumer that another transaction inserted meanwhile violates the unique constraint,
+and the write starts again.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.core.claims import ProviderUsage
+from placement.core.model import ConsumerClaim
+from placement.core.storable_text import is_storable
+from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy.consumers import LockedConsumers, OwnerIds, is_first
+from placement.db.sqlalchemy.inventories import AddedColumns, Inventories, usage_by_provider
+from placement.db.sqlalchemy.lookups import CHUNK
+from placement.db.sqlalchemy.models import allocations, consumers
+
+# Each is a subquery. Usually there are three: a project, a user and a type.
+_MAX_OWNERS = 10
+
+
+class FirstState(NamedTuple):
+    """The consumers, none of which exists, and what ``Inventories.lock`` returns."""
+
+    consumers: LockedConsumers
+    providers: dict[str, ProviderUsage]
+    class_ids: dict[str, int]
+
+
+class FirstClaims:
+    """Claims of consumers that do not exist, in one transaction."""
+
+    def __init__(self, inventories: Inventories) -> None:
+        self._inventories = inventories
+
+    def lock(self, claims: Sequence[ConsumerClaim]) -> FirstState | None:
+        """Lock the providers of claims that say that their consumers are new.
+
+        Returns None if some do not say so, if a consumer exists or has allocations, if no
+        provider exists, or if there are many owners: ``Consumers.lock`` then reads the state.
+        Cost: that of ``Inventories.lock``.  Raises: UsageNotCounted.
+        """
+        if not all(map(is_first, claims)):
+            return None
+        owner_ids = OwnerIds()
+        owners = [(column, name) for column, own in owner_ids.missing(claims) for name in own]
+        uuids = sorted({claim.consumer_uuid for claim in claims})
+        if not _fit(uuids, owners):
+            return None
+        providers = {provider_uuid for claim in claims for provider_uuid in claim.resources}
+        rows = self._inventories.lock_rows(providers, _added_columns(uuids, owners))
+        if not rows or rows[0].has_consumer:
+            return None
+        for number, (column, name) in enumerate(owners):
+            id_ = getattr(rows[0], f"owner_{number}")
+            owner_ids.by_column[column] |= {} if id_ is None else {name: id_}
+        owner_ids.looked_up = True
+        locked = LockedConsumers(ids={}, generations={}, allocated={}, owner_ids=owner_ids)
+        return FirstState(locked, *usage_by_provider(rows, providers))
+
+
+def _fit(uuids: Sequence[str], owners: Sequence[tuple[sa.Column[str], str]]) -> bool:
+    texts = [*uuids, *(name for _, name in owners)]
+    return len(uuids) <= CHUNK and len(owners) <= _MAX_OWNERS and all(map(is_storable, texts))
+
+
+def _added_columns(
+    uuids: Sequence[str], owners: Sequence[tuple[sa.Column[str], str]]
+) -> AddedColumns:
+    listed = compiled_statements.padded(uuids)
+    values: dict[str, Any] = {f"consumer_{number}": uuid for number, uuid in enumerate(listed)}
+    values |= {f"name_{number}": name for number, (_, name) in enumerate(owners)}
+    return AddedColumns(_columns(len(listed), tuple(column for column, _ in owners)), values)
+
+
+@lru_cache(maxsize=100)
+def _columns(
+    consumer_count: int, owners: Sequence[sa.Column[str]]
+) -> tuple[sa.ColumnElement[Any], ...]:
+    """Return the column ``has_consumer``, and one with the id, or NULL, of each owner.
+
+    The database compares names by its collation. Its unique key allows only one of the names
+    that are equal, so each subquery returns one row at most.
+    """
+    binds: list[sa.BindParameter[str]] = [
+        sa.bindparam(f"consumer_{number}") for number in range(consumer_count)
+    ]
+    return (
+        sa.or_(
+            sa.exists().where(consumers.c.uuid.in_(binds)),
+            sa.exists().where(allocations.c.consumer_id.in_(binds)),
+        ).label("has_consumer"),
+        *(
+            sa.select(column.table.c.id)
+            .where(column == sa.bindparam(f"name_{number}"))
+            .scalar_subquery()
+            .label(f"owner_{number}")
+            for number, column in enumerate(owners)
+        ),
+    )
