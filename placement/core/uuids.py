@@ -6,6 +6,7 @@ the canonical spelling, in which the database stores it.
 
 import re
 
+_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
 
 
@@ -17,6 +18,8 @@ def canonical_uuid(text: str) -> str | None:
     >>> canonical_uuid("{AAAAAAAA11112222-3333444444444444}")
     'aaaaaaaa-1111-2222-3333-444444444444'
     """
+    if _CANONICAL.fullmatch(text):
+        return text
     digits = text.lower().removeprefix("urn:").removeprefix("uuid:").strip("{}").replace("-", "")
     if not _HEX_DIGITS.fullmatch(digits):
         return None

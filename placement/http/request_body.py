@@ -1,5 +1,6 @@
 """Reading and decoding of JSON request bodies."""
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
@@ -37,7 +38,7 @@ def decode(environ: "WSGIEnvironment") -> Any:
     """
     try:
         body = _read(environ)
-        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+        value = _DECODER.decode(_text(body))
         _refuse_depth(value, body)
         if b"\\u" in body:
             _refuse_unstorable(value)
@@ -58,8 +59,17 @@ def _read(environ: "WSGIEnvironment") -> bytes:
     return body
 
 
+def _text(body: bytes) -> str:
+    if body.startswith(codecs.BOM_UTF8):
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", "", 0)
+    return body.decode()
+
+
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _refuse_depth(value: object, body: bytes) -> None:

@@ -8,7 +8,7 @@ its predicate rejects every instance.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Predicate = Callable[[Any], bool]
@@ -57,27 +57,33 @@ class _Compiler:
         return _all(list(self._predicates(schema)))
 
     def _predicates(self, schema: Schema) -> Iterator[Predicate]:
-        for keyword in schema.keys() - _ANNOTATIONS - _OBJECT_KEYWORDS:
-            yield self._of_keyword(keyword, schema[keyword])
-        if schema.keys() & _OBJECT_KEYWORDS:
-            yield self._of_members(schema)
+        """Yield the predicates, that of the type first: the others need not check it again."""
+        types = schema.get("type")
+        if types is not None:
+            yield _type(types)
+        keywords = schema.keys() - _ANNOTATIONS - _MEMBERS - {"type"}
+        for keyword in keywords:
+            yield self._of_keyword(keyword, schema[keyword], types)
+        if schema.keys() & _MEMBERS:
+            yield _for_type("object", self._of_members(schema), types)
 
-    def _of_keyword(self, keyword: str, value: Any) -> Predicate:
+    def _of_keyword(self, keyword: str, value: Any, types: Any) -> Predicate:
+        if keyword in _LIMITS:
+            type_name, limit = _LIMITS[keyword]
+            return _for_type(type_name, limit(value), types)
         if keyword in _SIMPLE:
             return _SIMPLE[keyword](value)
         if keyword == "format" and value == "uuid":
-            is_uuid = self._is_uuid
-            return lambda instance: not isinstance(instance, str) or is_uuid(instance)
+            return _for_type("string", self._is_uuid, types)
         if keyword == "items":
             is_item = self.compile(value)
-            return lambda instance: not isinstance(instance, list) or all(map(is_item, instance))
+            return _for_type("array", lambda instance: all(map(is_item, instance)), types)
         if keyword == "anyOf":
-            choices = [self.compile(choice) for choice in value]
-            return lambda instance: any(choice(instance) for choice in choices)
+            return _any([self.compile(choice) for choice in value])
         raise UnsupportedSchema(keyword)
 
     def _of_members(self, schema: Schema) -> Predicate:
-        """The predicate of properties, patternProperties and additionalProperties."""
+        """Return the predicate of (pattern)Properties and additionalProperties of an object."""
         properties = {
             name: self.compile(value) for name, value in schema.get("properties", {}).items()
         }
@@ -85,26 +91,67 @@ class _Compiler:
             (matches(pattern), self.compile(value))
             for pattern, value in schema.get("patternProperties", {}).items()
         ]
-        is_other = self.compile(schema.get("additionalProperties", True))
+        is_closed = schema.get("additionalProperties", True) is False
+        if is_closed and not patterns:
+            return _closed(properties)
+        if is_closed and not properties and len(patterns) == 1:
+            return _keyed(*patterns[0])
+        return _open(properties, patterns, self.compile(schema.get("additionalProperties", True)))
 
-        def are_members(instance: Any) -> bool:
-            if not isinstance(instance, dict):
-                return True
-            for key, value in instance.items():
-                is_value = properties.get(key)
-                if is_value is not None and not is_value(value):
-                    return False
-                is_known = is_value is not None
-                for is_key, is_value in patterns:
-                    if is_key(key):
-                        is_known = True
-                        if not is_value(value):
-                            return False
-                if not is_known and not is_other(value):
-                    return False
-            return True
 
-        return are_members
+def _closed(properties: Mapping[str, Predicate]) -> Predicate:
+    """Return the predicate of objects that have these properties and no others."""
+
+    def are_members(instance: Any) -> bool:
+        for key, value in instance.items():
+            is_value = properties.get(key)
+            if is_value is None or not is_value(value):
+                return False
+        return True
+
+    return are_members
+
+
+def _keyed(is_key: Callable[[str], object], is_value: Predicate) -> Predicate:
+    """Return the predicate of objects whose keys all match one pattern."""
+
+    def are_members(instance: Any) -> bool:
+        for key, value in instance.items():  # noqa: SIM110  as in _all
+            if not is_key(key) or not is_value(value):
+                return False
+        return True
+
+    return are_members
+
+
+def _open(
+    properties: Mapping[str, Predicate],
+    patterns: Sequence[tuple[Callable[[str], object], Predicate]],
+    is_other: Predicate,
+) -> Predicate:
+    """Return the predicate of objects in which any property and any pattern may occur."""
+
+    def are_members(instance: Any) -> bool:
+        for key, value in instance.items():
+            applicable = [is_value for is_key, is_value in patterns if is_key(key)]
+            if key in properties:
+                applicable.append(properties[key])
+            if not all(is_value(value) for is_value in applicable or [is_other]):
+                return False
+        return True
+
+    return are_members
+
+
+def _for_type(type_name: str, predicate: Predicate, types: Any) -> Predicate:
+    """Return the predicate for instances of a type; other instances are valid.
+
+    ``types`` is the value of the keyword ``type`` of the schema, which was checked before.
+    """
+    if types in (type_name, _SUBTYPES.get(type_name)):
+        return predicate
+    is_type = _TYPES[type_name]
+    return lambda instance: not is_type(instance) or predicate(instance)
 
 
 def _all(predicates: Sequence[Predicate]) -> Predicate:
@@ -116,6 +163,16 @@ def _all(predicates: Sequence[Predicate]) -> Predicate:
             if not each(instance):
                 return False
         return True
+
+    return holds
+
+
+def _any(predicates: Sequence[Predicate]) -> Predicate:
+    def holds(instance: Any) -> bool:
+        for each in predicates:  # noqa: SIM110  any() takes twice as long
+            if each(instance):
+                return True
+        return False
 
     return holds
 
@@ -141,16 +198,16 @@ _TYPES: Mapping[str, Predicate] = {
 }
 
 
+_SUBTYPES = {"number": "integer"}
+
+
 def _type(names: str | Sequence[str]) -> Predicate:
-    if isinstance(names, str):
-        return _TYPES[names]
-    types = [_TYPES[name] for name in names]
-    return lambda instance: any(is_type(instance) for is_type in types)
+    return _TYPES[names] if isinstance(names, str) else _any([_TYPES[name] for name in names])
 
 
 def _pattern(pattern: str) -> Predicate:
     is_match = matches(pattern)
-    return lambda value: not isinstance(value, str) or is_match(value) is not None
+    return lambda text: is_match(text) is not None
 
 
 def _enum(values: Sequence[Any]) -> Predicate:
@@ -162,41 +219,43 @@ def _enum(values: Sequence[Any]) -> Predicate:
 
 def _required(names: Sequence[str]) -> Predicate:
     required = frozenset(names)
-    return lambda value: not isinstance(value, dict) or required <= value.keys()
+    return lambda instance: required <= instance.keys()
 
 
 def _unique_items(is_unique: bool) -> Predicate:
     """The predicate of lists of texts; lists of other items are not compared."""
 
-    def are_unique(instance: Any) -> bool:
-        if not isinstance(instance, list) or not all(isinstance(item, str) for item in instance):
-            return True
-        return len(set(instance)) == len(instance)
+    def are_unique(items: Any) -> bool:
+        return not all(isinstance(item, str) for item in items) or len(set(items)) == len(items)
 
     return are_unique if is_unique else _accepts
 
 
-def _length(type_: type[Sized], *, at_least: bool) -> Callable[[int], Predicate]:
-    if at_least:
-        return lambda limit: lambda value: not isinstance(value, type_) or len(value) >= limit
-    return lambda limit: lambda value: not isinstance(value, type_) or len(value) <= limit
+def _at_least(limit: int) -> Predicate:
+    return lambda instance: len(instance) >= limit
 
 
+def _at_most(limit: int) -> Predicate:
+    return lambda instance: len(instance) <= limit
+
+
+# The keywords that apply to instances of one type.
+_LIMITS: Mapping[str, tuple[str, Callable[[Any], Predicate]]] = {
+    "pattern": ("string", _pattern),
+    "required": ("object", _required),
+    "uniqueItems": ("array", _unique_items),
+    "minimum": ("number", lambda limit: lambda value: value >= limit),
+    "maximum": ("number", lambda limit: lambda value: value <= limit),
+    "minLength": ("string", _at_least),
+    "maxLength": ("string", _at_most),
+    "minItems": ("array", _at_least),
+    "maxItems": ("array", _at_most),
+    "minProperties": ("object", _at_least),
+    "maxProperties": ("object", _at_most),
+}
 _SIMPLE: Mapping[str, Callable[[Any], Predicate]] = {
-    "type": _type,
-    "pattern": _pattern,
     "enum": _enum,
     "const": lambda value: _enum([value]),
-    "required": _required,
-    "uniqueItems": _unique_items,
-    "minimum": lambda limit: lambda value: not _is_number(value) or value >= limit,
-    "maximum": lambda limit: lambda value: not _is_number(value) or value <= limit,
-    "minLength": _length(str, at_least=True),
-    "maxLength": _length(str, at_least=False),
-    "minItems": _length(list, at_least=True),
-    "maxItems": _length(list, at_least=False),
-    "minProperties": _length(dict, at_least=True),
-    "maxProperties": _length(dict, at_least=False),
 }
-_OBJECT_KEYWORDS = frozenset({"properties", "patternProperties", "additionalProperties"})
+_MEMBERS = frozenset({"properties", "patternProperties", "additionalProperties"})
 _ANNOTATIONS = frozenset({"title", "description", "default", "examples"})
