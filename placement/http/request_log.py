@@ -4,6 +4,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, MutableMapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from oslo_context.context import RequestContext
 
 from placement import exception
 from placement.wsgi_wrapper import (
+    AFTER_RESPONSE,
     JSON,
     REQUEST_ID,
     VERSION,
@@ -33,7 +35,9 @@ _GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_
 class RequestLog:
     """Gives each request an id, adds it to the response, and logs request and response.
 
-    A global request id sent by the caller is added to the log lines.
+    The line of a response is written after the response: the client does not wait for the log.
+    It needs AfterResponse around it. A global request id sent by the caller is added to the log
+    lines.
     """
 
     def __init__(self, application: "WSGIApplication") -> None:
@@ -55,7 +59,9 @@ class RequestLog:
         def start(
             status: str, headers: list[tuple[str, str]], exc_info: Any = None, /
         ) -> Callable[[bytes], object]:
-            _log_response(request_line, status, headers, environ.get(VERSION))
+            if LOG.isEnabledFor(logging.INFO):
+                log = partial(_log_response, request_line, status, headers, environ.get(VERSION))
+                environ[AFTER_RESPONSE].insert(0, log)  # before the lines of other tasks
             return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
 
         try:
@@ -117,12 +123,11 @@ def _quoted(text: str, *, safe: str) -> str:
 def _log_response(
     request_line: str, status: str, headers: Iterable[tuple[str, str]], version: object
 ) -> None:
-    if LOG.isEnabledFor(logging.INFO):
-        length = next((value for name, value in headers if name.lower() == "content-length"), "-")
-        LOG.info(
-            "%s status: %s len: %s microversion: %s",
-            request_line,
-            status.partition(" ")[0],
-            length,
-            version or "-",
-        )
+    length = next((value for name, value in headers if name.lower() == "content-length"), "-")
+    LOG.info(
+        "%s status: %s len: %s microversion: %s",
+        request_line,
+        status.partition(" ")[0],
+        length,
+        version or "-",
+    )

@@ -42,7 +42,7 @@ environ = {
     "SERVER_NAME": "here", "SERVER_PORT": "80", "wsgi.url_scheme": "http",
     "HTTP_X_AUTH_TOKEN": "admin:demo", "REMOTE_ADDR": "192.0.2.1",
 }
-application(environ, lambda status, headers, error=None: None)
+application(environ, lambda status, headers, error=None: None).close()
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"end", sys.argv[1])
 listener.join()
 print(json.dumps([message.decode() for message in messages[:-1]]))

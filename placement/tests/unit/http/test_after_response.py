@@ -79,6 +79,22 @@ def test_layers_made_of_webob_pass_the_end_on(events):
     assert events == ["task"]
 
 
+def test_the_request_is_logged_after_the_response_and_before_other_tasks(caplog, monkeypatch):
+    def show(request):
+        request.after_response(lambda: after_response.LOG.info("task"))
+        return json_response(request, b"{}")
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setitem(DECLARATIONS, "/tasks", {"GET": show})
+    request = webob.Request.blank("/tasks", headers=ADMIN)
+    parts = application(configured())(request.environ, lambda *_: None)
+    assert (b"".join(parts), caplog.messages) == (b"{}", [])
+    parts.close()
+    line, task = caplog.messages
+    assert line.startswith('- "GET /tasks" status: 200 len: 2 ')
+    assert task == "task"
+
+
 def test_the_whole_pipeline_ends_with_the_tasks(events, monkeypatch):
     def show(request):
         request.after_response(lambda: events.append("task"))
