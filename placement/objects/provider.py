@@ -100,31 +100,36 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
         )
     try:
         return store.write(_create, uuid, name, parent_uuid)
-    except exception.DuplicateProviderUuid:
-        raise exception.DuplicateProviderUuid(uuid, _holder_of_uuid(store, uuid)) from None
-    except exception.DuplicateProviderName:
-        # Databases differ in the constraint that they report if both are violated.
-        holder = _holder_of_uuid(store, uuid)
-        if holder is not None:
-            raise exception.DuplicateProviderUuid(uuid, holder) from None
-        raise exception.DuplicateProviderName(name, _holder_of_name(store, name)) from None
+    except (exception.DuplicateProviderUuid, exception.DuplicateProviderName) as error:
+        raise _conflict(store, error, uuid, name) from None
 
 
-def _holder_of_uuid(store: Store, uuid: str) -> exception.Holder | None:
-    return _holder(store, lambda tx: tx.identity.with_uuid(uuid))
+def _conflict(
+    store: Store, error: exception.PlacementException, uuid: str, name: str
+) -> exception.PlacementException:
+    """Return the conflict of a new provider, with the provider that has its UUID or its name.
+
+    Databases differ in the constraint that they report if both are violated. One transaction reads
+    both; without the database, the conflict is the one that was reported.
+    """
+    by_uuid = by_name = None
+    with suppress(exception.DatabaseUnavailable), store.read() as tx:
+        by_uuid = tx.identity.with_uuid(uuid)
+        by_name = None if by_uuid else tx.identity.with_name(name)
+    if by_uuid is not None or isinstance(error, exception.DuplicateProviderUuid):
+        return exception.DuplicateProviderUuid(uuid, _holder(by_uuid))
+    return exception.DuplicateProviderName(name, _holder(by_name))
 
 
 def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
-    return _holder(store, lambda tx: tx.identity.with_name(name))
-
-
-def _holder(
-    store: Store, find: Callable[[Transaction], FoundProvider | None]
-) -> exception.Holder | None:
-    """Return what a conflict reports of the provider; None if it, or the database, is gone."""
     provider = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        provider = find(tx)
+        provider = tx.identity.with_name(name)
+    return _holder(provider)
+
+
+def _holder(provider: FoundProvider | None) -> exception.Holder | None:
+    """Return what a conflict reports of the provider; None if it, or the database, is gone."""
     if provider is None:
         return None
     age = None

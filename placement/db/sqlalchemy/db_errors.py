@@ -47,6 +47,11 @@ _UNAVAILABLE = frozenset(
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
 
 
+# SQLAlchemy replaces a connection once before it is used. It raises this if the new one is to be
+# replaced, too: the lineage ended, for another connection, since it was opened.
+_REPLACED_TWICE = "This connection is closed"
+
+
 class WriteConflict(Exception):  # noqa: N818
     """Raised in a write to run it again from its start: what it had read has changed."""
 
@@ -107,6 +112,10 @@ def connecting() -> Iterator[None]:
             yield
     except exc.DBAPIError as error:
         raise ConnectionLost(first_line(error)) from error
+    except exc.InvalidRequestError as error:
+        if str(error) != _REPLACED_TWICE:
+            raise
+        raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
     except TypeError as error:  # a parameter of the URL that the driver does not have
         raise exc.ArgumentError(f"the driver reports: {error}") from error
 

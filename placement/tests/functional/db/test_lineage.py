@@ -158,6 +158,46 @@ def test_epochs_are_unique(store):
 # --- servers that are not the primary -----------------------------------------------------
 
 
+def end_lineage_of_new_connections(store, times):
+    """End the lineage as often, each time between a new connection and its first use."""
+    pools, remaining = store.engines(), [None] * times
+
+    def end(*_):
+        if remaining:
+            remaining.pop()
+            pools.lineage.end()
+
+    for engine in (pools.writer, pools.reader):
+        sa.event.listen(engine, "connect", end)  # called after the listener that checks the server
+    return remaining
+
+
+@pytest.mark.parametrize("backend", ["mariadb", "postgresql"], indirect=True)
+def test_a_lineage_that_ends_before_a_new_connection_is_used(store):
+    """The new connection is replaced, and the next one too; then the statement is retried."""
+    provider.create(store, HOST, "host", None)
+    store.dispose()
+    remaining = end_lineage_of_new_connections(store, 4)
+    provider.update(store, HOST, "renamed", provider.UNCHANGED, may_move=True)
+    assert Engine(store).current().state(HOST).provider.name == "renamed"
+    assert remaining == []
+
+
+@pytest.mark.parametrize("backend", ["mariadb", "postgresql"], indirect=True)
+def test_lineages_that_end_again_and_again_make_the_database_unavailable(store):
+    provider.create(store, HOST, "host", None)
+    store.dispose()
+    end_lineage_of_new_connections(store, 100)
+    for use in (
+        lambda: provider.show(store, HOST),
+        lambda: provider.update(store, HOST, "renamed", provider.UNCHANGED, may_move=True),
+        Engine(store).current,
+    ):
+        with pytest.raises(exception.DatabaseUnavailable) as unavailable:
+            use()
+        assert "earlier lineage" in unavailable.value.reason
+
+
 @pytest.mark.parametrize("reads", ["snapshot", "database"])
 def test_demoted_primary_is_detected_within_seconds(monkeypatch, reads):
     """Its connections stay open after the switchover; writes fail there, and reads are old.

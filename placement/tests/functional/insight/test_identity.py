@@ -88,6 +88,24 @@ def test_a_provider_without_a_root_holds_its_name_too(http, store):
     assert f"It is provider {host}: name cn1" in detail(post(http, "cn1"))
 
 
+def test_the_holder_is_read_in_one_transaction(store, monkeypatch):
+    host = new_provider(store, "cn1")
+    begin, reads = store._begin_read, []
+
+    def counted():
+        reads.append(None)
+        return begin()
+
+    monkeypatch.setattr(store, "_begin_read", counted)
+    with pytest.raises(exception.DuplicateProviderName) as refused:
+        provider.create(store, NEW, "cn1", None)
+    assert refused.value.holder.uuid == host
+    with pytest.raises(exception.DuplicateProviderUuid) as refused:
+        provider.create(store, host, "cn1", None)
+    assert refused.value.holder.uuid == host
+    assert len(reads) == 2
+
+
 def test_a_conflict_is_one_without_the_database_for_its_holder(store, monkeypatch):
     new_provider(store, "cn1")
 
