@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVE ?= .serve
 PORT ?= 8778
-# `make test T=placement/tests/unit` runs a part; J is the number of processes.
+# `make test T=placement/tests/unit` runs a part; J is the number of processes. Many tests wait, for
+# a timeout or a server: one more than the processors.
 T ?= placement
-J ?= 2
+J ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 DATABASE ?= mariadb
 STRESS ?= 60
 PACKAGES ?= wheel
@@ -27,11 +28,15 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for us
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
-stress: $(VENV)/.test  ## Run stress, outage, race and exact-read tests for long (STRESS=seconds of each)
+stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each)
 	STRESS_SECONDS=$(STRESS) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
+		KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 PROPERTY_EXAMPLES=2500 \
 		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/stress \
 		placement/tests/functional/db/test_races.py \
-		placement/tests/functional/db/test_races_of_providers.py
+		placement/tests/functional/db/test_races_of_providers.py \
+		placement/tests/functional/db/test_killed_sync.py \
+		placement/tests/functional/insight/test_repair_interrupted.py \
+		placement/tests/property
 
 test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes
 	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/stress/test_galera.py

@@ -29,10 +29,8 @@ def open_page(chromium):
     """Return a function that opens an address; errors and policy violations fail the test."""
     contexts, problems = [], []
 
-    def open_(url: str, *, width: int = 1280, scheme: str = "light", tolerated: str = ""):
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
+    def open_(url: str, *, tolerated: str = ""):
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
         contexts.append(context)
         page = context.new_page()
 

@@ -165,24 +165,21 @@ def test_an_expired_token_shows_as_such(small, open_page):
 # --- accessibility and layout -----------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(small, open_page, scheme):
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_and_no_view_is_wider_than_the_window(small, open_page, view):
+    """In one page: most of the time of a test is spent on opening it."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    for view in VIEWS:
-        page = open_page(small.url + PAGE + view, scheme=scheme, tolerated=FAILED_REQUEST)
-        page.locator(".status.live").wait_for(timeout=20_000)
+    page = open_page(small.url + PAGE + view, tolerated=FAILED_REQUEST)
+    page.locator(".status.live").wait_for(timeout=20_000)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(500)
         results = axe.run(page)
-        assert results.violations_count == 0, results.generate_report()
-
-
-@pytest.mark.parametrize("width", [320, 3840])
-def test_no_view_is_wider_than_the_window(small, open_page, width):
-    for view in VIEWS:
-        page = open_page(small.url + PAGE + view, width=width, tolerated=FAILED_REQUEST)
-        page.locator(".status.live").wait_for(timeout=20_000)
+        assert results.violations_count == 0, (scheme, results.generate_report())
+    for width in (320, 3840):
+        page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(300)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
 
 
 def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):

@@ -14,7 +14,7 @@ from placement import exception
 SECONDS_TO_WAIT = 10
 SECONDS_TO_BE_STUCK = 1
 # the number of runs of each race; `make stress` sets more
-TIMES = int(os.environ.get("RACE_TIMES", "20"))
+TIMES = int(os.environ.get("RACE_TIMES", "12"))
 
 
 def at_once(*works) -> list:

@@ -27,8 +27,8 @@ from placement.tests.functional.db.factories import (
 from placement.tests.functional.insight.defects import Host, missing_provider, wrong_root
 from placement.tests.functional.insight.repairs import image, instance, without_generations
 
-# Of the hundred points of a repair, each of so many; 1 takes minutes.
-KILL_EVERY = int(os.environ.get("REPAIR_KILL_EVERY", "12"))
+# Of the hundred points of a repair, one of so many; `make stress` tries all, which takes minutes.
+KILL_EVERY = int(os.environ.get("REPAIR_KILL_EVERY", "20"))
 
 
 class Points:
