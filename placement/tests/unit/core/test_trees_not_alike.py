@@ -1,8 +1,14 @@
 """Trees that are not alike: parts, bounds and shared problems."""
 
+import random
+
+from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.plan import SearchPlan
+from placement.core.search.problem import Problem
 from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.solver import solve
+from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.queries import ask, name_of, offered, request_of, served, snapshot_of
 from placement.tests.worlds import provider_uuid
 
@@ -27,6 +33,14 @@ AFFINE = (
     "resources_N=VCPU:1&resources_A=VGPU:1&required_A=CUSTOM_A"
     "&resources_B=VGPU:1&required_B=CUSTOM_B&same_subtree=_N,_A,_B&group_policy=isolate"
 )
+
+
+def first_problems(snapshot: Snapshot, query: str, *roots: str) -> list[Problem]:
+    """Return the problem of the first part of each root; equal ones are one object."""
+    plan = SearchPlan.of(request_of(query))
+    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
+    (block,) = builder.blocks([snapshot.forest.row_of[provider_uuid(root)] for root in roots])
+    return [block.parts_of(number)[0][0] for number in range(len(roots))]
 
 
 def test_each_numa_node_is_a_part():
@@ -267,13 +281,78 @@ def test_devices_in_another_order_pose_the_same_problem():
           a2   VGPU=1
           c2   VGPU=1
     """)
-    plan = SearchPlan.of(request_of("resources_A=VGPU:1&resources_B=FPGA:1&group_policy=none"))
-    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
-    (block,) = builder.blocks(
-        [snapshot.forest.row_of[provider_uuid(name)] for name in ("cn1", "cn2")]
-    )
-    first, second = (block.parts_of(number)[0][0] for number in range(2))
+    query = "resources_A=VGPU:1&resources_B=FPGA:1&group_policy=none"
+    first, second = first_problems(snapshot, query, "cn1", "cn2")
     assert first is second
+
+
+def test_nodes_outside_of_the_subtree_do_not_make_another_problem():
+    snapshot = snapshot_of("""
+        cn1    DISK_GB=1
+          a1   VCPU=1
+            d1 VGPU=1
+          b1   VCPU=1
+            e1 VGPU=1
+        cn2    DISK_GB=1
+          a2   VCPU=1
+            d2 VGPU=1
+          b2   VCPU=1(used=1)
+            e2 VGPU=1(used=1)
+    """)
+    query = "resources=DISK_GB:1&resources_A=VCPU:1&resources_B=VGPU:1&same_subtree=_A,_B"
+    first, second = first_problems(snapshot, f"{query}&group_policy=none", "cn1", "cn2")
+    assert first is second
+
+
+def test_more_free_capacity_than_requested_does_not_make_another_problem():
+    snapshot = snapshot_of("cn1 DISK_GB=1\n  a VCPU=4\ncn2 DISK_GB=1\n  b VCPU=9")
+    query = "resources_A=VCPU:1&resources_B=VCPU:2&group_policy=none"
+    first, second = first_problems(snapshot, query, "cn1", "cn2")
+    assert first is second
+
+
+def test_amounts_of_options_of_other_groups_do_not_make_another_problem():
+    snapshot = snapshot_of("""
+        cn1   DISK_GB=1
+          a1  VCPU=9 +CUSTOM_A
+          b1  VCPU=1 VGPU=1
+        cn2   DISK_GB=1
+          a2  VCPU=9 +CUSTOM_A
+          b2  VCPU=2 VGPU=1
+    """)
+    query = (
+        "resources_A=VCPU:1&required_A=CUSTOM_A&resources_B=VCPU:2&required_B=CUSTOM_A"
+        "&resources_C=VGPU:1&group_policy=none"
+    )
+    first, second = first_problems(snapshot, query, "cn1", "cn2")
+    assert first is second
+
+
+def test_trees_without_a_top_for_one_of_the_subtrees_pose_no_problem():
+    snapshot = snapshot_of("""
+        cn      DISK_GB=1
+          a     VCPU=1
+            b   VGPU=1
+          c     MEMORY_MB=1
+          d     FPGA=1
+    """)
+    query = (
+        "resources_A=VCPU:1&resources_B=VGPU:1&resources_C=MEMORY_MB:1&resources_D=FPGA:1"
+        "&same_subtree=_A,_B&same_subtree=_C,_D&group_policy=none"
+    )
+    plan = SearchPlan.of(request_of(query))
+    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
+    assert not list(builder.blocks([snapshot.forest.row_of[provider_uuid("cn")]]))
+
+
+def test_a_random_order_includes_the_options_below_the_top_of_a_subtree():
+    devices = "\n".join(f"    d{number} VGPU=1" for number in range(9))
+    snapshot = snapshot_of(f"cn DISK_GB=1\n  n VCPU=1\n{devices}")
+    query = "resources_A=VCPU:1&resources_B=VGPU:1&same_subtree=_A,_B&group_policy=none"
+    (problem,) = first_problems(snapshot, query, "cn")
+    deadline, plan = Deadline(9, lambda: 0.0), SearchPlan.of(request_of(query))
+    firsts = {next(solve(plan, problem, deadline, random.Random(seed))) for seed in range(20)}
+    assert len(firsts) > 1
 
 
 def test_trees_that_only_candidates_after_the_first_thousands_use_are_described():
