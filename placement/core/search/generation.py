@@ -102,9 +102,9 @@ class CandidateGenerator:
 
     Why this is complete: two anchors can have the same candidate only if it uses
     providers of neither tree, or if each provider it uses that is in the tree of
-    one anchor is shared with the other. So only candidates whose providers are all
-    sharing providers, or all in other trees, are compared with those before;
-    every other candidate contains a provider that no other anchor can use.
+    one anchor is shared with the other. So only candidates of trees that have a sharing
+    provider, and those whose providers are all in other trees, are compared with those
+    before; every other candidate contains a provider that no other anchor can use.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class CandidateGenerator:
             index += 1
             providers = [own[at] if at >= 0 else uuids[~at] for at in solution.options]
             candidate = _new_candidate((solution.form, tuple(providers)))
-            if solution.is_in_other_trees or (has_sharing and self._are_all_sharing(providers)):
+            if solution.is_in_other_trees or has_sharing:
                 if candidate in self._repeatable:
                     continue
                 self._repeatable.add(candidate)
@@ -235,11 +235,6 @@ class CandidateGenerator:
             source = map(solution, solve(self._plan, problem, self._deadline))
             solutions = self._solutions[problem] = _LazySolutions(source)
         return solutions
-
-    def _are_all_sharing(self, uuids: Iterable[str]) -> bool:
-        sharing = self._snapshot.sharing.mask(self._snapshot.size)
-        row_of = self._snapshot.forest.row_of
-        return all(sharing.item(row_of[uuid]) for uuid in uuids)
 
 
 def _by_first_part(block: Block) -> Iterable[list[int]]:

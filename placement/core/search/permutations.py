@@ -31,9 +31,10 @@ def slot_classes_of(plan: SearchPlan, options: tuple[Options, ...]) -> list[Slot
 def permuted_assignments(
     classes: Sequence[SlotClass], options: tuple[Options, ...]
 ) -> Iterator[Assignment]:
-    """Yield every assignment of the slots of each class to different options of the class."""
-    if any(len(slots) > len(own) for slots, own in classes):
-        return
+    """Yield every assignment of the slots of each class to different options of the class.
+
+    No class may have more slots than options: that would be detected late.
+    """
     order = [slot for slots, _ in classes for slot in slots]
     position = [order.index(slot) for slot in range(len(options))]
     for chosen in _nested_permutations(classes):

@@ -338,10 +338,11 @@ def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
     """Return the order of the options by part, then by the number of bits (the most first).
 
     Of as many bits by their pattern; options with equal bits stay in their order.
+    Every option has a bit, so fewer than all are missing.
     """
     weights = 1 << np.arange(len(bits), dtype=np.int64)
     missing = (~bits).sum(axis=0, dtype=np.int64)
-    rank = part.astype(np.int64) * (len(bits) + 1) + missing
+    rank = part.astype(np.int64) * len(bits) + missing
     return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
 
 

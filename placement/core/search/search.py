@@ -23,8 +23,8 @@ providers of the anchor's tree, and sharing providers of other trees. Stages
 1 to 3 remove only providers and roots that violate a necessary condition; the problems
 keep everything that a solution depends on, and divide the solutions of a root; stage 4
 yields each assignment once. The same candidate can arise around two anchors only
-if all its providers are sharing ones or in other trees; stage 5 compares exactly
-these (``generation``).
+if all its providers are sharing ones or in other trees; stage 5 compares the candidates
+that can be such (``generation``).
 
 Order.  With a limit the search takes one candidate of each root in turn, so
 that a short list does not concentrate on one host; the API leaves the order open

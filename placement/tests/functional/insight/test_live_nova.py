@@ -111,6 +111,13 @@ def test_servers_of_cells_that_are_down_are_alive(store, host, nova, audit):
     assert moving not in nova.shows
 
 
+def test_consumers_without_type_are_alive_while_a_cell_is_down(store, host, nova, audit):
+    """They may be those of migrations, which nova leaves out."""
+    instance(store, host, type=None)
+    nova.servers = [server_of_a_cell_that_is_down(uuid()), server(host.consumer)]
+    assert audit("--type", "unknown") == []
+
+
 @pytest.mark.parametrize(
     ("status", "task_state", "is_found"),
     [("ACTIVE", None, True), ("SHUTOFF", None, True), ("VERIFY_RESIZE", None, False),

@@ -1,6 +1,7 @@
 """Trees that are not alike: parts, bounds and shared problems."""
 
 import random
+from dataclasses import replace
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
@@ -55,6 +56,26 @@ def test_a_limit_reaches_the_candidates_of_every_part():
     query = "resources_N=VCPU:1&resources_A=VGPU:1&same_subtree=_N,_A&group_policy=isolate"
     everything = ask(snapshot, query).candidates
     assert len(ask(snapshot, f"{query}&limit=99").candidates) == len(everything) == 6
+
+
+def test_a_first_part_without_solution():
+    """Its options suffice for each group, and for all together, but not for two of them."""
+    snapshot = snapshot_of("""
+        cn      DISK_GB=1
+          n1    VCPU=1
+            a1  VGPU=1 +CUSTOM_A +CUSTOM_B
+            b1  VGPU=1
+            c1  VGPU=1
+          n2    VCPU=1
+            a2  VGPU=1 +CUSTOM_A
+            b2  VGPU=1 +CUSTOM_B
+            c2  VGPU=1
+            d2  VGPU=1
+    """)
+    query = AFFINE.replace("_N,_A,_B", "_N,_A,_B,_C") + "&resources_C=VGPU:1"
+    expected = [{"_N": "n2", "_A": "a2", "_B": "b2", "_C": name} for name in ("c2", "d2")]
+    assert served(snapshot, query) == expected
+    assert served(snapshot, f"{query}&limit=9") == expected
 
 
 def test_hosts_that_differ_in_the_first_part_only():
@@ -220,10 +241,13 @@ def test_trees_that_use_sharing_providers_only_are_in_the_order_of_their_rows():
         gs1  VGPU=9 @b +MISC_SHARES_VIA_AGGREGATE
         gs2  VGPU=9 @d +MISC_SHARES_VIA_AGGREGATE
     """)
-    for limit in ("", "&limit=9"):
-        found = ask(snapshot, f"resources=DISK_GB:1,VGPU:1{limit}").candidates
-        names = [{name_of(snapshot, uuid) for uuid in each.providers} for each in found]
-        assert names == [{"ss1", "gs1"}, {"ss2", "gs2"}]
+    first = snapshot.state(provider_uuid("cn1"))
+    changed = snapshot.apply([replace(first, aggregates=first.aggregates | {"a new set"})])
+    for searched in (snapshot, changed):
+        for limit in ("", "&limit=9"):
+            returned = ask(searched, f"resources=DISK_GB:1,VGPU:1{limit}").candidates
+            names = [{name_of(searched, uuid) for uuid in each.providers} for each in returned]
+            assert names == [{"ss1", "gs1"}, {"ss2", "gs2"}]
 
 
 def test_more_different_groups_than_bits_of_an_integer():
