@@ -29,8 +29,9 @@ that can be such (``generation``).
 Order.  With a limit the search takes one candidate of each root in turn, so
 that a short list does not concentrate on one host; the API leaves the order open
 and recommends this. Where ``max_candidates`` is set, the strategy decides, and its
-default is to exhaust one root before the next. Roots come in the order of their
-creation, standalone ones first. Equal requests on one snapshot return equal results.
+default is to exhaust one root before the next. Standalone roots come first, then those
+with options in their trees, then those without; each in the order of their rows. Equal
+requests on one snapshot return equal results.
 
 Randomization.  If all candidates can be generated within half of the time limit
 (and are no more than ``MAX_SAMPLED``, or ``max_candidates``), the result is a uniform

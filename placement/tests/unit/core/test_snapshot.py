@@ -115,6 +115,21 @@ def test_equal_inventories_with_other_usage_differ_in_one_change():
     assert sorted(after.columns["VCPU"].allocatable.tolist()) == [1, 3]
 
 
+def test_equal_inventories_of_every_second_provider():
+    one, other = Inventory(8, min_unit=2, max_unit=4, step_size=2), Inventory(9)
+    states = world("a VCPU=1\nb VCPU=1\nc VCPU=1\nd VCPU=1")
+    column = Snapshot.of(
+        replace(state, inventories={"VCPU": inventory})
+        for state, inventory in zip(states, [one, other, one, other], strict=True)
+    ).columns["VCPU"]
+    assert column.rows.tolist() == [0, 1, 2, 3]
+    assert column.allocatable.tolist() == [4, 9, 4, 9]
+    assert column.max_unit.tolist() == [4, MAX_INT, 4, MAX_INT]
+    assert column.free.tolist() == [8, 9, 8, 9]
+    unit_rules = [column.unit_rules[number] for number in column.unit_rule]
+    assert unit_rules == [(2, 2), (1, 1), (2, 2), (1, 1)]
+
+
 def test_the_largest_amount_that_the_api_accepts_fits():
     snapshot = Snapshot.of([replace(CN2, inventories={"VCPU": Inventory(MAX_INT)})])
     assert offered(snapshot, f"resources=VCPU:{MAX_INT}") == [{"cn2": {"VCPU": MAX_INT}}]

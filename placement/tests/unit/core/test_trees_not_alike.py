@@ -250,6 +250,16 @@ def test_trees_that_use_sharing_providers_only_are_in_the_order_of_their_rows():
             assert names == [{"ss1", "gs1"}, {"ss2", "gs2"}]
 
 
+def test_trees_with_options_of_their_own_come_before_those_without():
+    snapshot = snapshot_of("""
+        cn1  MEMORY_MB=1 @x
+        cn2  VCPU=1 @x
+        ss   VCPU=1 @x +MISC_SHARES_VIA_AGGREGATE
+    """)
+    (first,) = ask(snapshot, "resources=VCPU:1&limit=1").candidates
+    assert [name_of(snapshot, uuid) for uuid in first.providers] == ["cn2"]
+
+
 def test_more_different_groups_than_bits_of_an_integer():
     groups = range(70)
     hosts = "\n".join(
