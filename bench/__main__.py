@@ -60,7 +60,7 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
+    add_options(parser)
     parser.add_argument("--quick", action="store_true", help="fewer rows, under 3 minutes")
     parser.add_argument(
         "--record",
@@ -70,13 +70,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="rows whose name contains the text"
     )
+    return parser.parse_args()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of programs that start both services."""
+    parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
     parser.add_argument(
         "--folder",
         type=Path,
         default=PROJECT / ".bench",
         help="where openstack-placement is installed",
     )
-    return parser.parse_args()
 
 
 class ProgressDisplay:

@@ -14,9 +14,8 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.__main__ import PROJECT, started
+from bench.__main__ import add_options, started
 from bench.client import Connection, Get, Request, Response
-from bench.databases import SERVERS
 from bench.harness import PLACEMENT, UPSTREAM
 from bench.random_requests import RandomRequests
 from bench.responses import plain
@@ -109,15 +108,9 @@ def compare(comparison: Comparison, seed: int, seconds: float) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.random_comparison", description=__doc__)
-    parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
+    add_options(parser)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=PROJECT / ".bench",
-        help="where openstack-placement is installed",
-    )
     return parser.parse_args()
 
 

@@ -135,16 +135,6 @@ class Column:
         dense[self.rows] = self.allocatable
         return dense
 
-    def largest(self, rows: Mask) -> int:
-        """Return the largest amount that fits on one of the rows, 0 if none does."""
-        selected = rows[self.rows]
-        best = 0
-        for number, (low, step) in enumerate(self.unit_rules):
-            allocatable = self.allocatable[selected & (self.unit_rule == number)]
-            amount = int(allocatable.max(initial=0)) // step * step
-            best = max(best, amount if amount >= low else 0)
-        return best
-
     def changed(self, cells: Mapping[int, Cell], removed: Iterable[int]) -> "Column":
         """Return the column with some cells set and some rows removed.
 

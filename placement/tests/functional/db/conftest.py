@@ -1,11 +1,13 @@
 """Fixtures for tests of the database layer."""
 
 import pytest
+import sqlalchemy as sa
 
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
 from placement.tests.functional.db.races import paused_at
+from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 from placement.tests.servers import DRIVERS
 
 MODULES = {"mysqldb": "MySQLdb"}
@@ -52,3 +54,18 @@ def stopped_at(store):
             return both(stopped, other)
 
     return run
+
+
+@pytest.fixture
+def database_host(backend, server):
+    """A host with the test's database server, which can stop responding."""
+    with unreachable_host(server(backend).socket) as host:
+        yield host
+
+
+@pytest.fixture
+def far_url(database_host, backend, driver, database_url, server):
+    """The URL of the test's database, through the host that can stop responding."""
+    near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
+    url = sa.make_url(near).set(host=database_host.address, port=PORT)
+    return url.render_as_string(hide_password=False)

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from placement import exception
 from placement.db.sqlalchemy import engines, tcp_timeouts
@@ -15,7 +14,6 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
-from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
@@ -30,25 +28,12 @@ def backend(driver):
 
 
 @pytest.fixture
-def host(backend, server):
-    with unreachable_host(server(backend).socket) as host:
-        yield host
-
-
-@pytest.fixture
 def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test."""
     monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
     monkeypatch.setattr(engines, "IDLE_TIMEOUT_SECONDS", 3)
-
-
-@pytest.fixture
-def far_url(host, backend, driver, database_url, server):
-    near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
-    url = sa.make_url(near).set(host=host.address, port=PORT)
-    return url.render_as_string(hide_password=False)
 
 
 @pytest.fixture
@@ -73,14 +58,14 @@ def sleep(tx, backend, seconds):
     tx.connection.exec_driver_sql(SLEEP[backend].format(seconds))
 
 
-def test_unresponsive_host_times_out_and_reconnects(store, host):
+def test_unresponsive_host_times_out_and_reconnects(store, database_host):
     store.probe()
-    host.stop_responding()
+    database_host.stop_responding()
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
         store.probe()
     assert time.monotonic() - begun < BOUND_SECONDS
-    host.resume_responding()
+    database_host.resume_responding()
     store.probe()
 
 
@@ -114,8 +99,8 @@ def test_kernel_timeouts_are_set(far_url, short_timeouts, parameters, expected):
 
 
 @one_driver_each
-def test_host_that_stops_before_its_response_times_out(store, host, backend):
-    threading.Timer(0.5, host.stop_responding).start()
+def test_host_that_stops_before_its_response_times_out(store, database_host, backend):
+    threading.Timer(0.5, database_host.stop_responding).start()
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
         store.write(sleep, backend, 60)
@@ -130,12 +115,12 @@ def test_slow_response_does_not_time_out(store, backend):
 
 
 @one_driver_each
-def test_locks_of_an_unresponsive_client_are_released(store, host, near_store):
+def test_locks_of_an_unresponsive_client_are_released(store, database_host, near_store):
     """The database does not detect the end of the connection; it would keep locks for hours."""
 
     def work(tx):
         add(tx, "one")
-        host.stop_responding()
+        database_host.stop_responding()
         tx.connection.exec_driver_sql("SELECT 1")
 
     with pytest.raises(exception.DatabaseUnavailable):

@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-import sqlalchemy as sa
 import webtest
 
 from placement.db.sqlalchemy import server_checks, tcp_timeouts
 from placement.tests import servers
 from placement.tests.functional.db.factories import new_provider
-from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 
 UNRESPONSIVE_SECONDS = 3
 CONNECT_SECONDS = 2  # the least of libpq
@@ -41,24 +39,11 @@ def backend(driver):
 
 
 @pytest.fixture
-def host(backend, server):
-    with unreachable_host(server(backend).socket) as host:
-        yield host
-
-
-@pytest.fixture
 def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test."""
     monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", CONNECT_SECONDS)
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", UNRESPONSIVE_SECONDS)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
-
-
-@pytest.fixture
-def far_url(host, driver, backend, server, database_url):
-    near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
-    url = sa.make_url(near).set(host=host.address, port=PORT)
-    return url.render_as_string(hide_password=False)
 
 
 @pytest.fixture
@@ -149,7 +134,7 @@ def slowest(responses) -> Response:
     return max(responses, key=lambda response: response.seconds)
 
 
-def test_each_request_gets_its_503_within_two_timeouts(application, host, store):
+def test_each_request_gets_its_503_within_two_timeouts(application, database_host, store):
     requests = requests_for(new_provider(store, VCPU=100_000)) * THREADS_EACH
     with running(application, requests) as clients:
         clients.is_active.set()
@@ -157,10 +142,10 @@ def test_each_request_gets_its_503_within_two_timeouts(application, host, store)
         clients.is_active.clear()
         time.sleep(SECONDS_IDLE)
         stopped_at = time.monotonic()
-        host.stop_responding()
+        database_host.stop_responding()
         clients.is_active.set()
         time.sleep(SECONDS_OF_OUTAGE)
-        host.resume_responding()
+        database_host.resume_responding()
         time.sleep(SECONDS_TO_RECOVER)
         recovered_at = time.monotonic()
         time.sleep(0.5)
