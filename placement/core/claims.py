@@ -12,7 +12,6 @@ moved, reduced or written again.
 Source: API reference, "Update allocations".
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +22,9 @@ from placement.core.model import ConsumerClaim, Inventory
 
 Amounts = Mapping[str, Mapping[str, int]]
 """Amounts by provider UUID and resource class."""
+
+Totals = Mapping[tuple[str, str], int]
+"""Sums of amounts by provider UUID and resource class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class AllocationChanges:
     """
 
     allocations: Sequence[Allocation]
-    usage_deltas: Mapping[tuple[str, str], int]
+    usage_deltas: Totals
     generation_bumped: frozenset[str]
     usage_changed: frozenset[str]
     retained: Sequence[ConsumerClaim]
@@ -86,10 +88,11 @@ def plan_claims(state: AllocationState, claims: Sequence[ConsumerClaim]) -> Allo
     Raises: UnknownResourceClass, NotAllocatable (one of its subclasses), in this order.
     """
     requested = tuple(_requested(claims))
-    _check_classes(state, claims)
+    _check_classes(state, requested, is_single=len(claims) == 1)
     _check_inventories(state, requested)
-    _check_amounts(state, requested)
-    return _changes(state, claims, requested)
+    released = _totals(_current(state))
+    _check_amounts(state, requested, released)
+    return _changes(state, claims, requested, released)
 
 
 def check_generations(generations: Mapping[str, int], claims: Iterable[ConsumerClaim]) -> None:
@@ -126,10 +129,12 @@ def _allocations(consumer_uuid: str, amounts: Amounts) -> Iterator[Allocation]:
             yield Allocation(consumer_uuid, provider_uuid, resource_class, amount)
 
 
-def _check_classes(state: AllocationState, claims: Sequence[ConsumerClaim]) -> None:
-    for allocation in _requested(claims):
+def _check_classes(
+    state: AllocationState, requested: Iterable[Allocation], *, is_single: bool
+) -> None:
+    for allocation in requested:
         if allocation.resource_class not in state.class_ids:
-            consumer = f" for consumer {allocation.consumer_uuid}" if len(claims) == 1 else ""
+            consumer = f" for consumer {allocation.consumer_uuid}" if is_single else ""
             raise exception.UnknownResourceClass(
                 allocation.resource_class, f"Unable to allocate inventory{consumer}"
             )
@@ -145,14 +150,15 @@ def _check_inventories(state: AllocationState, requested: Iterable[Allocation]) 
             )
 
 
-def _check_amounts(state: AllocationState, requested: Iterable[Allocation]) -> None:
-    released = _totals(_current(state))
-    needed: Counter[tuple[str, str]] = Counter()
+def _check_amounts(
+    state: AllocationState, requested: Iterable[Allocation], released: Totals
+) -> None:
+    needed: dict[tuple[str, str], int] = {}
     for allocation in requested:
         key = (allocation.provider_uuid, allocation.resource_class)
         _check_unit_rules(state, allocation)
-        needed[key] += allocation.amount
-        _check_capacity(state, allocation, released[key], needed[key])
+        needed[key] = needed.get(key, 0) + allocation.amount
+        _check_capacity(state, allocation, released.get(key, 0), needed[key])
 
 
 def _check_unit_rules(state: AllocationState, allocation: Allocation) -> None:
@@ -197,24 +203,32 @@ def _current(state: AllocationState) -> Iterator[Allocation]:
         yield from _allocations(consumer_uuid, amounts)
 
 
-def _totals(allocations: Iterable[Allocation]) -> Counter[tuple[str, str]]:
+def _totals(allocations: Iterable[Allocation]) -> Totals:
     """Return the sums by provider and resource class."""
-    totals: Counter[tuple[str, str]] = Counter()
+    totals: dict[tuple[str, str], int] = {}
     for _, provider_uuid, resource_class, amount in allocations:
-        totals[provider_uuid, resource_class] += amount
+        key = (provider_uuid, resource_class)
+        totals[key] = totals.get(key, 0) + amount
     return totals
 
 
+def _differences(before: Totals, after: Totals) -> Totals:
+    """Return by how much the sums change, without those that do not."""
+    differences = ((key, after.get(key, 0) - before.get(key, 0)) for key in {**after, **before})
+    return {key: amount for key, amount in differences if amount}
+
+
 def _changes(
-    state: AllocationState, claims: Sequence[ConsumerClaim], requested: Sequence[Allocation]
+    state: AllocationState,
+    claims: Sequence[ConsumerClaim],
+    requested: Sequence[Allocation],
+    released: Totals,
 ) -> AllocationChanges:
-    deltas = _totals(requested)
-    deltas.subtract(_totals(_current(state)))
     bumped = frozenset(_generation_bumped(state, claims))
     current = {uuid for amounts in state.allocations.values() for uuid in amounts}
     return AllocationChanges(
         allocations=requested,
-        usage_deltas={key: amount for key, amount in deltas.items() if amount},
+        usage_deltas=_differences(released, _totals(requested)),
         generation_bumped=bumped,
         usage_changed=frozenset(current - bumped),
         retained=tuple(claim for claim in claims if claim.resources),

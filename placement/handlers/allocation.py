@@ -1,7 +1,5 @@
 """``/allocations``, ``/allocations/{consumer_uuid}`` and the allocations on a provider."""
 
-from dataclasses import asdict
-
 import webob
 
 from placement import microversion
@@ -33,8 +31,8 @@ def replace_allocations(request: Request) -> webob.Response:
     """Replace the allocations of the consumer."""
     request.context.can(policies.UPDATE)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
-    default_owner = asdict(request.services.incomplete_consumer)
-    command = parse.replacement(consumer_uuid, request.json_body, request.version, default_owner)
+    owner = request.services.incomplete_consumer
+    command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
     with refusals_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)

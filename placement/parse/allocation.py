@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placement import exception
-from placement.core.model import ConsumerClaim, ReplaceAllocations
+from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceAllocations
 from placement.core.uuids import canonical, canonical_uuid
 from placement.microversion import Version
 from placement.parse import body
@@ -29,18 +29,18 @@ def consumer_uuid(text: str) -> str:
 
 
 def replacement(
-    consumer_uuid: str, document: Any, version: Version, default_owner: Mapping[str, str]
+    consumer_uuid: str, document: Any, version: Version, default_owner: IncompleteConsumer
 ) -> ReplaceAllocations:
     """Return the new allocations of one consumer.
 
-    ``default_owner`` has the ``project_id`` and ``user_id`` of consumers whose body has none, as
-    below 1.8.
+    ``default_owner`` applies to a consumer whose body has no owner, as below 1.8.
 
     Raises: BadRequest.
     Source: API reference, "Update allocations".
     """
     body.validate(_REPLACE, document, version)
-    return ReplaceAllocations((_claim(consumer_uuid, {**default_owner, **document}, version),))
+    owner = {"project_id": default_owner.project_id, "user_id": default_owner.user_id}
+    return ReplaceAllocations((_claim(consumer_uuid, {**owner, **document}, version),))
 
 
 def replacements(document: Any, version: Version) -> ReplaceAllocations:

@@ -1,13 +1,13 @@
 import pytest
 
 from placement import exception
-from placement.core.model import ConsumerClaim
+from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.microversion import VERSIONS, Version
 from placement.parse import allocation, reshaper
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 C = "cccccccc-1111-2222-3333-444444444444"
-NOBODY = {"project_id": "np", "user_id": "nu"}
+NOBODY = IncompleteConsumer("np", "nu")
 OWNERS = {"project_id": "p", "user_id": "u"}
 LISTED = [{"resource_provider": {"uuid": A}, "resources": {"VCPU": 2.0}}]
 KEYED = {A: {"resources": {"VCPU": 2.0}}}
