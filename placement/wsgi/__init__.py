@@ -15,6 +15,7 @@ with garbage_collection.paused(freeze=True):  # the imports are most of the star
     from placement import db_api, deploy
     from placement.conf.files import config_files
     from placement.http import auth
+    from placement.wsgi import log_formatter
     from placement.wsgi.preload import Preload, unless_forked_later
 
 if TYPE_CHECKING:
@@ -87,4 +88,5 @@ def set_up_logging(conf: cfg.ConfigOpts) -> None:
     """Set up logging with the options of oslo.log; Python warnings are logged, too."""
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
     log.setup(conf, PROJECT)
+    log_formatter.install()
     python_logging.captureWarnings(capture=True)
