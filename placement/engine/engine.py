@@ -19,6 +19,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.snapshot.tree_order import ParentLoop
 from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
+from placement.db.sqlalchemy.grouped_rows import Unreadable
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
 from placement.db.store import Store, Transaction
 from placement.engine import free_memory
@@ -90,7 +91,8 @@ class _SnapshotKeeper:
             clocks = self._store.probe()
             if clocks == view.clocks and self._store.lineage == lineage:
                 return view
-            with suppress(ParentLoop):  # of another writer, which a load leaves out
+            # a load leaves out the loops of another writer, and reads the longest texts
+            with suppress(ParentLoop, Unreadable):
                 newer = advance(view, clocks, self._store.changes, start)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(*newer, lineage)

@@ -14,7 +14,6 @@ from placement.core.snapshot.rows import (
     Numbers,
     mask_of,
     numbers,
-    without,
 )
 
 UnitRule = tuple[int, int]
@@ -141,18 +140,19 @@ class Column:
         Costs a copy of ``allocatable`` and ``free`` if neither rows nor unit rules
         change, as after a claim; otherwise a copy of all arrays.
         """
-        removed_rows = np.sort(numbers(removed))
-        rows = without(self.rows, removed_rows)
-        kept = self if rows is self.rows else self._only(~np.isin(self.rows, removed_rows))
-        return kept._with_rows(kept._missing(cells))._with_cells(cells)
+        rows, removed_rows = numbers(cells), np.sort(numbers(removed))
+        kept = self._only(~np.isin(self.rows, removed_rows)) if len(removed_rows) else self
+        missing = kept._missing(rows)
+        if len(missing):
+            kept = kept._with_rows(np.sort(missing))
+        return kept._with_cells(rows, list(cells.values()))
 
-    def _missing(self, cells: Iterable[int]) -> Numbers:
-        """Return the rows of the cells that have no inventory yet, sorted."""
-        rows = np.sort(numbers(cells))
+    def _missing(self, rows: Numbers) -> Numbers:
+        """Return those of the rows that have no inventory yet."""
         if not len(self.rows):
             return rows
-        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        missing: Numbers = rows[self.rows[at] != rows]
+        at = self.rows.searchsorted(rows)
+        missing: Numbers = rows[self.rows.take(at, mode="clip") != rows]
         return missing
 
     def _only(self, kept: Mask) -> "Column":
@@ -166,8 +166,6 @@ class Column:
         )
 
     def _with_rows(self, rows: Numbers) -> "Column":
-        if not len(rows):
-            return self
         at = np.searchsorted(self.rows, rows)
         return replace(
             self,
@@ -178,22 +176,18 @@ class Column:
             free=np.insert(self.free, at, 0),
         )
 
-    def _with_cells(self, cells: Mapping[int, Cell]) -> "Column":
+    def _with_cells(self, rows: Numbers, cells: Sequence[Cell]) -> "Column":
+        at = self.rows.searchsorted(rows)
         unit_rules = {rule: number for number, rule in enumerate(self.unit_rules)}
-        at = np.searchsorted(self.rows, numbers(cells))
-        unit_rule = numbers(
-            unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells.values()
-        )
-        allocatable = self.allocatable.copy()
-        allocatable[at] = numbers(cell.allocatable for cell in cells.values())
-        free = self.free.copy()
-        free[at] = _amounts(cell.free for cell in cells.values())
-        max_unit = numbers(cell.max_unit for cell in cells.values())
+        unit_rule = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells]
+        allocatable, free = self.allocatable.copy(), self.free.copy()
+        allocatable[at] = [cell.allocatable for cell in cells]
+        free[at] = [cell.free for cell in cells]
         return Column(
             self.rows,
             allocatable,
             _with_values(self.unit_rule, at, unit_rule),
-            _with_values(self.max_unit, at, max_unit),
+            _with_values(self.max_unit, at, [cell.max_unit for cell in cells]),
             tuple(unit_rules),
             free,
         )
@@ -203,9 +197,9 @@ def _amounts(values: Iterable[int]) -> Amounts:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _with_values(array: Numbers, at: Indices, values: Numbers) -> Numbers:
+def _with_values(array: Numbers, at: Indices, values: list[int]) -> Numbers:
     """Return the array with other values at some indices; itself if it has these values."""
-    if np.array_equal(array[at], values):
+    if array[at].tolist() == values:
         return array
     copy = array.copy()
     copy[at] = values

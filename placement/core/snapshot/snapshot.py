@@ -280,7 +280,7 @@ class _StateDiff:
     def _add_cells(self, row: int, old: ProviderState, new: ProviderState) -> None:
         for name, inventory in new.inventories.items():
             used = new.used.get(name, 0)
-            if inventory != old.inventories.get(name) or used != old.used.get(name, 0):
+            if used != old.used.get(name, 0) or inventory != old.inventories.get(name):
                 self.cells[name][row] = self._cell(inventory, used)
         for name in old.inventories:
             if name not in new.inventories:

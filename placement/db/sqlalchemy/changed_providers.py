@@ -4,18 +4,17 @@ A single statement sees one state of the database even outside a transaction, so
 BEGIN nor COMMIT: one round trip instead of nine for the same data. Its rows are of several kinds,
 given by their first column; columns that a kind does not use are NULL.
 
-There are few columns: drivers written in Python take time for each value, and for each column of
-a result. So the integers of an inventory are one text, and the texts of all kinds one column.
+A changed provider is one row, in which its inventories, traits and aggregates are texts: drivers
+written in Python take time for each row and each column. See ``joined_values``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
-from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clock_versions, clocks
+from placement.db.sqlalchemy import clock_versions, clocks, joined_values
 from placement.db.sqlalchemy.models import (
     inventories,
     placement_aggregates,
@@ -28,38 +27,26 @@ from placement.db.sqlalchemy.models import (
 )
 from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 
-# The kinds of rows: a provider with one inventory or none, a trait of a provider, an aggregate of
-# a provider, a removed provider, the values of all clocks, a resource class, a trait with its name
-PROVIDER, TRAIT, AGGREGATE, REMOVED, CLOCKS, RESOURCE_CLASS, TRAIT_NAMED = range(7)
-
-# The columns of a row, after its kind. TEXT is the integers of an inventory (NULL if there is
-# none), the id of a trait, the UUID of an aggregate, the values of the clocks, or a name.
-ID = 1  # of a provider, of a class, or of a trait with its name
-PROVIDER_COLUMNS = slice(1, 8)
-TEXT, ALLOCATION_RATIO = 8, 9
-_WIDTH = 10
+# The kinds of rows: a provider, a removed provider, the values of all clocks, a resource class, a
+# trait. Columns are those of a provider; ``name`` is also that of a class or trait, or the clocks.
+PROVIDER, REMOVED, CLOCKS, RESOURCE_CLASS, TRAIT = range(5)
 
 _provider, _inventory = resource_providers.c, inventories.c
+_trait, _member = resource_provider_traits.c, resource_provider_aggregates.c
 
-_INTEGERS = (
-    _inventory.resource_class_id,
-    _inventory.used,
+_LIMITS = (
     _inventory.total,
     _inventory.reserved,
     _inventory.min_unit,
     _inventory.max_unit,
     _inventory.step_size,
 )
-INVENTORY = (*_INTEGERS, _inventory.allocation_ratio)
-
-
-def integers(text: str) -> Iterator[int]:
-    """Yield the integers of an inventory, in the order of ``INVENTORY``.
-
-    >>> list(integers("0,2,64,0,1,64,1"))
-    [0, 2, 64, 0, 1, 64, 1]
-    """
-    return map(int, text.split(","))
+INVENTORY = (
+    _inventory.resource_class_id,
+    _inventory.used,
+    *_LIMITS,
+    _inventory.allocation_ratio,
+)
 
 
 def _text(value: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
@@ -67,15 +54,23 @@ def _text(value: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     return sa.cast(value, sa.Text)
 
 
-def _joined(values: Sequence[sa.ColumnElement[Any]]) -> sa.ColumnElement[str]:
+def _inventory_text(dialect: str) -> sa.ColumnElement[str]:
+    """Return an inventory as one text; see ``StateTexts.amounts``."""
+    ratio = _inventory.allocation_ratio
+    # a cast in SQLite would round to 15 digits
+    ratio_text = sa.func.quote(ratio) if dialect == "sqlite" else _text(ratio)
+    integers = map(_text, (_inventory.resource_class_id, *_LIMITS))
     comma = sa.literal_column("','", sa.Text)
-    return reduce(lambda text, value: text + comma + value, map(_text, values))
+    return reduce(
+        lambda text, value: text + comma + value, (*integers, ratio_text, _text(_inventory.used))
+    )
 
 
 def since(
     seen: Mapping[int, int],
     moved: Sequence[int],
     *,
+    dialect: str,
     has_names: bool,
     has_many_versions: bool = False,
 ) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
@@ -85,7 +80,8 @@ def since(
     of the clocks, see ``clock_versions``.
     """
     all_clocks = clock_versions.ALL if has_many_versions else clocks.ALL
-    return _since(len(moved), all_clocks, has_names=has_names), _parameters(seen, moved)
+    statement = _since(len(moved), all_clocks, dialect, has_names=has_names)
+    return statement, _parameters(seen, moved)
 
 
 def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
@@ -98,65 +94,72 @@ def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]
 
 @lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))
 def _since(
-    count: int, all_clocks: sa.ColumnElement[str], *, has_names: bool
+    count: int, all_clocks: sa.ColumnElement[str], dialect: str, *, has_names: bool
 ) -> sa.CompoundSelect[Any]:
     """Return the statement for so many clocks; to build it costs more than to send it."""
-    parts = [
-        *_provider_parts(count),
-        sa.select(*_columns(CLOCKS, sa.null(), {TEXT: all_clocks})),
+    removed = removed_providers.c
+    return sa.union_all(
+        # the first part gives the columns their names and types
+        _providers(dialect).where(_between(_provider.stamp, count)),
+        _part(REMOVED, id=removed.provider_id).where(_between(removed.stamp, count)),
+        _part(CLOCKS, name=all_clocks),
         *(_name_parts() if has_names else ()),
-    ]
-    return sa.union_all(*parts)
+    )
 
 
-def _provider_parts(count: int) -> Iterator[sa.Select[Any]]:
-    is_changed = _between(_provider.stamp, count)
-    trait, member, removed = (
-        table.c
-        for table in (resource_provider_traits, resource_provider_aggregates, removed_providers)
+def _providers(dialect: str) -> sa.Select[Any]:
+    """Return the statement for the rows of providers."""
+    traits_of = sa.select(joined_values.joined(_text(_trait.trait_id))).where(
+        _trait.resource_provider_id == _provider.id
     )
-    # the first part gives the columns their types
-    yield (
-        SELECT_PROVIDER.outerjoin(inventories, _inventory.resource_provider_id == _provider.id)
-        .with_only_columns(*_columns(PROVIDER, _provider.id, _VALUES))
-        .where(is_changed)
+    aggregates_of = (
+        sa.select(joined_values.joined(_text(placement_aggregates.c.uuid)))
+        .join_from(resource_provider_aggregates, placement_aggregates, _IS_AGGREGATE)
+        .where(_member.resource_provider_id == _provider.id)
     )
-    yield (
-        sa.select(*_columns(TRAIT, _provider.id, {TEXT: _text(trait.trait_id)}))
-        .join(resource_provider_traits, trait.resource_provider_id == _provider.id)
-        .where(is_changed)
+    inventories_of = sa.select(joined_values.joined(_inventory_text(dialect))).where(
+        _inventory.resource_provider_id == _provider.id
     )
-    yield (
-        sa.select(*_columns(AGGREGATE, _provider.id, {TEXT: _text(placement_aggregates.c.uuid)}))
-        .join(resource_provider_aggregates, member.resource_provider_id == _provider.id)
-        .join(placement_aggregates, placement_aggregates.c.id == member.aggregate_id)
-        .where(is_changed)
-    )
-    yield sa.select(*_columns(REMOVED, removed.provider_id)).where(_between(removed.stamp, count))
+    values = {
+        "kind": _kind(PROVIDER),
+        **dict(SELECT_PROVIDER.selected_columns.items()),
+        "inventories": inventories_of.scalar_subquery(),
+        "traits": traits_of.scalar_subquery(),
+        "aggregates": aggregates_of.scalar_subquery(),
+    }
+    return SELECT_PROVIDER.with_only_columns(*(values[name].label(name) for name in _COLUMNS))
+
+
+_IS_AGGREGATE = placement_aggregates.c.id == _member.aggregate_id
+_COLUMNS = (
+    "kind",
+    "id",
+    "name",
+    "uuid",
+    "generation",
+    "parent_uuid",
+    "root_uuid",
+    "modified_at",
+    "inventories",
+    "traits",
+    "aggregates",
+)
+
+
+def _kind(kind: int) -> sa.ColumnElement[int]:
+    return sa.literal_column(str(kind), sa.Integer)
+
+
+def _part(kind: int, **values: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Return the statement for the rows of another kind, by the values that they have."""
+    values["kind"] = _kind(kind)
+    null: sa.ColumnElement[Any] = sa.literal_column("NULL")
+    return sa.select(*(values.get(name, null).label(name) for name in _COLUMNS))
 
 
 def _name_parts() -> Iterator[sa.Select[Any]]:
-    for kind, table in ((RESOURCE_CLASS, resource_classes), (TRAIT_NAMED, traits)):
-        yield sa.select(*_columns(kind, table.c.id, {TEXT: _text(table.c.name)}))
-
-
-_VALUES = {
-    **dict(enumerate(SELECT_PROVIDER.selected_columns, ID)),
-    TEXT: _joined(_INTEGERS),
-    ALLOCATION_RATIO: _inventory.allocation_ratio,
-}
-
-
-def _columns(
-    kind: int,
-    id_: sa.ColumnElement[Any],
-    values: Mapping[int, sa.ColumnElement[Any]] = MappingProxyType({}),
-) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield the columns of a kind of row, in their order; the unused ones are NULL."""
-    yield sa.literal_column(str(kind))
-    yield id_
-    for position in range(ID + 1, _WIDTH):
-        yield values.get(position, sa.null())
+    for kind, table in ((RESOURCE_CLASS, resource_classes), (TRAIT, traits)):
+        yield _part(kind, id=table.c.id, name=_text(table.c.name))
 
 
 def touched_since(
@@ -190,8 +193,12 @@ def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
     return sa.or_(
         sa.false(),
         *(
-            (stamp > sa.bindparam(f"after_{number}", type_=sa.BigInteger))
-            & (stamp < sa.bindparam(f"before_{number}", type_=sa.BigInteger))
+            (stamp > _bound(f"after_{number}")) & (stamp < _bound(f"before_{number}"))
             for number in range(count)
         ),
     )
+
+
+def _bound(name: str) -> sa.BindParameter[int]:
+    # with a value, as a statement with written-out parameters needs one to be compiled
+    return sa.bindparam(name, 0, type_=sa.BigInteger)

@@ -22,7 +22,13 @@ from sqlalchemy import event, pool
 from sqlalchemy.engine import URL, make_url
 
 from placement.db.lineage import Lineage
-from placement.db.sqlalchemy import db_errors, server_checks, statement_batch, tcp_timeouts
+from placement.db.sqlalchemy import (
+    db_errors,
+    grouped_rows,
+    server_checks,
+    statement_batch,
+    tcp_timeouts,
+)
 
 # A lock that is held longer is held by something that is stuck.
 LOCK_TIMEOUT_SECONDS = 10
@@ -220,8 +226,11 @@ def _reader_session(backend: str) -> tuple[str, ...]:
     """Return the statements for each new connection of the reader pool."""
     if backend == "postgresql":
         return _lock_timeouts(backend)
+    (timeouts,) = _lock_timeouts(backend)
+    # the default of MySQL would truncate the texts of ``joined_values``
+    texts = f"SESSION group_concat_max_len = {grouped_rows.MAX_LENGTH}"
     isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
-    return *_lock_timeouts(backend), isolation
+    return f"{timeouts}, {texts}", isolation
 
 
 def _lock_timeouts(backend: str) -> tuple[str, ...]:

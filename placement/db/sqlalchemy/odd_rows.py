@@ -28,6 +28,19 @@ def warn_once(message: str) -> None:
     LOG.warning("%s Run `placement-status upgrade check`.", message)
 
 
+def warn_inventory(provider_id: int, class_id: int) -> None:
+    """Log that an inventory is left out."""
+    warn_once(
+        f"Provider {provider_id} has an inventory of class {class_id} that is left out: "
+        "the class does not exist, or the step size is below 1."
+    )
+
+
+def warn_trait(provider_id: int, trait_id: int) -> None:
+    """Log that a trait is left out."""
+    warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
+
+
 def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
     """Return the providers that do not lead to a root: those in a loop, and those below one.
 

@@ -6,7 +6,7 @@ of a claim, which reads 14 columns under its lock. SQLite returns the columns th
 
 import json
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ _row_type: Any = namedtuple  # noqa: PYI024  others need names that are literals
 
 
 class _Packed(NamedTuple):
-    """A statement that returns one column; ``unpack`` makes a row of its value."""
+    """A statement that returns one column; ``unpack`` makes rows of its values."""
 
     statement: Any
-    unpack: Callable[[str], Any]
+    unpack: Callable[[Iterable[str]], Sequence[Any]]
 
 
 def execute(connection: sa.Connection, statement: Any, values: Values) -> Sequence[Any]:
@@ -35,7 +35,7 @@ def execute(connection: sa.Connection, statement: Any, values: Values) -> Sequen
         return compiled_statements.execute(connection, statement, values).all()
     packed = _packed(statement, pack)
     rows = compiled_statements.execute(connection, packed.statement, values)
-    return [packed.unpack(row[0]) for row in rows]
+    return packed.unpack(row[0] for row in rows)
 
 
 def execute_for(
@@ -82,14 +82,15 @@ def _is_real(column: sa.ColumnElement[Any]) -> bool:
     return isinstance(column.type, sa.Float)
 
 
-def _unpacker(columns: Any) -> Callable[[str], Any]:
+def _unpacker(columns: Any) -> Callable[[Iterable[str]], Sequence[Any]]:
     row_type = _row_type("Row", columns.keys())
     real = [number for number, column in enumerate(columns) if _is_real(column)]
 
-    def unpack(text: str) -> Any:
-        values = json.loads(text)
+    def unpack(texts: Iterable[str]) -> Sequence[Any]:
+        rows = json.loads(f"[{','.join(texts)}]")
         for number in real:
-            values[number] = None if values[number] is None else float(values[number])
-        return row_type._make(values)
+            for values in rows:
+                values[number] = None if values[number] is None else float(values[number])
+        return [row_type._make(values) for values in rows]
 
     return unpack

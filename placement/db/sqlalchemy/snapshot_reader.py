@@ -18,6 +18,7 @@ from placement.db.sqlalchemy import (
     clocks,
     grouped_rows,
     odd_rows,
+    packed_rows,
     provider_columns,
 )
 from placement.db.sqlalchemy.models import (
@@ -29,6 +30,7 @@ from placement.db.sqlalchemy.models import (
     traits,
 )
 from placement.db.sqlalchemy.providers import SELECT_PROVIDER
+from placement.db.sqlalchemy.state_texts import StateTexts
 
 LOG = logging.getLogger(__name__)
 
@@ -83,27 +85,30 @@ class ProviderChanges:
     _rows: Mapping[int, Sequence[Any]]
 
     def states(self, names: NameTables) -> list[ProviderState]:
-        """Return the changed providers; the names must be as new as the clocks."""
-        rows, id_, text = self._rows, changed_providers.ID, changed_providers.TEXT
-        providers = {
-            row[id_]: row[changed_providers.PROVIDER_COLUMNS]
-            for row in rows[changed_providers.PROVIDER]
-        }
-        return _states(
-            names,
-            _providers(providers.values()),
-            (
-                (
-                    row[id_],
-                    *changed_providers.integers(row[text]),
-                    row[changed_providers.ALLOCATION_RATIO],
-                )
-                for row in rows[changed_providers.PROVIDER]
-                if row[text] is not None
-            ),
-            ((row[id_], int(row[text])) for row in rows[changed_providers.TRAIT]),
-            ((row[id_], row[text]) for row in rows[changed_providers.AGGREGATE]),
-        )
+        """Return the changed providers; the names must be as new as the clocks.
+
+        Raises: grouped_rows.Unreadable if the server truncated a text.
+        """
+        texts = StateTexts(names.classes, names.traits)
+        return [_state(row, texts) for row in self._rows[changed_providers.PROVIDER]]
+
+
+def _state(row: Any, texts: StateTexts) -> ProviderState:
+    provider = Provider(
+        row.id,
+        row.uuid,
+        row.name,
+        row.generation,
+        row.parent_uuid,
+        row.root_uuid,
+        texts.time(row.modified_at),
+    )
+    return ProviderState(
+        provider,
+        *texts.amounts(row.id, row.inventories),
+        texts.traits(row.id, row.traits),
+        texts.aggregates(row.aggregates),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,21 +194,22 @@ class SnapshotReader:
         """
         moved = _moved(seen, now)
         has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
-        rows: dict[int, list[Any]] = defaultdict(list)
         statement, parameters = changed_providers.since(
             seen,
             moved,
+            dialect=self._connection.dialect.name,
             has_names=has_names,
             has_many_versions=clock_versions.are_many(self._connection),
         )
-        for row in self._connection.execute(statement, parameters):
-            rows[row[0]].append(row)
-        values = clocks.by_id(rows[changed_providers.CLOCKS][0][changed_providers.TEXT])
+        rows: dict[int, list[Any]] = defaultdict(list)
+        for row in packed_rows.execute(self._connection, statement, parameters):
+            rows[row.kind].append(row)
+        values = clocks.by_id(rows[changed_providers.CLOCKS][0].name)
         read = {*moved, clocks.NAMES_CLOCK} if has_names else set(moved)
         return ProviderChanges(
             clocks=values,
             is_complete=all(values[id_] == seen.get(id_) or id_ in read for id_ in values),
-            removed=[row[changed_providers.ID] for row in rows[changed_providers.REMOVED]],
+            removed=[row.id for row in rows[changed_providers.REMOVED]],
             names=_name_tables(rows) if has_names else None,
             _rows=rows,
         )
@@ -218,10 +224,9 @@ def _in_trees(table: ProviderTable) -> ProviderTable:
 
 
 def _name_tables(rows: Mapping[int, Sequence[Any]]) -> NameTables:
-    id_, text = changed_providers.ID, changed_providers.TEXT
     return NameTables(
-        classes={row[id_]: row[text] for row in rows[changed_providers.RESOURCE_CLASS]},
-        traits={row[id_]: row[text] for row in rows[changed_providers.TRAIT_NAMED]},
+        classes={row.id: row.name for row in rows[changed_providers.RESOURCE_CLASS]},
+        traits={row.id: row.name for row in rows[changed_providers.TRAIT]},
     )
 
 
@@ -239,7 +244,7 @@ def _states(
     for provider_id, trait_id in trait_rows:
         name = names.traits.get(trait_id)
         if name is None:
-            odd_rows.warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
+            odd_rows.warn_trait(provider_id, trait_id)
         else:
             traits_of.add(provider_id, name)
     aggregates_of = _SharedSets(ids)
@@ -290,10 +295,7 @@ def _inventories(
             inventory = shared[key] = Inventory(*values)
         name = class_names.get(class_id)
         if name is None or inventory.step_size < 1:
-            odd_rows.warn_once(
-                f"Provider {provider_id} has an inventory of class {class_id} that is left out: "
-                "the class does not exist, or the step size is below 1."
-            )
+            odd_rows.warn_inventory(provider_id, class_id)
             continue
         inventories_of.add(provider_id, name, inventory, id(inventory))
         if used:

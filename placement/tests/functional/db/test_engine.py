@@ -418,3 +418,40 @@ def test_concurrent_threads_read_their_own_writes(store, engine):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+@pytest.mark.parametrize("backend", ["mariadb"], indirect=True)
+def test_everything_is_loaded_if_the_server_truncates_texts(engine, events, store, other_store):
+    host = new_provider(other_store, "cn1", VCPU=8, MEMORY_MB=1024)
+    engine.current()
+    with store.read() as tx:
+        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 1000")
+    racks = {uuid() for _ in range(40)}
+    aggregate.replace(other_store, host, sorted(racks), generation(other_store, host))
+    assert by_name(engine.current())["cn1"].aggregates == racks
+    assert [type(event) for event in events] == [SnapshotLoaded, SnapshotDiscarded, SnapshotLoaded]
+
+
+def test_providers_with_many_parts_are_read_together(engine, events, other_store):
+    """Each text is longer than the default of MySQL, 1,024 bytes."""
+    hosts = [new_provider(other_store, VCPU=8) for _ in range(3)]
+    engine.current()
+    racks = {uuid() for _ in range(100)}
+    names = sorted(engine.current().trait_names)[:250]
+    for host in hosts:
+        aggregate.replace(other_store, host, sorted(racks), generation(other_store, host))
+        trait.replace(other_store, host, generation(other_store, host), names)
+    snapshot = engine.current()
+    for state in (snapshot.state(host) for host in hosts):
+        assert (state.aggregates, state.traits) == (racks, set(names))
+    assert [type(event) for event in events] == [SnapshotLoaded, SnapshotRefreshed]
+    assert by_id(snapshot) == by_id(Engine(other_store).current())
+
+
+@pytest.mark.parametrize("ratio", [16.1, 0.1 + 0.2, 1 / 3, 1e-7, 3.4e38])
+def test_each_ratio_is_read_as_it_is_loaded(engine, other_store, ratio):
+    engine.current()
+    host = new_provider(other_store, VCPU=Inventory(total=8, allocation_ratio=ratio))
+    changed = engine.current().state(host)
+    assert changed == Engine(other_store).current().state(host)
+    assert changed.inventories["VCPU"].allocation_ratio == pytest.approx(ratio, rel=1e-5)
