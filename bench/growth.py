@@ -1,11 +1,14 @@
 """Measure how load, memory, refresh and search grow with the cloud: ``make bench-growth``.
 
-Clouds of GPU hosts, 19 providers each, are written to SQLite files. For each a new process loads
-the snapshot, refreshes it after claims, and searches. Times are CPU times of the process, so other
-load on the machine affects them little; those of MariaDB and PostgreSQL differ by their drivers.
+Clouds of GPU hosts, 19 providers each, are written to a database. For each, a uWSGI worker loads
+the snapshot, whose memory is measured; then a new process loads it, refreshes it after claims, and
+searches. Times of that process are its wall clock time and its CPU time, which other load on the
+machine affects little. ``--record`` replaces the measured sizes in the documentation.
 """
 
 import argparse
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -13,14 +16,21 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl
 
+from bench.client import Get
+from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
-from bench.world_loader import load
+from bench.growth_tables import REFRESHES
+from bench.own_database import SCHEMA, fill, opened
+from bench.pages import DOCS, RESULTS, write
+from bench.services import Service
 from bench.worlds import gpu
-from placement import db_api, wsgi
 from placement.core.model import ConsumerClaim, ReplaceAllocations
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
@@ -36,44 +46,62 @@ from placement.render.candidates import allocation_candidates
 PROVIDERS = (10_000, 100_000, 190_000, 500_000, 1_000_000)
 PROVIDERS_OF_A_HOST = 19
 REPEATED = 5
+BURST, CLAIMS_AT_ONCE = 2_000, 100
 LATEST = Version(1, 39)
 
-# name of a column, and its value
-Figure = tuple[str, str]
+# name of a value, and the value: seconds, or MB
+Values = dict[str, float]
 
 
-def opened(file: Path) -> Store:
-    """Return the store of a SQLite file, which is created, with its schema, if it is missing."""
-    connection = ("placement_database", "connection")
-    sync = ("placement_database", "sync_on_startup")
-    conf = wsgi.read_configuration([], {connection: f"sqlite:///{file}", sync: True})
-    return db_api.store(conf)
+# --- in a process of its own --------------------------------------------------------------
 
 
-def measure(file: Path) -> Iterator[Figure]:
-    """Yield the figures of the cloud in a file.  The process must not have loaded another."""
-    store = opened(file)
-    engine, before = Engine(store), private_megabytes()
-    seconds = cpu_seconds(engine.current)
+def measure_process(url: str) -> Values:
+    """Return the times of a cloud in a database.  The process must not have loaded another."""
+    store = opened(url)
+    engine = Engine(store)
+    values = times("load", [engine.current])
     snapshot = engine.current()
-    yield "providers", f"{len(snapshot):,}"
-    yield "load", f"{seconds:.1f} s"
-    yield "memory", f"{private_megabytes():.0f} MB ({before:.0f} MB before)"
-    yield "refresh after a claim", milliseconds(refreshes(store, engine))
+    values["providers"] = len(snapshot)
+    hosts = _hosts(snapshot)
+    for name, claims in zip(REFRESHES, (1, BURST), strict=True):
+        values |= times(name, _after(store, engine, hosts, claims))
     snapshot = engine.current()
     for name, query in GPU_REQUESTS.items():
-        times = [cpu_seconds(partial(respond, snapshot, query)) for _ in range(REPEATED)]
-        yield name, f"{times[0] * 1000:.0f} ms, then {milliseconds(times[1:])}"
+        respond(snapshot, query)  # renders text that is kept
+        values |= times(name, [partial(respond, snapshot, query)] * REPEATED)
+    return values
 
 
-def refreshes(store: Store, engine: Engine) -> Iterator[float]:
-    """Yield how long each of some refreshes takes, each after a claim on another provider."""
-    snapshot = engine.current()
-    hosts = [state.provider.uuid for state in snapshot.states() if "DISK_GB" in state.inventories]
-    for host in hosts[:REPEATED]:
-        claim = ConsumerClaim(str(uuid.uuid4()), {host: {"DISK_GB": 1}}, "bench", "bench")
-        allocation.replace(store, ReplaceAllocations((claim,)))
-        yield cpu_seconds(engine.current)
+def times(name: str, operations: Iterable[Callable[[], object]]) -> Values:
+    """Return the median wall clock time and CPU time of operations."""
+    walls, cpus = [], []
+    for operation in operations:
+        wall, cpu = time.perf_counter(), time.process_time()
+        operation()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    return {name: statistics.median(walls), f"{name}, CPU": statistics.median(cpus)}
+
+
+def _hosts(snapshot: Snapshot) -> list[str]:
+    return [state.provider.uuid for state in snapshot.states() if "DISK_GB" in state.inventories]
+
+
+def _after(
+    store: Store, engine: Engine, hosts: list[str], claims: int
+) -> Iterator[Callable[[], object]]:
+    """Yield refreshes, each after so many claims on different hosts, if there are so many."""
+    rest = cycle(hosts)
+    for _ in range(REPEATED):
+        chosen = islice(rest, claims)
+        while part := tuple(map(_claim, islice(chosen, CLAIMS_AT_ONCE))):
+            allocation.replace(store, ReplaceAllocations(part))
+        yield engine.current
+
+
+def _claim(host: str) -> ConsumerClaim:
+    return ConsumerClaim(str(uuid.uuid4()), {host: {"DISK_GB": 1}}, "bench", "bench")
 
 
 def respond(snapshot: Snapshot, query: str) -> bytes:
@@ -85,41 +113,89 @@ def respond(snapshot: Snapshot, query: str) -> bytes:
     return allocation_candidates(candidates, request, LATEST, deadline.check)
 
 
-def cpu_seconds(operation: Callable[[], object]) -> float:
-    """Return the CPU time of an operation in this process."""
-    began = time.process_time()
-    operation()
-    return time.process_time() - began
+# --- the worker of a server -----------------------------------------------------------------
 
 
-def milliseconds(seconds: Iterable[float]) -> str:
-    """Return the median."""
-    return f"{statistics.median(seconds) * 1000:.1f} ms"
+def measure_worker(url: str, folder: Path) -> Values:
+    """Return the memory of a uWSGI worker in MB after the load, and after requests.
+
+    Also the seconds from the start until the first response; the worker has loaded the snapshot.
+    """
+    service = Service("placement", Path(sys.prefix), folder, url)
+    values = {"start": service.start(processes=1)}
+    try:
+        (worker,) = service.workers()
+        values |= memory(worker.pid)
+        connection = service.connect(60)
+        for query in GPU_REQUESTS.values():
+            connection.send(Get(f"/allocation_candidates?{query}&limit=1000"))
+        connection.close()
+        after = memory(worker.pid)
+        values["memory after requests"] = after["private"] + after["shared"]
+    finally:
+        service.stop()
+    return values
 
 
-def private_megabytes() -> float:
-    """Return the memory that this process shares with no other one; Linux only."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private")) / 1024
+def memory(pid: int) -> Values:
+    """Return the resident memory in MB that a process shares with others, and the rest; Linux."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
+    return {
+        kind.lower(): sizes[f"{kind}_Clean"] + sizes[f"{kind}_Dirty"]
+        for kind in ("Private", "Shared")
+    }
+
+
+# --- the run --------------------------------------------------------------------------------
+
+
+def measure(url: str, folder: Path) -> Values:
+    """Return the values of a cloud in a database; the process measures in another."""
+    load_average = os.getloadavg()[0]
+    values = measure_worker(url, folder / "service")
+    command = [sys.executable, "-m", "bench.growth", "--url", url]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    values |= json.loads(output)
+    return values | {"load average before": load_average}
+
+
+def merge(path: Path, database: str, rows: Iterable[Values]) -> None:
+    """Replace the rows of the measured sizes in a file of results."""
+    document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    measured = {row["providers"]: {"database": database, **row} for row in rows}
+    kept = {row["providers"]: row for row in document["rows"]}
+    document["rows"] = [row for _, row in sorted((kept | measured).items())]
+    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def main() -> None:
-    """Measure clouds of growing size, each in a process of its own."""
+    """Measure clouds of growing size, each in processes of its own."""
     parser = argparse.ArgumentParser(prog="bench.growth", description=__doc__)
     parser.add_argument("providers", nargs="*", type=int, default=PROVIDERS)
-    parser.add_argument("--file", type=Path, help="measure the cloud in this file")
+    parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
+    parser.add_argument("--record", action="store_true", help="write the results to bench/results")
+    parser.add_argument("--url", help="measure the cloud in this database only, in this process")
     options = parser.parse_args()
-    if options.file:
-        for name, value in measure(options.file):
-            print(f"{name}: {value}", flush=True)
+    if options.url:
+        print(json.dumps(measure_process(options.url)))
         return
-    for providers in options.providers:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "growth.sqlite"
-            opened(file)
-            load(f"sqlite:///{file}", gpu(providers // PROVIDERS_OF_A_HOST))
-            command = [sys.executable, "-m", "bench.growth", f"--file={file}"]
-            subprocess.run(command, check=True)
+    rows: list[Values] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-growth-")))
+        database = stack.enter_context(SERVERS[options.database](folder))
+        for providers in options.providers:
+            began = time.monotonic()
+            fill(database, gpu(providers // PROVIDERS_OF_A_HOST))
+            filled = time.monotonic()
+            rows.append(measure(database.url(SCHEMA), folder))
+            took = (
+                f"filled in {filled - began:.0f} s, measured in {time.monotonic() - filled:.0f} s"
+            )
+            print(json.dumps(rows[-1], indent=1), took, flush=True)
+            if options.record:
+                merge(RESULTS / "growth.json", options.database, rows)
+                write(RESULTS, DOCS)
 
 
 if __name__ == "__main__":

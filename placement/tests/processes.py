@@ -218,6 +218,7 @@ def start_uwsgi_behind_proxy(deployment, **variables):
     )
     (deployment.folder / "uwsgi.ini").write_text(configuration)
     deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"), **variables)
+    wait_for_applications(deployment, "output", 2)
     return path
 
 

@@ -7,7 +7,9 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
+from contextlib import contextmanager
 
 import psutil
 import pytest
@@ -16,6 +18,7 @@ import requests
 from placement.tests.processes import (
     BIN,
     IS_ROOT,
+    LATEST,
     START_TIMEOUT_SECONDS,
     WSGI_FILE,
     check_claims,
@@ -27,6 +30,7 @@ from placement.tests.processes import (
     start_uwsgi,
     start_uwsgi_behind_proxy,
     uwsgi,
+    wait_for_applications,
 )
 
 
@@ -101,13 +105,16 @@ def wait_for_loads(deployment, count):
 def test_uwsgi_behind_nginx(deployment):
     nginx = program("nginx", "apt-get install nginx-light")
     path = start_uwsgi_behind_proxy(deployment)
-    site = sample(
+    start_nginx(deployment, nginx, nginx_site(deployment, path))
+    check_claims(deployment, "/placement")
+
+
+def nginx_site(deployment, path):
+    return sample(
         "nginx/placement-api.conf",
         listen=("listen 8778", f"listen {deployment.address}"),
         socket=("/run/placement/uwsgi.sock", f"{path}"),
     )
-    start_nginx(deployment, nginx, site)
-    check_claims(deployment, "/placement")
 
 
 def test_uwsgi_notifies_systemd_and_reloads_on_sighup(deployment):
@@ -121,17 +128,89 @@ def test_uwsgi_notifies_systemd_and_reloads_on_sighup(deployment):
     before = new_workers(deployment)
     deployment.processes[0].send_signal(signal.SIGHUP)
     assert new_workers(deployment, before)
+    wait_for_applications(deployment, "output", 4)
+    # with thunder-lock, a worker ends at a request only, or is killed after worker-reload-mercy
+    assert "NO MERCY" not in (deployment.folder / "output").read_text()
 
 
 def new_workers(deployment, before=frozenset()):
-    """Wait until both workers of the master have been replaced, and return their ids."""
+    """Wait until both workers of the first server have been replaced, and return their ids."""
     give_up_at = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < give_up_at and deployment.processes[0].poll() is None:
-        pids = {child.pid for child in deployment.children()}
+        master = psutil.Process(deployment.processes[0].pid)
+        pids = {child.pid for child in master.children()}
         if len(pids - before) == len(pids) == 2:
             return pids
         time.sleep(0.05)
     raise AssertionError(deployment.logs())
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_no_request_fails_while_sighup_replaces_uwsgi_workers(deployment):
+    """As documented for ``systemctl reload``: one worker after the other."""
+    nginx = program("nginx", "apt-get install nginx-light")
+    path = start_uwsgi_behind_proxy(deployment)
+    start_nginx(deployment, nginx, nginx_site(deployment, path))
+    deployment.wait("/placement/")
+    before = new_workers(deployment)
+    with continuous_requests(f"{deployment.url}/placement/resource_providers") as statuses:
+        deployment.processes[0].send_signal(signal.SIGHUP)
+        new_workers(deployment, before)
+        wait_for_applications(deployment, "output", 4)
+    assert set(statuses) == {200}
+    assert "chain reload starting" in (deployment.folder / "output").read_text()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deployment):
+    """As documented: SIGTTIN adds workers; once they are ready, SIGTTOU ends the oldest ones."""
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    configuration = sample(
+        "gunicorn/placement-api.py", bind=("127.0.0.1:8778", deployment.address)
+    )
+    (deployment.folder / "gunicorn.conf.py").write_text(configuration)
+    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.conf.py")
+    wait_until_ready(deployment, 2)
+    before = new_workers(deployment)
+    with continuous_requests(f"{deployment.url}/resource_providers") as statuses:
+        for number in (signal.SIGTTIN, signal.SIGTTOU):
+            for _ in range(2):
+                deployment.processes[0].send_signal(number)
+                time.sleep(0.5)  # pending signals of one number are one
+            wait_until_ready(deployment, 4)
+        new_workers(deployment, before)
+    assert set(statuses) == {200}
+
+
+def wait_until_ready(deployment, count):
+    """Wait until the hook of so many workers has written its message."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while (deployment.folder / "output").read_text().count(" is ready") < count:
+        assert time.monotonic() < deadline, deployment.logs()
+        time.sleep(0.05)
+
+
+@contextmanager
+def continuous_requests(url):
+    """Send requests, each on a new connection, until the end of the block; yield the statuses."""
+    statuses, is_over = [], threading.Event()
+
+    def repeat():
+        while not is_over.is_set():
+            try:
+                statuses.append(requests.get(url, headers=LATEST, timeout=30).status_code)
+            except requests.RequestException as error:
+                statuses.append(repr(error))
+
+    threads = [threading.Thread(target=repeat) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_systemd_unit_is_valid(deployment):
