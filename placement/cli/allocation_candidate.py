@@ -46,7 +46,7 @@ class ExplainAllocationCandidate(command.ShowOne):
             fields = self._recorded(parsed_args.request_id, colored=colored)
         else:
             fields = self._current(parsed_args, colored=colored)
-        return tuple(fields), tuple(fields.values())
+        return tuple(fields), documents.cells(fields.values())
 
     def _recorded(self, request_id: str, *, colored: bool) -> dict[str, Any]:
         records = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from osc_lib.command import command
 
 from placement.cli.client import get
-from placement.cli.documents import Facts
+from placement.cli.documents import Facts, cells
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
 _LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
@@ -48,7 +48,9 @@ class ListAllocationRequest(command.Lister):
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         if document["next"]:
             self.app.stderr.write(f"There are more: --marker {document['next']}\n")
-        return columns, ([_cell(each, name) for name in columns] for each in document["requests"])
+        return columns, (
+            cells(_cell(each, name) for name in columns) for each in document["requests"]
+        )
 
 
 def _cell(recorded: dict[str, Any], column: str) -> Any:

@@ -14,6 +14,7 @@ from osc_lib.exceptions import CommandError
 
 from placement.cli import audit_options
 from placement.cli.client import get
+from placement.cli.documents import cells
 from placement.cmd.durable_file import replace_durably
 from placement.core.insight import change_token, planning
 from placement.core.insight.consumers import ListedConsumer
@@ -21,6 +22,7 @@ from placement.core.insight.finding import Finding
 from placement.core.insight.live import LiveConsumers
 from placement.core.insight.orphans import Root, doubled, is_compared, orphaned
 from placement.core.insight.repair import Plan, as_text
+from placement.core.printable_text import printable
 from placement.core.timestamps import timestamp
 from placement.live import orphans, source
 from placement.live.text import InvalidList
@@ -36,7 +38,9 @@ class _Rows(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return a line for each."""
-        return "\n".join(f"{name}: {_text(value)}" for name, value in self._value.items())
+        return "\n".join(
+            printable(f"{name}: {_text(value)}") for name, value in self._value.items()
+        )
 
 
 def _text(value: object) -> str:
@@ -80,7 +84,7 @@ class AuditPlacement(command.Lister):
         if parsed_args.plan:
             self._write_plan(findings, parsed_args)
         return _COLUMNS, [
-            (each.code, each.severity, _Rows(each.rows), each.cause, each.repair)
+            cells((each.code, each.severity, _Rows(each.rows), each.cause, each.repair))
             for each in findings
         ]
 

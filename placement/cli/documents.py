@@ -1,13 +1,29 @@
 """Parts of the documents of ``/insight`` as cells: text for people, data for formatters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cliff.columns import FormattableColumn
 
+from placement.core.printable_text import printable
 from placement.render.explanation_text import closest_line, funnel_lines, remedy_line
 
 RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
+
+class Text(FormattableColumn[Any]):
+    """A text of others: printable in a table, unchanged in the other formats."""
+
+    def human_readable(self) -> str:
+        """Return the text with escaped control characters."""
+        return printable(self._value)
+
+
+def cells(row: Iterable[Any]) -> list[Any]:
+    """Return the cells of a row; texts that could control a terminal are a ``Text``."""
+    return [
+        Text(cell) if isinstance(cell, str) and not cell.isprintable() else cell for cell in row
+    ]
 
 
 class Funnel(FormattableColumn[Any]):
@@ -39,7 +55,7 @@ class Lines(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return the items, a line each."""
-        return "\n".join(self._value)
+        return "\n".join(map(printable, self._value))
 
 
 class Fits(FormattableColumn[Any]):
@@ -61,7 +77,7 @@ class Facts(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return a line for each."""
-        return "\n".join(f"{name}: {value}" for name, value in self._value.items())
+        return "\n".join(printable(f"{name}: {value}") for name, value in self._value.items())
 
 
 def explanation(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:

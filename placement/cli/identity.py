@@ -9,9 +9,11 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from placement.cli.client import get
+from placement.cli.documents import cells
 from placement.cli.identity_options import add_arguments, write_plan
 from placement.core.insight import identity_plan
 from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.printable_text import printable
 from placement.render import identity_rows, insight_identity
 
 
@@ -40,13 +42,13 @@ class ShowIdentity(command.Lister):
         try:
             message = write_plan(parsed_args, identity, self._holdings)
         except (CannotPlan, OSError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(printable(str(error))) from None
         if message:
             self.app.stderr.write(f"{message}\n")
         rows = list(identity_rows.rows(identity))
         if not rows:
-            raise CommandError(identity_plan.nothing_found(identity))
-        return identity_rows.COLUMNS, rows
+            raise CommandError(printable(identity_plan.nothing_found(identity)))
+        return identity_rows.COLUMNS, map(cells, rows)
 
     def _holdings(self, uuid: str) -> list[Holding]:
         query, holdings = {"provider": uuid}, []

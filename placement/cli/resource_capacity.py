@@ -10,7 +10,8 @@ from osc_lib.command import command
 
 from placement.cli import candidate_options
 from placement.cli.client import get
-from placement.cli.documents import Facts
+from placement.cli.documents import Facts, cells
+from placement.core.printable_text import printable
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
@@ -22,7 +23,7 @@ class _Groups(FormattableColumn[Any]):
     def human_readable(self) -> str:
         """Return a line for each group."""
         return "\n".join(
-            f"{_name(each)}: {each['claims']}{'' if each['exact'] else ' or more'}"
+            f"{printable(_name(each))}: {each['claims']}{'' if each['exact'] else ' or more'}"
             f" on {each['roots']} roots"
             for each in self._value
         )
@@ -60,4 +61,4 @@ class ShowResourceCapacity(command.ShowOne):
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: Facts(fields[name]) for name in _AMOUNTS}
         fields["by"] = _Groups(fields["by"])
-        return tuple(fields), tuple(fields.values())
+        return tuple(fields), cells(fields.values())

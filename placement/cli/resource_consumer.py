@@ -9,6 +9,7 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
 from placement.cli.client import get
+from placement.cli.documents import cells
 
 _COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _LONG_COLUMNS = (*_COLUMNS, "generation", "updated_at")
@@ -57,7 +58,7 @@ class ListResourceConsumer(command.Lister):
         """Return the columns, and a row for each consumer."""
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         return columns, [
-            [_cell(each, name) for name in columns] for each in self._read(parsed_args)
+            cells(_cell(each, name) for name in columns) for each in self._read(parsed_args)
         ]
 
     def _read(self, arguments: argparse.Namespace) -> list[dict[str, Any]]:

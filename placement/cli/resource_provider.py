@@ -11,6 +11,7 @@ from osc_lib.command import command
 
 from placement.cli.client import get
 from placement.cli.documents import Lines
+from placement.core.printable_text import printable
 
 _COLUMNS = ("name", "uuid", "usage")
 _LONG_COLUMNS = (*_COLUMNS, "generation", "traits", "aggregates")
@@ -34,7 +35,7 @@ class _Indented(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return the name as it stands in a tree."""
-        return f"{'  ' * self._depth}{self._value}"
+        return f"{'  ' * self._depth}{printable(self._value)}"
 
 
 class _Usage(FormattableColumn[Any]):

@@ -15,6 +15,7 @@ from placement.cmd.errors import CommandError
 from placement.core.insight import planning
 from placement.core.insight.audit import AuditSettings
 from placement.core.insight.finding import SEVERITIES, Finding
+from placement.core.printable_text import printable
 from placement.db.store import Store
 from placement.insight.audit import Audit, audit
 from placement.live import orphans, source
@@ -130,4 +131,5 @@ def _text(report: Audit) -> str:
 def _lines(finding: Finding) -> tuple[str, ...]:
     rows = json.dumps(dict(finding.rows))
     cause = f" ({finding.cause})" if finding.cause else ""
-    return f"{finding.severity} {finding.code}{cause}: {rows}", f"  repair: {finding.repair}"
+    repair_line = printable(f"  repair: {finding.repair}")
+    return printable(f"{finding.severity} {finding.code}{cause}: {rows}"), repair_line

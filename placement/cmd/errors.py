@@ -12,6 +12,7 @@ from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
+from placement.core.printable_text import printable_lines
 from placement.db.sqlalchemy import db_errors, migration
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
 
@@ -47,7 +48,7 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
         return command()
     except ERRORS as error:
         LOG.debug("%s failed", program, exc_info=True)
-        print(f"{program}: {message(error)}", file=sys.stderr)
+        print(f"{program}: {printable_lines(message(error))}", file=sys.stderr)
         return failure
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from oslo_config import cfg
 
 from placement import db_api, exception, microversion
+from placement.core.printable_text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight import explaining, requests
@@ -60,7 +61,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     except exception.DatabaseUnavailable:
         raise  # its message has no reason, which the caller reports
     except exception.PlacementException as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         return NOT_FOUND
     return FOUND
 
@@ -92,9 +93,9 @@ def _print_record(recorded: Document) -> None:
     if "funnel" in explanation:
         print(as_text(explanation, origin=origin))
         return
-    print(f"Claim refused: {recorded['reason']} ({origin})")
+    print(printable(f"Claim refused: {recorded['reason']} ({origin})"))
     for name, value in explanation.items():
-        print(f"  {name}: {value}")
+        print(printable(f"  {name}: {value}"))
 
 
 def _print(document: Document, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from placement.core.insight import identity_plan
 from placement.core.insight.consumers import ConsumerFilter
 from placement.core.insight.identity import Identity
 from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.printable_text import printable
 from placement.db.store import Store
 from placement.insight import consumers
 from placement.insight.identity import DAYS, identify
@@ -75,17 +76,11 @@ def _holdings(store: Store, uuid: str) -> Sequence[Holding]:
 def _text(identity: Identity) -> str:
     rows = list(identity_rows.rows(identity))
     if not rows:
-        return identity_plan.nothing_found(identity)
+        return printable(identity_plan.nothing_found(identity))
     table = prettytable.PrettyTable(identity_rows.COLUMNS, align="l")
     table.add_rows([[_cell(value) for value in row] for row in rows])
     return str(table)
 
 
 def _cell(value: str | int | None) -> str:
-    r"""Return a cell in which characters that control a terminal are escaped.
-
-    >>> _cell("cn1\x1b[31m")
-    'cn1\\x1b[31m'
-    """
-    characters = "" if value is None else str(value)
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in characters)
+    return "" if value is None else printable(str(value))

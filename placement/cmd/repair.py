@@ -27,6 +27,7 @@ from placement.core.insight.repair_file import (
 )
 from placement.core.insight.undo import AFTER, UNDO, undo_from_json
 from placement.core.model import IncompleteConsumer
+from placement.core.printable_text import printable
 from placement.core.timestamps import timestamp
 from placement.db.store import Store
 from placement.objects.repair.apply import apply_action
@@ -145,7 +146,7 @@ def _as_json(results: Iterable[ActionResult], undo: Path | None) -> str:
 
 def _as_text(results: Iterable[ActionResult], counts: Mapping[str, int], undo: Path | None) -> str:
     lines = [
-        f"skipped {json.dumps(each.action)}: {each.outcome.reason}"
+        printable(f"skipped {json.dumps(each.action)}: {each.outcome.reason}")
         for each in results
         if each.outcome.status == SKIPPED
     ]

@@ -1,12 +1,14 @@
 """The JSON document of an explanation as text: a table for terminals, one line for a log.
 
 Works on the document and not on the value, because a client has only the document, as has
-whoever reads a recorded one.
+whoever reads a recorded one. Names cannot control the terminal, or add lines.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+
+from placement.core.printable_text import printable
 
 Document = Mapping[str, Any]
 
@@ -22,7 +24,7 @@ def as_line(document: Document) -> str:
     closest = list(_closest(document["near_misses"][:3]))
     if closest:
         parts.append(f"closest: {', '.join(closest)}")
-    return "; ".join(part for part in parts if part)
+    return printable("; ".join(part for part in parts if part))
 
 
 def as_text(document: Document, *, origin: str = "") -> str:
@@ -30,7 +32,7 @@ def as_text(document: Document, *, origin: str = "") -> str:
 
     The first line has the answer, then come the funnel, what comes closest and what would help.
     """
-    return "\n".join(_lines(document, origin))
+    return "\n".join(map(printable, _lines(document, origin)))
 
 
 # --- the line ------------------------------------------------------------------
@@ -97,7 +99,7 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
             f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
             f"   {note(row)}"
         )
-        yield line.rstrip()
+        yield printable(line.rstrip())
 
 
 # --- one row -------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _limits(detail: Document) -> str:
 
 def closest_line(miss: Document) -> str:
     """Return a near miss: its name, and what it lacks."""
-    return f"{miss['name']} ({_lacks(miss)})"
+    return printable(f"{miss['name']} ({_lacks(miss)})")
 
 
 def _closest(misses: Sequence[Document]) -> Iterator[str]:
@@ -242,7 +244,7 @@ def _lack(unmet: Document) -> str:
 def remedy_line(document: Document) -> str:
     """Return a remedy in words."""
     roots = document["roots"]
-    return f"{roots:,} {'host' if roots == 1 else 'hosts'} {_change(document)}"
+    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {_change(document)}")
 
 
 def _change(document: Document) -> str:
