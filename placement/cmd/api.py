@@ -53,8 +53,7 @@ class Options:
 
 def main() -> int:
     """Run the command; return its exit code."""
-    options = parse(sys.argv[1:])
-    return errors.run("placement-api", lambda: run(options))
+    return errors.run("placement-api", lambda: run(parse(sys.argv[1:])))
 
 
 def parse(arguments: Sequence[str]) -> Options:

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
+from placement.cmd import standard_output
+from placement.cmd.programs import INTERRUPTED
 from placement.cmd.progress import progress_line
 from placement.compare.client import Service, UnusableService
 from placement.compare.derive import derived_reads
@@ -22,19 +24,23 @@ from placement.compare.request_log import read_log
 from placement.compare.run import compare
 from placement.compare.state import State, UnusableState
 
-EQUAL, DIFFERENT, USAGE, UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 130
+EQUAL, DIFFERENT, USAGE, UNUSABLE = 0, 1, 2, 3
 _BAR_WIDTH = 30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    options = _parser().parse_args(arguments)
+    standard_output.accept_all_characters()
     try:
-        return _run(options)
+        return standard_output.written(lambda: _run(_parser().parse_args(arguments)))
+    except BrokenPipeError:  # of the output: connections have errors of their own
+        standard_output.discard_unwritten()
+        return standard_output.CLOSED
     except UnusableService as error:
         print(f"placement-compare: {error}", file=sys.stderr)
         return UNUSABLE
     except (UnusableState, OSError, EOFError, zlib.error) as error:
+        standard_output.discard_unwritten()
         print(f"placement-compare: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:

@@ -1,25 +1,25 @@
 """Errors that operators can correct, reported as one sentence instead of a traceback."""
 
+import errno
 import logging
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from alembic.util.exc import CommandError as AlembicError
 from oslo_config import cfg
 from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from placement.cmd import standard_output
+from placement.cmd.programs import INTERRUPTED
 from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
 from placement.core.printable_text import printable_lines
 from placement.db.sqlalchemy import db_errors, migration
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
 
 LOG = logging.getLogger(__name__)
-
-INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C."""
 
 
 class CommandError(Exception):
@@ -44,13 +44,19 @@ ERRORS = (
 
 def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
     """Return the exit code of the command; print a sentence and return ``failure`` on errors."""
+    standard_output.accept_all_characters()
     try:
-        return command()
+        return standard_output.written(command)
+    except BrokenPipeError:  # of the output: connections have errors of their own
+        standard_output.discard_unwritten()
+        return standard_output.CLOSED
     except ERRORS as error:
+        standard_output.discard_unwritten()
         LOG.debug("%s failed", program, exc_info=True)
         print(f"{program}: {printable_lines(message(error))}", file=sys.stderr)
         return failure
     except KeyboardInterrupt:
+        standard_output.discard_unwritten()
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
 
@@ -132,8 +138,17 @@ def _unknown_revision(error: AlembicError) -> str:
 
 def _of_file(error: OSError) -> str:
     """Return the error of the operating system, beginning with the file."""
-    has_file = error.filename is not None and error.strerror
-    return f"{error.filename}: {error.strerror}." if has_file else str(error)
+    if error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    if error.errno in _OF_OUTPUT:
+        return (
+            f"The output cannot be written: {error.strerror}. Check the file or device that it is "
+            "written to, then run the command again."
+        )
+    return str(error)
+
+
+_OF_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def _missing_connection() -> str:

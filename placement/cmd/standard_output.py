@@ -1,0 +1,45 @@
+"""The standard output of a command: every encoding, a reader that ends early, a full disk.
+
+Python writes what it has buffered when it exits, after the command has returned, and reports a
+failure with a traceback. So commands write it while their errors are still handled.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+CLOSED: Final = 128 + signal.SIGPIPE
+"""The exit code if the reader of the output, such as ``head``, ended before its end."""
+
+
+def accept_all_characters() -> None:
+    r"""Escape characters that the encoding of the output does not have, as in ``\xe9``."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def written(command: Callable[[], int]) -> int:
+    """Return the exit code of the command after its output is written.
+
+    Raises: BrokenPipeError, OSError, whatever the command raises.
+    """
+    try:
+        code = command()
+    except SystemExit:  # of --help and --version
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return code
+
+
+def discard_unwritten() -> None:
+    """Discard the buffered output if it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):  # there is no file behind it
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())

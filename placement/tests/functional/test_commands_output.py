@@ -1,0 +1,101 @@
+"""Output that cannot be written, of commands as processes: no traceback, and no success."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.cmd import errors, programs, standard_output
+from placement.cmd.standard_output import CLOSED
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.store import Store
+from placement.tests.functional.db.factories import new_provider
+
+FOLDER = Path(sys.executable).parent
+IDENTITY = ("placement-manage", "identity", "höst")
+
+
+@pytest.fixture
+def backend():
+    return "sqlite"
+
+
+@pytest.fixture
+def environ(database_url):
+    """The environment of an operator, with a database that has one provider."""
+    store = Store(DatabaseSettings(connection=database_url))
+    new_provider(store, "höst")
+    store.dispose()
+    others = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    others.pop("PYTHONUNBUFFERED", None)  # the output of operators is buffered
+    return others | {"OS_PLACEMENT_DATABASE__CONNECTION": database_url, "PYTHONWARNINGS": "ignore"}
+
+
+def run(environ, *command, stdout=subprocess.PIPE):
+    program, *arguments = command
+    return subprocess.run(
+        [sys.executable, FOLDER / program, *arguments],
+        env=environ,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def closed_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+@pytest.mark.parametrize("command", [IDENTITY, ("placement-status", "--help")])
+def test_a_reader_that_ends_early_is_no_error(environ, closed_pipe, command):
+    """As in ``placement-manage identity NAME | head -1``."""
+    result = run(environ, *command, stdout=closed_pipe)
+    assert (result.returncode, result.stderr) == (CLOSED, "")
+
+
+@pytest.mark.parametrize("command", [IDENTITY, ("placement-compare", "--help")])
+def test_a_full_disk_is_a_sentence(environ, command):
+    with Path("/dev/full").open("wb") as full:
+        result = run(environ, *command, stdout=full)
+    assert result.returncode in {1, 2}
+    assert "No space left on device" in result.stderr
+    assert result.stderr.startswith(f"{command[0]}: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_characters_that_the_encoding_does_not_have_are_escaped(environ):
+    result = run(environ | {"PYTHONIOENCODING": "ascii"}, *IDENTITY)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert r"h\xf6st" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["manage", "status", "compare"])
+def test_an_interrupt_during_the_imports_is_a_sentence(monkeypatch, capsys, name):
+    def interrupted(module):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(programs.importlib, "import_module", interrupted)
+    assert getattr(programs, name)() == programs.INTERRUPTED
+    assert capsys.readouterr().err == f"placement-{name}: interrupted\n"
+
+
+def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
+    """What was printed before the error is lost; the interpreter does not report that again."""
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+
+        def fail():
+            print("half of a table")
+            raise errors.CommandError("The database is on fire.")
+
+        assert errors.run("placement-manage", fail) == 1
+        standard_output.discard_unwritten()
+    assert capfd.readouterr().err == "placement-manage: The database is on fire.\n"
