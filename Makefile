@@ -75,7 +75,7 @@ bench: $(VENV)/.bench  ## Compare with openstack-placement (QUICK=1, DATABASE=po
 bench-statements: $(VENV)/.test  ## Count SQL statements and calls; fail if they increased
 	$(BIN)/python -m bench.statements
 
-bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requests (SEED=1, SECONDS=3600)
+bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requests (SECONDS=600, SEED=number)
 	$(BIN)/python -m bench.random_comparison --database $(DATABASE) \
 		$(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 

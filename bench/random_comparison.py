@@ -23,6 +23,7 @@ from bench.services import install_upstream
 
 STORED = ("/resource_providers", "/usages?project_id=project")
 TIMEOUT_SECONDS = 60
+PROGRESS_SECONDS = 30
 SHOWN_REQUESTS = 20
 
 
@@ -56,7 +57,9 @@ class Comparison:
                 self.read(path)
 
     def _compared(self, request: Request) -> Response:
-        responses = {name: each.send(request) for name, each in self._connections.items()}
+        responses = {
+            name: _response(name, each, request) for name, each in self._connections.items()
+        }
         for connection in self._connections.values():
             connection.close()  # so that the next request may reach another process
         contents = {(each.status, _content(each)) for each in responses.values()}
@@ -64,6 +67,14 @@ class Comparison:
             lines = [f"{name}: {each.status} {each.body!r}" for name, each in responses.items()]
             raise Difference("\n".join([request.line, *lines]))
         return responses[PLACEMENT]
+
+
+def _response(name: str, connection: Connection, request: Request) -> Response:
+    """Return the response of a service.  Raises: Difference if there is none."""
+    try:
+        return connection.send(request)
+    except OSError as error:
+        raise Difference(f"{request.line}\n{name}: no response: {error}") from error
 
 
 def _content(response: Response) -> Hashable:
@@ -79,6 +90,7 @@ def _content(response: Response) -> Hashable:
 def main() -> int:
     """Compare for some seconds; return 1 if a response differed."""
     options = _arguments()
+    print(f"seed {options.seed}: {options.seconds:g} s, after the start of both", file=sys.stderr)
     upstream = install_upstream(options.folder)
     environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: upstream}
     with started(options.database, environments, options.folder / "run") as run:
@@ -98,11 +110,16 @@ def main() -> int:
 
 
 def compare(comparison: Comparison, seed: int, seconds: float) -> None:
-    """Send random requests for some seconds.  Raises: Difference."""
-    end = time.monotonic() + seconds
+    """Send random requests for some seconds, and report the progress.  Raises: Difference."""
+    start = reported_at = time.monotonic()
     for request in RandomRequests(seed, comparison.read):
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > start + seconds:
             return
+        if now > reported_at + PROGRESS_SECONDS:
+            reported_at = now
+            sent = comparison.statuses.total()
+            print(f"{now - start:.0f} of {seconds:g} s: {sent} requests", file=sys.stderr)
         comparison.send(request)
 
 

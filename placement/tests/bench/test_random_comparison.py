@@ -5,6 +5,7 @@ from itertools import islice
 
 import pytest
 
+from bench import random_comparison
 from bench.client import Get, Response, Send
 from bench.harness import PLACEMENT, UPSTREAM
 from bench.random_comparison import Comparison, Difference
@@ -62,6 +63,27 @@ def test_after_a_write_what_is_stored_is_compared():
     both = comparison(FakeConnection(GET=response({"resource_providers": [1]})))
     with pytest.raises(Difference, match="GET /resource_providers"):
         both.send(Send("DELETE", "/resource_providers/x", None, {}))
+
+
+class SilentConnection(FakeConnection):
+    """Does not respond in time."""
+
+    def send(self, request):
+        raise TimeoutError("timed out")
+
+
+def test_a_service_that_does_not_respond_is_a_difference():
+    with pytest.raises(Difference, match="GET /traits\nupstream: no response: timed"):
+        comparison(SilentConnection()).send(Get("/traits"))
+
+
+def test_a_run_ends_after_its_seconds_and_reports_its_progress(monkeypatch, capsys):
+    times = iter(range(0, 1000, 10))
+    monkeypatch.setattr(random_comparison.time, "monotonic", lambda: next(times))
+    both = comparison(FakeConnection())
+    random_comparison.compare(both, seed=1, seconds=100)
+    assert both.statuses.total() == 10
+    assert capsys.readouterr().err == ("40 of 100 s: 3 requests\n80 of 100 s: 7 requests\n")
 
 
 def test_a_seed_determines_the_requests():

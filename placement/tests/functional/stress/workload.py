@@ -13,7 +13,7 @@ from placement.tests.functional.stress.client import VCPU, SharedState, StressCl
 from placement.tests.functional.stress.history import History
 
 # `make stress` sets minutes
-SECONDS = float(os.environ.get("STRESS_SECONDS", "2"))
+SECONDS = float(os.environ.get("STRESS_SECONDS", "1.5"))
 CLIENTS = 8
 HOSTS = 5
 SECONDS_TO_RECOVER = 10
