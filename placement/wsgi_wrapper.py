@@ -4,6 +4,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl, quote
 
@@ -70,21 +71,8 @@ class Request(webob.Request):  # type: ignore[misc]
 
     @property
     def query_pairs(self) -> list[tuple[str, str]]:
-        """The decoded parameters of the query string, in order.
-
-        Raises: BadRequest if it is not UTF-8 or contains NUL, which databases cannot store.
-        """
-        query = self.environ.get("QUERY_STRING", "")
-        if not query:
-            return []
-        try:
-            text = query.encode("latin-1").decode().replace(";", "&")  # both are separators
-            decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
-        except UnicodeError as error:
-            raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
-        if not all(is_storable(text) for pair in decoded for text in pair):
-            raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
-        return decoded
+        """The decoded parameters of the query string, in order.  Raises: BadRequest."""
+        return query_pairs(self.query_string)
 
     def after_response(self, task: Task) -> None:
         """Have the task run once the response has been sent; see ``http.after_response``."""
@@ -97,6 +85,23 @@ class Request(webob.Request):  # type: ignore[misc]
         Raises: MalformedJson.
         """
         return request_body.decode(self.environ)
+
+
+def query_pairs(query_string: str) -> list[tuple[str, str]]:
+    """Return the decoded parameters of a query string, in order.
+
+    Raises: BadRequest if it is not UTF-8 or contains NUL, which databases cannot store.
+    """
+    if not query_string:
+        return []
+    try:
+        text = query_string.encode("latin-1").decode().replace(";", "&")  # both are separators
+        decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
+    except UnicodeError as error:
+        raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
+    if not all(is_storable(text) for pair in decoded for text in pair):
+        raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
+    return decoded
 
 
 # --- requirements of handlers --------------------------------------------------------
@@ -184,11 +189,13 @@ def _completed(
     modified_at: datetime | Omitted | None,
     location: str | None,
 ) -> webob.Response:
+    headers = response.headerlist  # a new response has none of these headers
     if not isinstance(modified_at, Omitted) and request.version >= _TIMES_SINCE:
-        response.last_modified = (modified_at or datetime.now(UTC)).replace(tzinfo=UTC)
-        response.headers["cache-control"] = "no-cache"
+        moment = (modified_at or datetime.now(UTC)).replace(tzinfo=UTC)
+        headers.append(("Last-Modified", format_datetime(moment, usegmt=True)))
+        headers.append(("cache-control", "no-cache"))
     if location is not None:
-        response.headers["location"] = request.application_url + quote(location)
+        headers.append(("location", request.application_url + quote(location)))
     return response
 
 

@@ -2,18 +2,25 @@
 
 import random
 import time
+from functools import lru_cache
 
 import webob
 
 from placement import microversion
+from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.handlers.insight import recording
+from placement.microversion import Version
 from placement.observability.events import CandidatesReturned
 from placement.parse.candidates import candidate_request
 from placement.policies import allocation_candidate as policies
 from placement.render.candidates import allocation_candidates
-from placement.wsgi_wrapper import Request, accepts_json, json_response
+from placement.wsgi_wrapper import Request, accepts_json, json_response, query_pairs
+
+# a request takes a few kB; longer queries are rare
+_MAX_KEPT = 500
+_MAX_KEPT_LENGTH = 4000
 
 
 @microversion.version_handler("1.10")
@@ -21,7 +28,7 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def list_allocation_candidates(request: Request) -> webob.Response:
     """Return the allocations that satisfy the query."""
     request.context.can(policies.LIST)
-    candidates_request = candidate_request(request.query_pairs, request.version)
+    candidates_request = _parsed(request.query_string, request.version)
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
     deadline = Deadline(settings.budget_seconds, time.monotonic)
@@ -31,3 +38,16 @@ def list_allocation_candidates(request: Request) -> webob.Response:
         recording.empty_response(request, snapshot, candidates_request)
     body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
     return json_response(request, body, modified_at=None)
+
+
+def _parsed(query_string: str, version: Version) -> CandidateRequest:
+    """Return the request in a query string; schedulers repeat those of their flavors."""
+    parse = _parse if len(query_string) > _MAX_KEPT_LENGTH else _kept
+    return parse(query_string, version)
+
+
+def _parse(query_string: str, version: Version) -> CandidateRequest:
+    return candidate_request(query_pairs(query_string), version)
+
+
+_kept = lru_cache(maxsize=_MAX_KEPT)(_parse)
