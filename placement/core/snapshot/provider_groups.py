@@ -39,12 +39,16 @@ class ProviderGroups:
     def sets(self, members: Mapping[K, list[Numbers]]) -> tuple[Numbers, list[list[K]]]:
         """Return the number of the set of groups of each provider, and the groups of each set.
 
-        ``members`` has the indices of the providers of each group, in parts.
+        ``members`` has the indices of the providers of each group, in parts. The groups of a set
+        are sorted.
 
         >>> groups = ProviderGroups(np.array([7, 3]))
         >>> number, sets = groups.sets({"a": [np.array([1], dtype=np.int32)]})
         >>> [sets[each] for each in number]
         [[], ['a']]
+        >>> first = np.array([0], dtype=np.int32)
+        >>> groups.sets({"b": [first], "a": [first]})[1]
+        [[], ['a', 'b']]
         """
         keys = sorted(members)
         providers = [joined(members[key]) for key in keys]

@@ -12,7 +12,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import migration
+from placement.db.sqlalchemy import clocks, migration
 from placement.db.store import Store
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
@@ -107,7 +107,8 @@ def test_unchanged_snapshot_is_not_read_again(engine, events, other_store):
 
 
 def test_only_changed_providers_are_read(engine, events, other_store):
-    hosts = [new_provider(other_store, VCPU=1) for _ in range(5)]
+    # more than clocks: the last one has the clock of the first
+    hosts = [new_provider(other_store, VCPU=1) for _ in range(clocks.PROVIDER_CLOCKS + 1)]
     engine.current()
     set_inventories(other_store, hosts[0], VCPU=2)
     provider.delete(other_store, hosts[1])

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import grouped_rows, models, snapshot_reader
-from placement.tests.functional.db.factories import new_provider, uuid
+from placement.db.sqlalchemy import grouped_rows, models, provider_columns, snapshot_reader
+from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 NAMES = ("plain", "two, three", "quotes \"' \\ %s", "line\nbreak", "", "ünïcode 漢字", None)
 RATIOS = (1.0, 16.0, 1.1, 0.333333, 1e-3)
@@ -104,6 +104,51 @@ def test_a_load_is_exact(store, insert, caplog, seed):
     assert loaded == row_by_row
     assert len(loaded) > len(IDS) / 2
     assert "row by row" not in caplog.text
+
+
+def test_equal_parts_of_a_load_are_one_object(store):
+    hosts = [new_provider(store, VCPU=8) for _ in range(2)]
+    claim(store, uuid(), {hosts[0]: {"VCPU": 3}})
+    statement = sa.update(models.resource_providers).values(updated_at=START)
+    store.write(lambda tx: tx.connection.execute(statement))
+    loaded, _ = both_ways(store)
+    first, second = loaded.values()
+    assert (first.used, second.used) == ({"VCPU": 3}, {})
+    assert first.inventories is second.inventories
+    assert first.provider.modified_at is second.provider.modified_at
+
+
+def test_equal_inventories_are_read_as_one_row(store):
+    for _ in range(9):
+        new_provider(store, VCPU=8)
+    with store.read() as tx:
+        statement = provider_columns.statements(tx.connection.dialect.name).inventories
+        assert len(tx.connection.execute(statement).all()) == 1
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # others have foreign keys
+def test_parts_of_a_provider_that_does_not_exist_are_left_out(store, insert):
+    host = new_provider(store, VCPU=8)
+    insert(models.inventories, [inventory(random.Random(1), 4444, 1)])
+    for table, name in (
+        (models.resource_provider_traits, "trait_id"),
+        (models.resource_provider_aggregates, "aggregate_id"),
+    ):
+        insert(table, [{"resource_provider_id": 4444, name: 1}])
+    insert(models.placement_aggregates, [{"id": 1, "uuid": uuid()}])
+    loaded, row_by_row = both_ways(store)
+    assert loaded == row_by_row
+    assert [state.provider.uuid for state in loaded.values()] == [host]
+    assert [state.inventories.keys() for state in loaded.values()] == [{"VCPU"}]
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # MariaDB refuses it by default
+def test_a_date_of_zeros_is_no_time(store):
+    new_provider(store)
+    zeros = "UPDATE resource_providers SET updated_at = '0000-00-00 00:00:00'"
+    store.write(lambda tx: tx.connection.execute(sa.text(zeros)))
+    with store.read() as tx:
+        assert list(tx.snapshot.table(tx.snapshot.names()).modified_at) == [None]
 
 
 def test_an_empty_database(store):

@@ -153,7 +153,7 @@ def assert_refused(run_audit, plan, sentence):
 
 
 @pytest.mark.parametrize(
-    "body", ['{"servers": [{"id": "', "", "[]", '{"servers": null}', "<html>"]
+    "body", ['{"servers": [{"id": "', "", "[]", '{"servers": null}', '{"servers": [1]}', "<html>"]
 )
 def test_a_page_that_is_cut_off_is_refused(store, host, *, nova, run_audit, plan, body):
     nova.servers = [server(instance(store, host, vcpus=1)) for _ in range(7)]

@@ -53,6 +53,10 @@ def test_a_change_in_a_tree_discards_the_text_of_its_root():
     moved = replace(NUMA0, provider=replace(NUMA0.provider, parent_uuid=CN2.provider.uuid))
     for snapshot in (CLOUD.apply([moved]), CLOUD.apply([], [NUMA0.provider.id])):
         assert snapshot.entries.get(root).text("tree", lambda: b"made again") == b"made again"
+    new_root = CLOUD.forest.row_of[CN2.provider.uuid]
+    CLOUD.entries.get(new_root).text("tree", lambda: b"cn2")
+    changed = CLOUD.apply([moved])
+    assert changed.entries.get(new_root).text("tree", lambda: b"made again") == b"made again"
     other = CLOUD.apply([replace(CN2, used={"VCPU": 1})])
     assert other.entries.get(root).text("tree", lambda: b"made again") == b"cn1 and numa0"
 
@@ -128,6 +132,19 @@ def test_equal_inventories_of_every_second_provider():
     assert column.free.tolist() == [8, 9, 8, 9]
     unit_rules = [column.unit_rules[number] for number in column.unit_rule]
     assert unit_rules == [(2, 2), (1, 1), (2, 2), (1, 1)]
+
+
+def test_a_new_inventory_leaves_the_free_amounts_of_the_others():
+    first, _, last = states = world("a VCPU=1\nb DISK_GB=2\nc VCPU=3")
+    both = replace(states[1], inventories={"VCPU": Inventory(2)})
+    after = Snapshot.of([first, states[1], last]).apply([both])
+    assert after.columns["VCPU"].free.tolist() == [1, 2, 3]
+
+
+def test_rows_are_in_the_order_of_ids():
+    states = world("a VCPU=1\n  b VCPU=1\n  c VCPU=1\nd VCPU=1")
+    forest = Snapshot.of(reversed(states)).forest
+    assert [forest.uuids[row] for row in range(4)] == [provider_uuid(name) for name in "abcd"]
 
 
 def test_the_largest_amount_that_the_api_accepts_fits():

@@ -1,10 +1,16 @@
 """Lists of live consumers as text."""
 
-from datetime import datetime
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
-from placement.live import source
+from placement.core.insight.finding import Finding
+from placement.live import orphans, source
+from placement.live.nova import Confirmation
 from placement.live.text import InvalidList, parse
 
 AT = datetime(2026, 11, 22)
@@ -75,3 +81,56 @@ def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
             source.check_plausible(orphans, compared, accept_many=False)
     else:
         source.check_plausible(orphans, compared, accept_many=False)
+
+
+def listed_at(path):
+    return source.read(str(path), (), lambda: None, accept_empty=True).listed_at
+
+
+def test_a_file_is_as_old_as_its_last_change(tmp_path, monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    path = tmp_path / "live"
+    path.write_text(ONE)
+    os.utime(path, (0, 0))
+    assert listed_at(path) == datetime(1970, 1, 1)
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_file_from_the_future_was_listed_now(tmp_path):
+    path = tmp_path / "live"
+    path.write_text(ONE)
+    os.utime(path, (2**32, 2**32))
+    assert listed_at(path) <= datetime.now(UTC).replace(tzinfo=None)
+
+
+def test_a_pipe_was_listed_now(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(writer)
+    os.utime(reader, (0, 0))
+    with open(reader) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert listed_at(source.STDIN) > datetime(2000, 1, 1)
+
+
+def test_findings_that_are_no_orphans_are_plausible():
+    findings = [Finding("wrong_root", {}, "", "")] * 50
+    assert orphans.checked(findings, 50, accept_many=False) is findings
+
+
+class Compute:
+    """Returns the same response to each request for a server."""
+
+    def __init__(self):
+        self.arguments = []
+
+    def get(self, path, **arguments):
+        self.arguments.append(arguments)
+        return SimpleNamespace(status_code=404, json=lambda: {"itemNotFound": {}})
+
+
+def test_a_confirmation_is_not_read_from_a_cache():
+    compute = Compute()
+    assert Confirmation(SimpleNamespace(compute=compute)).missing([ONE, TWO]) == {ONE, TWO}
+    assert [each["skip_cache"] for each in compute.arguments] == [True, True]
