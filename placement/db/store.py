@@ -174,12 +174,12 @@ class Store:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        with self.exclusive, self._write_transaction() as connection:
-            return work(Transaction(connection), *args, **kwargs)
+        with self.exclusive, self._write_transaction() as transaction:
+            return work(transaction, *args, **kwargs)
 
     @contextmanager
-    def _write_transaction(self) -> Iterator[sa.Connection]:
-        """A connection in a transaction that is committed at the end, or rolled back."""
+    def _write_transaction(self) -> Iterator[Transaction]:
+        """A transaction that is committed at the end, or rolled back."""
         pools = self.engines()
         with db_errors.connecting():
             connection = pools.writer.connect()
@@ -187,9 +187,10 @@ class Store:
             with db_errors.translated():
                 if pools.begin_write is not None:
                     connection.exec_driver_sql(pools.begin_write)
-                yield connection
+                transaction = Transaction(connection)
+                yield transaction
             with db_errors.committing():
-                connection.commit()
+                transaction.batch.commit()
         except BaseException:
             _roll_back(connection)
             raise

@@ -61,7 +61,7 @@ def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     consumers, state = _locked(tx, claims)
     check_providers(state, claims)
     changes = plan_claims(state, claims)
-    with tx.batch.together():
+    with tx.batch.at_commit():
         write(tx, consumers, state, changes)
         tx.publish(
             provider_ids(state, changes.usage_changed),
@@ -163,6 +163,6 @@ def _delete(tx: Transaction, consumer_uuid: str) -> None:
     release = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
     state = read_state(tx, consumers, [release])
     changes = plan_claims(state, [release])
-    with tx.batch.together():
+    with tx.batch.at_commit():
         write(tx, consumers, state, changes)
         tx.publish(provider_ids(state, changes.generation_bumped | changes.usage_changed))

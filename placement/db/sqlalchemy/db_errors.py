@@ -33,12 +33,16 @@ _NO_QUORUM = 1047
 
 # Galera lost its quorum while it replicated the transaction.
 _ERROR_DURING_COMMIT = 1180
+# The statement was ended by an administrator, or by a limit of time: of a message with COMMIT,
+# perhaps after it.
+_INTERRUPTED = frozenset({1317, 1969, 3024, "57014"})
 
 # The server cannot serve: starting, full, or at its limit of time for a statement
 _UNAVAILABLE = frozenset(
     {
-        *("53100", "53200", "53300", "57014", "57P03"),
-        *(1021, 1026, 1030, 1040, 1114, _ERROR_DURING_COMMIT, 1203, 1969, 3024),
+        *("53100", "53200", "53300", "57P03"),
+        *(1021, 1026, 1030, 1040, 1114, _ERROR_DURING_COMMIT, 1203),
+        *_INTERRUPTED,
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     }
 )
@@ -122,11 +126,12 @@ def connecting() -> Iterator[None]:
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """The same while committing.
+    """The same while the last statements are sent with the commit, or the commit alone.
 
-    If the connection breaks here, the server may or may not have committed. Running the work again
-    could do it twice, so this is reported to the client. A deadlock at commit (Galera) and a
-    refusal by a read-only server mean that it did not.
+    If the connection breaks here, or the message is interrupted, the server may or may not have
+    committed. Running the work again could do it twice, so this is reported to the client. Any
+    other error of a statement, a deadlock at commit (Galera) and a refusal by a read-only server
+    mean that it did not.
     """
     try:
         with translated():
@@ -136,7 +141,8 @@ def committing() -> Iterator[None]:
     except ConnectionLost as error:
         raise exception.CommitLost(str(error)) from error
     except exception.DatabaseUnavailable as error:
-        if error.__cause__ and code(error.__cause__) == _ERROR_DURING_COMMIT:
+        is_unknown = _INTERRUPTED | {_ERROR_DURING_COMMIT}
+        if error.__cause__ and code(error.__cause__) in is_unknown:
             raise exception.CommitLost(error.reason) from error
         raise
 

@@ -163,7 +163,7 @@ def _add_origin(
 def _writer(settings: DatabaseSettings) -> sa.Engine:
     engine = _create(settings, isolation_level="READ COMMITTED", **_arguments(settings))
     event.listen(engine, "connect", _session(_writer_session(settings.backend)))
-    statement_batch.enable_pipelines(engine)
+    statement_batch.prepare(engine)
     return engine
 
 

@@ -282,12 +282,45 @@ class Inventories:
 
         Cost: one statement for each hundred counters.
         """
+        provider_ids = {provider_id for provider_id, _ in amounts}
+        if len(provider_ids) == 1:
+            by_class = {class_id: amount for (_, class_id), amount in amounts.items()}
+            self._add_to_one(provider_ids.pop(), by_class)
+            return
         for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
             parameters: dict[str, int] = {}
             for number, ((provider_id, class_id), amount) in enumerate(chunk):
                 parameters |= {f"provider_{number}": provider_id, f"class_{number}": class_id}
                 parameters[f"amount_{number}"] = amount
             self._batch.execute(_addition(len(chunk)), parameters)
+
+    def _add_to_one(self, provider_id: int, amounts: Mapping[int, int]) -> None:
+        for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
+            parameters = {"provider": provider_id}
+            for number, (class_id, amount) in enumerate(chunk):
+                parameters |= {f"class_{number}": class_id, f"amount_{number}": amount}
+            self._batch.execute(_addition_to_one(len(chunk)), parameters)
+
+
+@lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
+def _addition_to_one(count: int) -> sa.Update:
+    """Return the statement that adds so many amounts to the counters of one provider."""
+    class_ids = [sa.bindparam(f"class_{number}", type_=sa.Integer) for number in range(count)]
+    added = [sa.bindparam(f"amount_{number}", type_=sa.BigInteger) for number in range(count)]
+    case = sa.case(
+        *(
+            (_inventory_c.resource_class_id == class_id, amount)
+            for class_id, amount in zip(class_ids, added, strict=True)
+        )
+    )
+    return (
+        inventories.update()
+        .where(
+            _inventory_c.resource_provider_id == sa.bindparam("provider", type_=sa.Integer),
+            _inventory_c.resource_class_id.in_(class_ids),
+        )
+        .values(used=_inventory_c.used + case)
+    )
 
 
 @lru_cache(maxsize=_CHUNK_OF_AMOUNTS)

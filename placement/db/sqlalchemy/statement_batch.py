@@ -2,44 +2,55 @@
 
 A claim decides under locks, then writes five tables. None of these statements needs the result of
 another, so their round trips would only keep the locks longer. MariaDB executes them as one
-compound statement, PostgreSQL in the pipeline of psycopg. The first error ends the batch, and the
-transaction is rolled back, as after an error of a single statement. Other databases and drivers
-get one statement after the other.
+compound statement, PostgreSQL as one message with several statements. The last ones of a
+transaction are sent together with its COMMIT. The first error ends the message: what follows, also
+the COMMIT, is not executed, and the transaction is rolled back, as after an error of a single
+statement. Other databases and drivers get one statement after the other.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
 from placement.db.sqlalchemy import compiled_statements
-from placement.db.sqlalchemy.compiled_statements import BoundStatement, Values
+from placement.db.sqlalchemy.compiled_statements import Values
+from placement.db.sqlalchemy.literals import with_literals
 
-Send = Callable[[sa.Connection, Sequence[BoundStatement]], object]
+# A message is smaller: servers limit its size.
+_MAX_CHARACTERS = 500_000
+# the key in the values of a connection: whether its transaction was committed in a message
+_IS_COMMITTED = "is_committed"
+_AS_IT_IS = {"no_parameters": True}
 
-# A message has less than a megabyte, also with text: servers limit its size.
-_MAX_PARAMETERS = 10_000
-# the execution option with the statements of a pipeline
-PIPELINE = "placement_pipeline"
+
+class _Message(NamedTuple):
+    """How a driver sends several statements: the template of the text; whether with COMMIT."""
+
+    template: str
+    accepts_commit: bool
 
 
 class StatementBatch:
-    """Executes statements on a connection: at once, or together at the end of ``together``."""
+    """Executes statements on a connection: at once, or together at the end of a context."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self._send = _sender(connection.dialect)
-        self._queue: list[BoundStatement] = []
-        self._is_together = False
+        self._message = _message(connection.dialect)
+        self._queue: list[str] = []
+        self._size = 0
+        self._is_collecting = False
 
     def execute(self, statement: sa.ClauseElement, values: Values | Sequence[Values]) -> None:
         """Execute a constant statement, as ``compiled_statements.execute`` does."""
-        if self._is_together:
+        if self._is_collecting:
             self._add(compiled_statements.bound(self.connection.dialect, statement, values))
         else:
+            if self._queue:
+                self._flush()
             compiled_statements.execute(self.connection, statement, values)
 
     def execute_for(
@@ -58,85 +69,116 @@ class StatementBatch:
         """Send the statements of the context at its end, in their order.
 
         Statements that are executed on the connection itself come before them. An error of the
-        database is raised at the end of the context. Contexts may be nested.
+        database is raised at the end of the context. Within another context, that one sends them.
         """
-        if self._send is None or self._is_together:
+        if self._message is None or self._is_collecting:
             yield
             return
-        self._is_together = True
+        with self._collecting():
+            yield
+        self._flush()
+
+    @contextmanager
+    def at_commit(self) -> Iterator[None]:
+        """Send the statements of the context, the last of the transaction, with the COMMIT.
+
+        Where the driver cannot, they are sent at the end of the context. Later statements of this
+        batch are sent after them; no others may be executed on the connection.
+        """
+        if self._message is None or self._is_collecting:
+            yield
+            return
+        with self._collecting():
+            yield
+        if not self._message.accepts_commit:
+            self._flush()
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Queue the statements of the context; discard them if it fails."""
+        self._is_collecting = True
         try:
             yield
-            self._flush()
+        except BaseException:
+            self._take()
+            raise
         finally:
-            self._is_together = False
-            self._queue = []
+            self._is_collecting = False
 
-    def _add(self, statement: BoundStatement) -> None:
-        self._queue.append(statement)
-        if sum(len(each.parameters) for each in self._queue) > _MAX_PARAMETERS:
+    def commit(self) -> None:
+        """Commit the transaction, with the statements that wait for it."""
+        if not self._queue:
+            self.connection.commit()
+            return
+        self._queue.append("COMMIT")
+        self._flush()
+        info = self.connection.info
+        info[_IS_COMMITTED] = True
+        try:
+            self.connection.commit()
+        finally:
+            del info[_IS_COMMITTED]
+
+    def _add(self, statement: compiled_statements.BoundStatement) -> None:
+        text = with_literals(statement)
+        if text is None:
+            self._flush()
+            self.connection.exec_driver_sql(statement.sql, statement.parameters)
+            return
+        self._queue.append(text)
+        self._size += len(text)
+        if self._size > _MAX_CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
-        if self._send is not None and self._queue:
-            self._send(self.connection, self._queue)
-            self._queue = []
+        statements = self._take()
+        if self._message and statements:
+            text = "; ".join(statements)
+            if len(statements) > 1:
+                text = self._message.template.format(text)
+            self.connection.exec_driver_sql(text, execution_options=_AS_IT_IS)
+
+    def _take(self) -> list[str]:
+        statements, self._queue, self._size = self._queue, [], 0
+        return statements
 
 
-def _sender(dialect: sa.Dialect) -> Send | None:
-    """Return how to send several statements at once; None if the database or driver cannot."""
+def _message(dialect: sa.Dialect) -> _Message | None:
+    """Return how to send several statements at once; None if the database or driver cannot.
+
+    A block of MariaDB needs no option of the connection; MySQL has blocks in stored programs
+    only. psycopg2 keeps a state of the transaction of its own, which a COMMIT in the text would
+    not change.
+    """
     if getattr(dialect, "is_mariadb", False):
-        return _send_compound
-    if dialect.driver == "psycopg" and _has_pipeline(dialect):
-        return _send_pipeline
+        return _Message("BEGIN NOT ATOMIC {}; END", accepts_commit=True)
+    if dialect.name == "postgresql":
+        return _Message("{}", accepts_commit=dialect.driver == "psycopg")
     return None
 
 
-# --- MariaDB ------------------------------------------------------------------------------
+def prepare(engine: sa.Engine) -> None:
+    """Let an engine send the messages of its batches."""
+    _skip_second_commit(engine.dialect)
+    if engine.dialect.driver == "psycopg":
+        event.listen(engine, "do_execute_no_params", _execute_unprepared)
 
 
-def _send_compound(connection: sa.Connection, statements: Sequence[BoundStatement]) -> None:
-    """Send one statement that is a block of others; no option of the connection permits it.
+def _skip_second_commit(dialect: sa.Dialect) -> None:
+    """Send no COMMIT for a transaction whose last message had it.
 
-    MySQL has blocks in stored programs only.
+    SQLAlchemy learns of the end of a transaction by its own commit only.
     """
-    sql = "; ".join([each.sql for each in statements])
-    if len(statements) > 1:
-        sql = f"BEGIN NOT ATOMIC {sql}; END"
-    parameters = tuple([value for each in statements for value in each.parameters])
-    connection.exec_driver_sql(sql, parameters)
+    commit = dialect.do_commit
+
+    def do_commit(connection: Any) -> None:
+        if not connection.info.get(_IS_COMMITTED):
+            commit(connection)
+
+    setattr(dialect, "do_commit", do_commit)  # noqa: B010  a method
 
 
-# --- PostgreSQL ---------------------------------------------------------------------------
-
-
-def _has_pipeline(dialect: sa.Dialect) -> bool:
-    """Return whether the client library of PostgreSQL has pipelines: version 14 or newer."""
-    driver: Any = dialect.loaded_dbapi
-    is_supported: bool = driver.Pipeline.is_supported()
-    return is_supported
-
-
-def _send_pipeline(connection: sa.Connection, statements: Sequence[BoundStatement]) -> None:
-    text = "; ".join([each.sql for each in statements])
-    options = {PIPELINE: tuple(statements)}
-    connection.exec_driver_sql(text, execution_options=options)
-
-
-def enable_pipelines(engine: sa.Engine) -> None:
-    """Execute the statements that ``_send_pipeline`` leaves, within SQLAlchemy's execution.
-
-    So their errors are wrapped, and a broken connection is discarded, as with other statements.
-    """
-    if engine.dialect.driver == "psycopg" and _has_pipeline(engine.dialect):
-        event.listen(engine, "do_execute", _execute_in_pipeline)
-
-
-def _execute_in_pipeline(cursor: Any, _text: str, _parameters: Any, context: Any) -> bool:
-    """Return whether the execution is that of a batch; if so, it is executed here."""
-    statements = context.execution_options.get(PIPELINE)
-    if statements is None:
-        return False
-    with cursor.connection.pipeline():
-        for each in statements:
-            cursor.execute(each.sql, each.parameters)
+def _execute_unprepared(cursor: Any, statement: str, _context: Any) -> bool:
+    """Execute a batch: psycopg would prepare a text that is repeated, but only one statement."""
+    cursor.execute(statement, prepare=False)
     return True

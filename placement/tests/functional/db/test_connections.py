@@ -115,9 +115,9 @@ def test_write_adds_round_trips_for_commit_and_begin_on_postgresql(store, proxy,
     assert trips(proxy, lambda: store.write(work)) == (3 if backend == "postgresql" else 2)
 
 
-# begin (PostgreSQL), two statements that read under locks, the writes, commit; psycopg2 sends
-# each row and each statement by itself
-CLAIM_TRIPS = {"pymysql": 4, "mysqldb": 4, "psycopg": 5, "psycopg2": 10}
+# begin (PostgreSQL), one statement that reads under locks, the writes with the commit; psycopg2
+# sends the commit by itself
+CLAIM_TRIPS = {"pymysql": 2, "mysqldb": 2, "psycopg": 3, "psycopg2": 4}
 
 
 def test_writes_of_a_claim_are_one_round_trip(store, proxy, driver):

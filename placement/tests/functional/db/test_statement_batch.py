@@ -123,8 +123,80 @@ def test_write_is_retried_if_the_connection_breaks_before_the_batch(
     assert saved(store) == ["one", "two"]
 
 
+def last(tx, *external_ids) -> None:
+    with tx.batch.at_commit():
+        insert(tx, *external_ids)
+        with tx.batch.together():
+            insert(tx, *(each + "+" for each in external_ids))
+
+
+def test_last_statements_are_sent_with_the_commit(store):
+    for number in range(3):
+        store.write(last, f"{number}")
+        assert f"{number}+" in saved(store)
+        store.write(insert, f"{number}++")  # on the same connection
+        assert f"{number}++" in saved(store)
+    assert len(saved(store)) == 9
+
+
+def test_statements_of_the_batch_after_the_last_ones_follow_them(store):
+    def work(tx):
+        last(tx, "one")
+        tx.batch.execute(RENAME, {"old": "one", "new": "two"})
+
+    store.write(work)
+    assert saved(store) == ["one+", "two"]
+
+
+def test_error_of_the_last_statements_is_not_committed_and_starts_the_write_again(store):
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        last(tx, *(["one", "one"] if len(runs) == 1 else ["two"]))
+
+    store.write(work)
+    assert len(runs) == 2
+    assert saved(store) == ["two", "two+"]
+
+
+def test_nothing_is_committed_if_the_work_fails_after_its_last_statements(store):
+    def work(tx):
+        last(tx, "one")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        store.write(work)
+    store.write(insert, "two")
+    assert saved(store) == ["two"]
+
+
+def test_equal_messages_are_sent_many_times(store):
+    """psycopg prepares a statement that is repeated; it cannot prepare several in one text."""
+    store.write(insert, "one")
+
+    def work(tx):
+        with tx.batch.at_commit():
+            tx.batch.execute(RENAME, {"old": "one", "new": "two"})
+            tx.batch.execute(RENAME, {"old": "two", "new": "one"})
+
+    for _ in range(20):
+        store.write(work)
+    assert saved(store) == ["one"]
+
+
+@pytest.mark.parametrize(
+    "text", ["it's", "back\\slash", "größe", "100%", "%s", '"', "{}", "a; b", "tab\t", "?:x$1"]
+)
+def test_text_with_special_characters(store, text):
+    store.write(last, "before", text, "after")
+    assert sorted(saved(store)) == sorted(
+        each + end for each in ("before", text, "after") for end in ("", "+")
+    )
+
+
 def test_large_batches_are_sent_in_parts(store, monkeypatch):
-    monkeypatch.setattr(statement_batch, "_MAX_PARAMETERS", 50)
+    monkeypatch.setattr(statement_batch, "_MAX_CHARACTERS", 3000)
     external_ids = [f"{number:03}" for number in range(201)]
 
     def work(tx):

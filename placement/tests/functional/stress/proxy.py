@@ -13,6 +13,7 @@ class Proxy:
 
     def __init__(self, target_port: int) -> None:
         self.delay_seconds = 0.0
+        self.loses_responses = False  # breaks a connection instead of forwarding a response
         self._target_port = target_port
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self._listener.getsockname()[1]
@@ -67,6 +68,8 @@ class Proxy:
     def _forward(self, source: socket.socket, target: socket.socket, rest) -> None:
         with suppress(OSError):
             while data := source.recv(CHUNK):
+                if self.loses_responses and source.getpeername()[1] == self._target_port:
+                    break
                 if self.delay_seconds:
                     time.sleep(self.delay_seconds)
                 target.sendall(data)

@@ -1,0 +1,150 @@
+"""The last message of a claim, which has the COMMIT, is lost: with each driver."""
+
+import pymysql
+import pytest
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.sqlalchemy import db_errors
+from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.store import Store
+from placement.tests import servers
+from placement.tests.functional.db.factories import (
+    allocations_of,
+    assert_sound,
+    claim,
+    generation,
+    new_provider,
+    uuid,
+)
+from placement.tests.functional.stress.proxy import Proxy
+
+
+@pytest.fixture
+def backend(driver):
+    return servers.DRIVERS[driver]
+
+
+@pytest.fixture
+def proxy(server, backend):
+    with Proxy(server(backend).port) as running:
+        yield running
+
+
+@pytest.fixture
+def store(database_url, server, backend, driver, proxy):
+    name = sa.make_url(database_url).database
+    url = server(backend).tcp_url(name, driver, proxy.port)
+    opened = Store(DatabaseSettings(connection=url, max_retries=0))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def checks(store, settings):
+    """A store that does not use the proxy."""
+    opened = Store(settings)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def disconnect(server, backend, database_url):
+    """Return a function that ends all connections to the database."""
+    return lambda: server(backend).disconnect(sa.make_url(database_url).database)
+
+
+@pytest.fixture
+def host(store):
+    host = new_provider(store, VCPU=8)
+    claim(store, uuid(), {host: {"VCPU": 1}})
+    return host
+
+
+def before_last_message(store, do):
+    """Call a function before the first message with last statements; return all of them."""
+    calls = []
+
+    def before(_connection, _cursor, statement, *_):
+        if "UPDATE clocks" in statement:
+            calls.append(statement)
+            if len(calls) == 1:
+                do()
+
+    sa.event.listen(store.engines().writer, "before_cursor_execute", before)
+    return calls
+
+
+def lose_claim(store, host, consumer):
+    with pytest.raises(exception.CommitLost, match="committed or not"):
+        claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
+
+
+def skip_if_commit_is_separate(driver):
+    if driver == "psycopg2":
+        pytest.skip("it sends the COMMIT by itself")
+
+
+def test_message_that_the_server_executes_is_not_repeated(store, checks, host, proxy, driver):
+    skip_if_commit_is_separate(driver)
+    consumer, before = uuid(), generation(checks, host)
+
+    def lose():
+        proxy.loses_responses = True
+
+    calls = before_last_message(store, lose)
+    lose_claim(store, host, consumer)
+    proxy.loses_responses = False
+    assert len(calls) == 1
+    assert allocations_of(checks, consumer) == {host: {"VCPU": 2}}
+    assert generation(checks, host) == before + 1
+    claim(store, uuid(), {host: {"VCPU": 1}}, generation=None)
+    assert_sound(checks)
+
+
+def test_message_that_the_server_does_not_get_is_not_repeated(
+    store, checks, host, disconnect, driver
+):
+    skip_if_commit_is_separate(driver)
+    consumer, before = uuid(), generation(checks, host)
+    calls = before_last_message(store, disconnect)
+    lose_claim(store, host, consumer)
+    assert len(calls) == 1
+    assert allocations_of(checks, consumer) == {}
+    assert generation(checks, host) == before
+    claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
+    assert allocations_of(checks, consumer) == {host: {"VCPU": 2}}
+    assert_sound(checks)
+
+
+def test_writes_without_commit_are_repeated(store, checks, host, disconnect, driver):
+    if driver != "psycopg2":
+        pytest.skip("it sends the COMMIT with the writes")
+    calls = before_last_message(store, disconnect)
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
+    assert len(calls) == 2
+    assert allocations_of(checks, consumer) == {host: {"VCPU": 2}}
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (1317, exception.CommitLost),  # KILL QUERY
+        (1927, exception.CommitLost),
+        (1969, exception.CommitLost),  # max_statement_time
+        (2013, exception.CommitLost),
+        (1180, exception.CommitLost),
+        (1213, db_errors.WriteConflict),
+        (1062, db_errors.WriteConflict),
+        (1205, db_errors.LockTimeout),
+        (1290, db_errors.ServerReadOnly),
+        (1114, exception.DatabaseUnavailable),
+    ],
+)
+def test_errors_of_the_last_message(number, expected):
+    error = pymysql.OperationalError(number, "reported")
+    is_broken = number in {1927, 2013}
+    with pytest.raises(expected) as caught, db_errors.committing():
+        raise sa.exc.OperationalError("END", (), error, connection_invalidated=is_broken)
+    assert type(caught.value) is expected
