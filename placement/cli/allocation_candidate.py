@@ -10,9 +10,10 @@ from osc_lib.command import command
 
 from placement.cli import candidate_options, documents
 from placement.cli.client import get
+from placement.cli.output import WrittenOutput
 
 
-class ExplainAllocationCandidate(command.ShowOne):
+class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     """Explain where a request for allocation candidates fits, and why not elsewhere.
 
     Takes the options of ``allocation candidate list``, or the query string of a log line, or

@@ -9,12 +9,13 @@ from osc_lib.command import command
 
 from placement.cli.client import get
 from placement.cli.documents import Facts, cells
+from placement.cli.output import WrittenOutput
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
 _LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
 
 
-class ListAllocationRequest(command.Lister):
+class ListAllocationRequest(WrittenOutput, command.Lister):
     """List requests that found no allocation candidates, and claims that were refused.
 
     ``openstack allocation candidate explain --request-id ID`` shows the explanation of one.

@@ -15,6 +15,7 @@ from osc_lib.exceptions import CommandError
 from placement.cli import audit_options
 from placement.cli.client import get
 from placement.cli.documents import cells
+from placement.cli.output import WrittenOutput
 from placement.cmd.durable_file import replace_durably
 from placement.core.insight import change_token, planning
 from placement.core.insight.consumers import ListedConsumer
@@ -47,7 +48,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class AuditPlacement(command.Lister):
+class AuditPlacement(WrittenOutput, command.Lister):
     """Report inconsistent data in the database of Placement, such as orphaned allocations.
 
     Repairs have two steps: --plan writes a file, and ``placement-manage audit --apply FILE`` on an

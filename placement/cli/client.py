@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, ConnectionError  # noqa: A004
 from osc_lib import exceptions
 from osc_placement import version
 
@@ -22,13 +22,18 @@ def get(app: Any, url: str) -> Any:
     manager = app.client_manager
     requested_version = manager._api_version["placement"]
     newest = requested_version in version.NEGOTIATE_VERSIONS
-    client = manager.placement
     try:
+        client = manager.placement  # it may negotiate the version
         response = client.request("GET", url, **({"version": "latest"} if newest else {}))
     except exceptions.NotFound as error:
         if error.message not in _MISSING:
             raise
         raise exceptions.CommandError(_missing_route(url)) from error
+    except ConnectionError as error:
+        raise exceptions.CommandError(
+            f"{str(error).rstrip('.')}. Check that the service runs, and the endpoint: "
+            "--os-endpoint, or the one in the catalog."
+        ) from error
     except (ValueError, LookupError, TypeError) as error:
         # osc-placement found no error document: Keystone's middleware or a proxy responded
         raise exceptions.CommandError(

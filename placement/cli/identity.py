@@ -11,13 +11,14 @@ from osc_lib.exceptions import CommandError
 from placement.cli.client import get
 from placement.cli.documents import cells
 from placement.cli.identity_options import add_arguments, write_plan
+from placement.cli.output import WrittenOutput
 from placement.core.insight import identity_plan
 from placement.core.insight.identity_plan import CannotPlan, Holding
 from placement.core.printable_text import printable
 from placement.render import identity_rows, insight_identity
 
 
-class ShowIdentity(command.Lister):
+class ShowIdentity(WrittenOutput, command.Lister):
     """List the providers that a host name or UUID could mean, and refused registrations.
 
     With --plan FILE and one of --adopt, --rename and --retire, also write a plan, which

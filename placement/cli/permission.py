@@ -8,13 +8,14 @@ from urllib.parse import urlencode
 from osc_lib.command import command
 
 from placement.cli.client import get
+from placement.cli.output import WrittenOutput
 from placement.cli.permission_options import DENIED, add_arguments
 
 _COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
 _LONG_COLUMNS = (*_COLUMNS, "purpose")
 
 
-class CheckPermission(command.Lister):
+class CheckPermission(WrittenOutput, command.Lister):
     """List the calls of other services that the policy denies a set of roles.
 
     The service decides by the policy in force there. The exit status is 0 if all calls are

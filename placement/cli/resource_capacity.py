@@ -11,6 +11,7 @@ from osc_lib.command import command
 from placement.cli import candidate_options
 from placement.cli.client import get
 from placement.cli.documents import Facts, cells
+from placement.cli.output import WrittenOutput
 from placement.core.printable_text import printable
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
@@ -33,7 +34,7 @@ def _name(group: dict[str, Any]) -> str:
     return next(str(group[name]) for name in _NAMES if name in group)
 
 
-class ShowResourceCapacity(command.ShowOne):
+class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     """Show how often a shape can still be claimed, on how many roots, and what limits.
 
     The shape is given by the options of ``allocation candidate list``, or as a query string:

@@ -10,6 +10,7 @@ from osc_lib.command import command
 
 from placement.cli.client import get
 from placement.cli.documents import cells
+from placement.cli.output import WrittenOutput
 
 _COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _LONG_COLUMNS = (*_COLUMNS, "generation", "updated_at")
@@ -36,7 +37,7 @@ class _Allocations(FormattableColumn[Any]):
         )
 
 
-class ListResourceConsumer(command.Lister):
+class ListResourceConsumer(WrittenOutput, command.Lister):
     """List consumers with their allocations, in the order of their UUIDs."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

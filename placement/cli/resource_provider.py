@@ -11,6 +11,7 @@ from osc_lib.command import command
 
 from placement.cli.client import get
 from placement.cli.documents import Lines
+from placement.cli.output import WrittenOutput
 from placement.core.printable_text import printable
 
 _COLUMNS = ("name", "uuid", "usage")
@@ -48,7 +49,7 @@ class _Usage(FormattableColumn[Any]):
         )
 
 
-class ShowProviderTree(command.Lister):
+class ShowProviderTree(WrittenOutput, command.Lister):
     """Show resource providers as trees, with usage and capacity of each resource class.
 
     One request reads all of them. Providers whose parents are filtered out stand as roots.

@@ -1,6 +1,5 @@
 """Errors that operators can correct, reported as one sentence instead of a traceback."""
 
-import errno
 import logging
 import re
 import sys
@@ -140,15 +139,8 @@ def _of_file(error: OSError) -> str:
     """Return the error of the operating system, beginning with the file."""
     if error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}."
-    if error.errno in _OF_OUTPUT:
-        return (
-            f"The output cannot be written: {error.strerror}. Check the file or device that it is "
-            "written to, then run the command again."
-        )
-    return str(error)
-
-
-_OF_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+    is_of_output = error.errno in standard_output.UNWRITABLE
+    return standard_output.describe(error) if is_of_output else str(error)
 
 
 def _missing_connection() -> str:

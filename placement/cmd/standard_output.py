@@ -4,6 +4,7 @@ Python writes what it has buffered when it exits, after the command has returned
 failure with a traceback. So commands write it while their errors are still handled.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -13,6 +14,17 @@ from typing import Final
 
 CLOSED: Final = 128 + signal.SIGPIPE
 """The exit code if the reader of the output, such as ``head``, ended before its end."""
+
+UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of the device that the output is written to."""
+
+
+def describe(error: OSError) -> str:
+    """Return what is wrong with the output and what to do about it."""
+    return (
+        f"The output cannot be written: {error.strerror}. Check the file or device that it is "
+        "written to, then run the command again."
+    )
 
 
 def accept_all_characters() -> None:

@@ -12,6 +12,7 @@ from placement.cmd.standard_output import CLOSED
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.factories import new_provider
+from placement.tests.processes import ApiProcess
 
 FOLDER = Path(sys.executable).parent
 IDENTITY = ("placement-manage", "identity", "höst")
@@ -35,6 +36,8 @@ def environ(database_url):
 
 def run(environ, *command, stdout=subprocess.PIPE):
     program, *arguments = command
+    if program == "openstack":  # a variable that begins with OS_ would define a cloud
+        environ = {name: text for name, text in environ.items() if not name.startswith("OS_")}
     return subprocess.run(
         [sys.executable, FOLDER / program, *arguments],
         env=environ,
@@ -99,3 +102,35 @@ def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
         assert errors.run("placement-manage", fail) == 1
         standard_output.discard_unwritten()
     assert capfd.readouterr().err == "placement-manage: The database is on fire.\n"
+
+
+def test_a_command_of_openstack_whose_reader_ends_early(environ, closed_pipe, api_url):
+    result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=closed_pipe)
+    assert (result.returncode, result.stderr) == (CLOSED, "")
+
+
+def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
+    with Path("/dev/full").open("wb") as full:
+        result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=full)
+    assert result.returncode == 1
+    assert "The output cannot be written: No space left on device." in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_command_of_openstack_that_does_not_reach_the_service(environ):
+    result = run(environ, *openstack("http://127.0.0.1:1", "resource", "provider", "tree"))
+    assert result.returncode == 1
+    assert "Unable to establish connection to http://127.0.0.1:1/" in result.stderr
+    assert "Check that the service runs, and the endpoint: --os-endpoint" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def openstack(url, *command):
+    return "openstack", "--os-endpoint", url, "--os-token", "admin", *command
+
+
+@pytest.fixture
+def api_url(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        service.get()
+        yield service.url

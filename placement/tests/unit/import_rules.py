@@ -19,7 +19,10 @@ INTERNAL = {
     "db": {"db", "core", "exception"},
     "insight": {"insight", "core", "render", "db", "policies", "exception"},
     "policies": {"policies"},
-    "cli": {"cli", "cmd.durable_file", "core", "live", "render", "dashboard"},
+    "cli": {
+        *("cli", "core", "live", "render", "dashboard"),
+        *("cmd.durable_file", "cmd.standard_output"),
+    },
     "live": {"live", "core"},
     "compare": {"compare"},
     "conf": {"conf"},
