@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RequestGroup:
     """
 
     suffix: str = ""
-    resources: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    resources: Mapping[str, int] = field(default_factory=lambda: _NO_RESOURCES)
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
     member_of: tuple[frozenset[str], ...] = ()

@@ -9,10 +9,10 @@ from placement.core.insight.identity import (
     CASE,
     CONFLICT,
     MATCHES,
-    FoundProvider,
     Identity,
     Match,
     NameConflict,
+    ProviderSummary,
     match_of,
 )
 from placement.core.insight.recorded import RecordedRequest, first_id
@@ -62,7 +62,7 @@ def _similar(tx: Transaction, name: str) -> list[Match]:
 
 def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
     roots = {each.provider.root_uuid for each in matches if each.provider.children}
-    children: dict[str, list[FoundProvider]] = {}
+    children: dict[str, list[ProviderSummary]] = {}
     for each in tx.identity.in_trees(root for root in roots if root):
         if each.parent_uuid:
             children.setdefault(each.parent_uuid, []).append(each)
@@ -72,7 +72,9 @@ def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
     ]
 
 
-def _below(uuid: str, children: Mapping[str, Sequence[FoundProvider]]) -> Iterator[FoundProvider]:
+def _below(
+    uuid: str, children: Mapping[str, Sequence[ProviderSummary]]
+) -> Iterator[ProviderSummary]:
     """Yield the descendants of a provider, each after its own."""
     for child in children.get(uuid, ()):
         yield from _below(child.uuid, children)

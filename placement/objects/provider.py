@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from placement import exception
-from placement.core.insight.identity import FoundProvider
+from placement.core.insight.identity import ProviderSummary
 from placement.core.model import Provider
 from placement.core.storable_text import check_storable, is_storable
 from placement.db.sqlalchemy.providers import Node
@@ -128,7 +128,7 @@ def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
     return _holder(provider)
 
 
-def _holder(provider: FoundProvider | None) -> exception.Holder | None:
+def _holder(provider: ProviderSummary | None) -> exception.Holder | None:
     """Return what a conflict reports of the provider; None if it, or the database, is gone."""
     if provider is None:
         return None

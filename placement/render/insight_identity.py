@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from placement.core.insight.identity import FoundProvider, Identity, Match, NameConflict
+from placement.core.insight.identity import Identity, Match, NameConflict, ProviderSummary
 from placement.core.timestamps import timestamp
 from placement.render import insight
 
@@ -28,7 +28,7 @@ def _match(match: Match) -> dict[str, object]:
     }
 
 
-def _provider(provider: FoundProvider) -> dict[str, object]:
+def _provider(provider: ProviderSummary) -> dict[str, object]:
     changed_at = provider.changed_at
     return {
         "uuid": provider.uuid,
@@ -57,9 +57,9 @@ def from_document(document: Mapping[str, Any]) -> Identity:
     )
 
 
-def _read(document: Mapping[str, Any]) -> FoundProvider:
+def _read(document: Mapping[str, Any]) -> ProviderSummary:
     updated_at = document["updated_at"]
-    return FoundProvider(
+    return ProviderSummary(
         document["uuid"],
         document["name"],
         document["generation"],

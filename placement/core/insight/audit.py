@@ -82,7 +82,7 @@ class LoneAllocation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AuditData:
+class AuditedState:
     """One state of the database.
 
     ``lone_allocations`` are of consumers without a row; they and ``empty_consumers`` are older

@@ -32,50 +32,50 @@ from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 
-MOST_NEEDS = 4  # of which all sets are looked at: 15
+MOST_NEEDS = 4  # all sets of so many needs are checked: 15
 
 Counts = NDArray[np.float64] | NDArray[np.intp]
 
 
 class Bounds:
-    """Counts for one plan; ``hopeless`` and ``certain`` are masks over all rows."""
+    """Counts for one plan; ``infeasible`` and ``feasible`` are masks over all rows."""
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
         self._snapshot = snapshot
         self._plan = plan
         self._domains = domains
         self._root = snapshot.forest.root
-        self._nowhere = np.zeros(snapshot.size, dtype=np.bool_)
+        self._no_roots = np.zeros(snapshot.size, dtype=np.bool_)
 
     @cached_property
-    def hopeless(self) -> Mask:
+    def infeasible(self) -> Mask:
         """Roots that have too few providers, or too little of a class."""
-        masks = [self._nowhere, *self._short_of_amounts()]
+        masks = [self._no_roots, *self._short_of_amounts()]
         if self._plan.isolated:
             slots = self._needs_of(self._plan.isolated)
-            masks += [~self._has_enough(some) & self._unshared(some) for some in _sets(slots)]
+            masks += [~self._has_enough(needs) & self._unshared(needs) for needs in _sets(slots)]
         for subtree in self._plan.subtrees:
             slots = self._needs_of(subtree)
             masks.append(~self._roots_of(self._tops(subtree)) & self._unshared(slots))
         return reduce(np.logical_or, masks)
 
     @cached_property
-    def certain(self) -> Mask:
+    def feasible(self) -> Mask:
         """Roots at which providers of the tree are a solution."""
         plan = self._plan
         if plan.any_of or not plan.request.nested or len(plan.subtrees) > 1:
-            return self._nowhere
+            return self._no_roots
         if plan.contended:
             is_coupled = bool(plan.isolated or plan.subtrees) or not self._are_single_classed()
-            return self._nowhere if is_coupled else self._with_seats()
+            return self._no_roots if is_coupled else self._with_seats()
         if len(self._needs_of(plan.isolated)) > MOST_NEEDS:
-            return self._nowhere
+            return self._no_roots
         if plan.subtrees:
             (subtree,) = plan.subtrees
             is_coupled = bool(plan.isolated) and set(plan.isolated) != set(subtree)
-            return self._nowhere if is_coupled else self._roots_of(self._tops(subtree))
+            return self._no_roots if is_coupled else self._roots_of(self._tops(subtree))
         sets = _sets(self._needs_of(plan.isolated))
-        return reduce(np.logical_and, [self._has_enough(some) for some in sets], ~self._nowhere)
+        return reduce(np.logical_and, [self._has_enough(needs) for needs in sets], ~self._no_roots)
 
     # --- amounts of a class that several slots request
 
@@ -104,7 +104,7 @@ class Bounds:
     def _has_seats(self, name: str, slots: Sequence[int], amounts: Sequence[int]) -> Mask:
         needs = self._needs_of(slots)
         if len(needs) > MOST_NEEDS:
-            return self._nowhere
+            return self._no_roots
         allocatable = self._allocatable(name)
         common = [self._domains[need].local for need in needs]
         takes_all = np.flatnonzero(reduce(np.logical_and, common) & (allocatable >= sum(amounts)))
@@ -134,7 +134,7 @@ class Bounds:
         is_isolated = set(self._plan.isolated) >= set(subtree)
         sets = list(_sets(slots)) if is_isolated else [Counter({need: 1}) for need in slots]
         below = [(some, rows := self._rows(some), self._below(rows)) for some in sets]
-        fitting = self._nowhere
+        fitting = self._no_roots
         for need in slots:
             tops = self._domains[need].local.copy()
             for some, rows, number in below:
@@ -170,7 +170,7 @@ class Bounds:
         return np.bincount(self._root[rows], weights=weights, minlength=self._snapshot.size)
 
     def _roots_of(self, rows: Indices) -> Mask:
-        roots = self._nowhere.copy()
+        roots = self._no_roots.copy()
         roots[self._root[rows]] = True
         return roots
 

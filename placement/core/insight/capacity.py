@@ -103,7 +103,7 @@ class CapacityOfRoots:
                 self.bound[row] = self._least[row]
 
     def _has_own(self, root: int) -> bool:
-        return any(of.home.counted.item(root) > 0 for of in self._by_class.values())
+        return any(of.local.counted.item(root) > 0 for of in self._by_class.values())
 
     def of(self, roots: Indices) -> Capacity:
         """Return the capacity of some of the considered roots together."""

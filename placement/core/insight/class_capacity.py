@@ -32,47 +32,48 @@ class OfProviders:
 
 @dataclass(frozen=True, slots=True)
 class ClassCapacity:
-    """One class: the sums over the trees of roots, and the sharing providers around each root.
+    """One class: sums over the trees of roots, and the sharing providers that each root can use.
 
     ``bound`` is how many claims a root can get of the class, ``claim`` what a claim takes of
-    ``counted``. ``near`` has the rows of sharing providers by the number of the set of aggregates.
+    ``counted``. ``sharing`` has the rows of sharing providers by the number of the set of
+    aggregates.
     """
 
-    home: OfProviders
+    local: OfProviders
     bound: Amounts
     claim: int
     providers: OfProviders
-    near: Mapping[int, Sequence[int]]
+    sharing: Mapping[int, Sequence[int]]
     numbers: Numbers
     root: Numbers
 
     def free_of(self, roots: Indices) -> int:
         """Return what is free in the trees of the roots and shared with them."""
         shared = sum(self.providers.free.item(row) for row in self._shared(roots))
-        return int(self.home.free[roots].sum()) + shared
+        return int(self.local.free[roots].sum()) + shared
 
     def largest_of(self, roots: Indices) -> int:
-        """Return the largest amount that one provider there gives to one claim."""
+        """Return the largest amount that one claim can get from one provider there."""
         shared = [self.providers.largest.item(row) for row in self._shared(roots)]
-        return max([int(self.home.largest[roots].max(initial=0)), *shared])
+        return max([int(self.local.largest[roots].max(initial=0)), *shared])
 
     def bound_of(self, roots: Indices) -> int:
         """Return how many claims all roots together can get of the class."""
         shared = sum(self.providers.counted.item(row) for row in self._shared(roots))
-        return (int(self.home.counted[roots].sum()) + shared) // self.claim
+        return (int(self.local.counted[roots].sum()) + shared) // self.claim
 
     @property
     def is_shared(self) -> bool:
         """Whether some provider shares the class."""
-        return bool(self.near)
+        return bool(self.sharing)
 
     def _shared(self, roots: Indices) -> Iterator[int]:
-        """Yield the rows of sharing providers around the roots that are in none of their trees."""
-        if not self.near:
+        """Yield the sharing providers that the roots can use and that are not in their trees."""
+        if not self.sharing:
             return
         own = set(roots.tolist())
         numbers = np.unique(self.numbers[roots]).tolist()
-        rows = {row for number in numbers for row in self.near.get(number, ())}
+        rows = {row for number in numbers for row in self.sharing.get(number, ())}
         yield from (row for row in rows if self.root.item(row) not in own)
 
 
@@ -86,7 +87,10 @@ class Reading:
     domains: Sequence[Domain]
 
     def of(self, name: str) -> ClassCapacity:
-        """Return what there is of a class.  Cost: a few array operations, and one per sharer."""
+        """Return the capacity of a class.
+
+        Cost: a few array operations, and one for each sharing provider.
+        """
         needs, total = self.shape.needs[name], self.shape.totals[name]
         is_single = name in self.shape.single
         capable = [self.considered.capable[need] for need in needs]
@@ -99,20 +103,20 @@ class Reading:
             largest_by_row(self.snapshot, name),
             np.where(able, free // total if is_single else free, 0),
         )
-        home = self._home(providers, _any([domain.local for domain in capable]))
-        near = dict(self._near(capable))
+        local = self._local(providers, _any([domain.local for domain in capable]))
+        sharing = dict(self._sharing(capable))
         claim = 1 if is_single else total
         return ClassCapacity(
-            home=home,
-            bound=(home.counted + self._shared_by_root(providers.counted, near)) // claim,
+            local=local,
+            bound=(local.counted + self._shared_by_root(providers.counted, sharing)) // claim,
             claim=claim,
             providers=providers,
-            near=near,
+            sharing=sharing,
             numbers=self.snapshot.tree_aggregates.number,
             root=self.snapshot.forest.root,
         )
 
-    def _home(self, providers: OfProviders, capable: Mask) -> OfProviders:
+    def _local(self, providers: OfProviders, capable: Mask) -> OfProviders:
         """Return the sums, and the largest amount, over each tree."""
         rows = np.flatnonzero(capable)
         root, size = self.snapshot.forest.root[rows], self.snapshot.size
@@ -122,7 +126,7 @@ class Reading:
         np.add.at(counted, root, providers.counted[rows])
         return OfProviders(free, largest, counted)
 
-    def _near(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
+    def _sharing(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
         """Yield the sharing providers of each set of aggregates that has any."""
         if not any(domain.shared for domain in capable):
             return
@@ -136,20 +140,20 @@ class Reading:
             if rows:
                 yield number, sorted(rows)
 
-    def _shared_by_root(self, counted: Amounts, near: Mapping[int, Sequence[int]]) -> Amounts:
+    def _shared_by_root(self, counted: Amounts, sharing: Mapping[int, Sequence[int]]) -> Amounts:
         """Return what is shared with each root by providers of other trees."""
         sums = np.zeros(self.snapshot.size, dtype=np.int64)
-        if not near:
+        if not sharing:
             return sums
         numbers, root = self.snapshot.tree_aggregates.number, self.snapshot.forest.root
         by_number = np.zeros(len(self.snapshot.tree_aggregates.aggregates), dtype=np.int64)
-        for number, rows in near.items():
+        for number, rows in sharing.items():
             by_number[number] = counted[rows].sum()
         roots = np.flatnonzero(self.snapshot.forest.is_root)
         sums[roots] = by_number[numbers[roots]]
-        for row in {row for rows in near.values() for row in rows}:
+        for row in {row for rows in sharing.values() for row in rows}:
             own = root.item(row)
-            if row in near.get(numbers.item(own), ()):
+            if row in sharing.get(numbers.item(own), ()):
                 sums[own] -= counted.item(row)
         return sums
 

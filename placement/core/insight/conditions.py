@@ -2,8 +2,8 @@
 
 The search combines the conditions on a provider into one mask; an explanation needs them one
 by one. A condition has two masks over all rows, because two rules differ between the trees of a
-provider and those that it shares with: ``home`` holds where the provider serves its own tree,
-``abroad`` where a sharing provider serves another one.
+provider and those that it shares with: ``local`` holds where the provider serves its own tree,
+``shared`` where a sharing provider serves another one.
 """
 
 from collections.abc import Iterator
@@ -29,15 +29,15 @@ from placement.core.snapshot.snapshot import Snapshot
 class Providers:
     """Providers that can serve their own tree, and sharing ones that can serve other trees."""
 
-    home: Mask
-    abroad: Mask
+    local: Mask
+    shared: Mask
 
     def __and__(self, other: "Providers") -> "Providers":
-        return Providers(self.home & other.home, self.abroad & other.abroad)
+        return Providers(self.local & other.local, self.shared & other.shared)
 
     def only(self, rows: Mask) -> "Providers":
         """Return those of the providers that are among the rows."""
-        return Providers(self.home & rows, self.abroad & rows)
+        return Providers(self.local & rows, self.shared & rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +101,8 @@ def class_conditions(snapshot: Snapshot, name: str, amount: int) -> ClassConditi
     """Return the conditions of an amount of one class."""
     size, column = snapshot.size, snapshot.columns.get(name)
     if column is None:
-        nobody = np.zeros(size, dtype=np.bool_)
-        return ClassConditions(name, amount, nobody, nobody, nobody)
+        no_providers = np.zeros(size, dtype=np.bool_)
+        return ClassConditions(name, amount, no_providers, no_providers, no_providers)
     return ClassConditions(
         name,
         amount,
@@ -130,8 +130,8 @@ def _memberships(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     lists = tuple(dict.fromkeys(need.member_of))
     members = [in_aggregate(snapshot, any_of) for any_of in lists]
     spanned = [_spanned(snapshot, need, member) for member in members]
-    for any_of, member, home in zip(lists, members, spanned, strict=True):
-        met = Providers(home, member)
+    for any_of, member, local in zip(lists, members, spanned, strict=True):
+        met = Providers(local, member)
         yield Condition("aggregate", "member_of", any_of_text(any_of), met, tuple(sorted(any_of)))
     if len(members) > 1 and need.is_unsuffixed and snapshot.forest.is_nested:
         together = _spanned(snapshot, need, reduce(np.logical_and, members))
@@ -159,26 +159,28 @@ class Reach:
         self._aggregates = [
             snapshot.entries.state(row).aggregates for row in self._sharing.tolist()
         ]
-        self._nobody = np.zeros(snapshot.size, dtype=np.bool_)
+        self._no_providers = np.zeros(snapshot.size, dtype=np.bool_)
 
     @property
-    def everybody(self) -> Providers:
-        """All providers at home; the sharing ones abroad."""
+    def all_providers(self) -> Providers:
+        """All providers in their own trees; the sharing ones also for other trees."""
         return Providers(
             self._snapshot.forest.root >= 0,
-            mask_of(self._sharing, self._snapshot.size) if len(self._sharing) else self._nobody,
+            mask_of(self._sharing, self._snapshot.size)
+            if len(self._sharing)
+            else self._no_providers,
         )
 
     def roots(self, providers: Providers) -> Mask:
         """Return the roots that have one of the providers in their tree or shared with it."""
-        home = self.at_home(providers.home)
-        return home | self.abroad(providers.abroad) if len(self._sharing) else home
+        local = self.local_roots(providers.local)
+        return local | self.shared_roots(providers.shared) if len(self._sharing) else local
 
-    def at_home(self, rows: Mask) -> Mask:
+    def local_roots(self, rows: Mask) -> Mask:
         """Return the roots with one of the rows in their tree."""
         return roots_with_local_option(self._snapshot, Domain(rows, (), {}))
 
-    def abroad(self, rows: Mask) -> Mask:
+    def shared_roots(self, rows: Mask) -> Mask:
         """Return the roots that one of the rows shares with."""
         shares = frozenset[str]().union(
             *(
@@ -188,7 +190,9 @@ class Reach:
             )
         )
         if not shares:
-            return self._nobody
-        near = self._snapshot.tree_aggregates
-        is_near = [not shares.isdisjoint(aggregates) for aggregates in near.aggregates]
-        return np.array(is_near, dtype=np.bool_)[near.number] & self._snapshot.forest.is_root
+            return self._no_providers
+        trees = self._snapshot.tree_aggregates
+        is_shared_with = [not shares.isdisjoint(aggregates) for aggregates in trees.aggregates]
+        return (
+            np.array(is_shared_with, dtype=np.bool_)[trees.number] & self._snapshot.forest.is_root
+        )

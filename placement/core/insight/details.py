@@ -1,7 +1,7 @@
-"""What a row of the funnel says beside its number: what there is instead.
+"""The details of a row of the funnel: what exists instead of what was requested.
 
-Each function returns another one, which is called with the roots that were lost only if there
-are any.
+Each function returns a function of the roots that the requirement removed. It is called only if
+there are such roots.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from placement.core.snapshot.snapshot import Snapshot
 Detail = Callable[[Mask], dict[str, object]]
 
 
-def nothing(_lost: Mask) -> dict[str, object]:
+def no_detail(_lost: Mask) -> dict[str, object]:
     """Return no detail."""
     return {}
 
@@ -51,43 +51,49 @@ def of_class(
 
     def detail(lost: Mask) -> dict[str, object]:
         column = snapshot.columns.get(conditions.resource_class)
-        name = {"resource_class": conditions.resource_class, "needed": conditions.amount}
+        requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
         if column is None:
             return {"resource_class": conditions.resource_class, "providers": 0}
         if code == "no_inventory":
             return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
-        here = _concerned(snapshot, column, providers, lost)
+        considered = _considered(snapshot, column, providers, lost)
         if code == "unit":
-            return name | _units(column, here)
-        return name | _best(snapshot, column, here, conditions.unit[column.rows])
+            return requested | _units(column, considered)
+        return requested | _largest_free(
+            snapshot, column, considered, conditions.unit[column.rows]
+        )
 
     return detail
 
 
-def _concerned(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
+def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
     """Return which rows of a column are considered at one of the lost roots."""
     rows = column.rows
-    at_home: Mask = providers.home[rows] & lost[snapshot.forest.root[rows]]
-    return at_home | providers.abroad[rows]
+    local: Mask = providers.local[rows] & lost[snapshot.forest.root[rows]]
+    return local | providers.shared[rows]
 
 
-def _units(column: Column, here: Mask) -> dict[str, object]:
-    """Return the widest limits among the providers concerned, and whether all have the same."""
-    if not here.any():
+def _units(column: Column, considered: Mask) -> dict[str, object]:
+    """Return the widest limits among the considered providers, and whether all have the same."""
+    if not considered.any():
         return {}
-    portions = [column.unit_rules[number] for number in np.unique(column.unit_rule[here]).tolist()]
-    largest = column.max_unit[here]
+    unit_rules = [
+        column.unit_rules[number] for number in np.unique(column.unit_rule[considered]).tolist()
+    ]
+    largest = column.max_unit[considered]
     return {
-        "min_unit": min(low for low, _ in portions),
+        "min_unit": min(low for low, _ in unit_rules),
         "max_unit": int(largest.max()),
-        "step_sizes": sorted({step for _, step in portions}),
-        "uniform": len(portions) == 1 and bool((largest == largest[0]).all()),
+        "step_sizes": sorted({step for _, step in unit_rules}),
+        "uniform": len(unit_rules) == 1 and bool((largest == largest[0]).all()),
     }
 
 
-def _best(snapshot: Snapshot, column: Column, here: Mask, unit: Mask) -> dict[str, object]:
-    """Return the largest free amount among the providers concerned."""
-    able = here & unit
+def _largest_free(
+    snapshot: Snapshot, column: Column, considered: Mask, unit: Mask
+) -> dict[str, object]:
+    """Return the largest free amount among the considered providers."""
+    able = considered & unit
     if not able.any():
         return {}
     at = int(np.argmax(np.where(able, column.allocatable, -2)))
@@ -104,10 +110,10 @@ def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> Detail:
     def detail(lost: Mask) -> dict[str, object]:
         if code != "combined" or not plan.contended:
             return {}
-        wants = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
-        classes = [_most(snapshot, name, requested, lost) for name, requested in wants.items()]
-        lacking = [each for each in classes if each["free"] < each["needed"]]  # type: ignore[operator]
-        return {**(lacking or classes)[0], "groups": _groups(plan)}
+        requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+        classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
+        insufficient = [each for each in classes if each["free"] < each["needed"]]  # type: ignore[operator]
+        return {**(insufficient or classes)[0], "groups": _groups(plan)}
 
     return detail
 
@@ -121,7 +127,7 @@ def _groups(plan: SearchPlan) -> list[dict[str, object]]:
     ]
 
 
-def _most(snapshot: Snapshot, name: str, requested: int, lost: Mask) -> dict[str, object]:
+def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> dict[str, object]:
     """Return the lost root whose tree has the largest free amount of a class."""
     column = snapshot.columns[name]
     roots = snapshot.forest.root[column.rows]
@@ -131,7 +137,7 @@ def _most(snapshot: Snapshot, name: str, requested: int, lost: Mask) -> dict[str
     provider = snapshot.entries.state(best).provider
     return {
         "resource_class": name,
-        "needed": requested,
+        "needed": needed,
         "free": int(total[best]),
         "provider": {"uuid": provider.uuid, "name": provider.name},
     }

@@ -66,17 +66,17 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     if not undetermined:
         with _listed("near_misses", undetermined):
             closest = NearMisses(snapshot, reach, deadline).run(plan, groups, funnel, NEAR_MISSES)
-    changes = Remedies(snapshot, request, feasibility)
+    tried = Remedies(snapshot, request, feasibility)
     if remedies:
         with _listed("remedies", undetermined):
-            changes.run(fits or 0)
+            tried.run(fits or 0)
     return Explanation(
         query=query,
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
         near_misses=tuple(closest),
-        remedies=changes.found,
+        remedies=tried.ordered,
         undetermined=tuple(undetermined),
     )
 

@@ -46,8 +46,8 @@ class Feasibility:
         if self._snapshot.forest.is_nested:
             self._deadline.check()
             bounds = Bounds(self._snapshot, plan, domains)
-            certain = possible & bounds.certain
-            possible = possible & ~certain & ~bounds.hopeless
+            certain = possible & bounds.feasible
+            possible = possible & ~certain & ~bounds.infeasible
         return certain | self._solvable(plan, domains, possible)
 
     def _domain(self, need: Need) -> Domain:

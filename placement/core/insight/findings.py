@@ -1,4 +1,4 @@
-"""What is wrong in a database, and what repair would do: the classification of an audit.
+"""The classification of an audit: the defects of a database, and the repair of each.
 
 Each finding has a stable code. ``error`` is what makes the service answer wrongly or wastes
 capacity; ``notice`` is for an operator to look at, and may be as intended.
@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.insight.audit import (
-    AuditData,
     AuditedInventory,
     AuditedProvider,
+    AuditedState,
     Key,
     UsageSum,
 )
@@ -21,30 +21,30 @@ from placement.core.insight.orphans import Root, doubled, orphaned
 from placement.core.model import Inventory
 from placement.core.timestamps import timestamp
 
-_NOTHING_USED = UsageSum(0, None)
+_NO_USAGE = UsageSum(0, None)
 
 
 def findings(
-    data: AuditData, *, now: datetime | None = None, stale_days: int | None = None
+    state: AuditedState, *, now: datetime | None = None, stale_days: int | None = None
 ) -> Iterator[Finding]:
     """Yield what is wrong, in the order of the codes.
 
     Providers without a change of their generation since ``stale_days`` before ``now`` (naive UTC)
-    are found only if that is given.
-    Cost: linear in the rows of the data.
+    are listed only if both are given.
+    Cost: linear in the audited rows.
     """
     for find in _KINDS:
-        yield from find(data)
+        yield from find(state)
     if now is not None and stale_days is not None:
-        yield from _stale_providers(data, now - timedelta(days=stale_days))
+        yield from _stale_providers(state, now - timedelta(days=stale_days))
 
 
 # --- trees ----------------------------------------------------------------------------
 
 
-def _trees(data: AuditData) -> Iterator[Finding]:
-    providers = {provider.id: provider for provider in data.providers}
-    for provider in data.providers:
+def _trees(state: AuditedState) -> Iterator[Finding]:
+    providers = {provider.id: provider for provider in state.providers}
+    for provider in state.providers:
         finding = _of_tree(provider, providers)
         if finding is not None:
             yield finding
@@ -99,12 +99,12 @@ def _cause_of_missing(id_: int | None) -> str:
 # --- inventories and usage ----------------------------------------------------------------
 
 
-def _without_provider_or_inventory(data: AuditData) -> Iterator[Finding]:
-    providers = {provider.id: provider for provider in data.providers}
-    present = {(each.provider_id, each.class_id) for each in data.inventories}
-    for key, usage in sorted(data.usage.items()):
+def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
+    providers = {provider.id: provider for provider in state.providers}
+    present = {(each.provider_id, each.class_id) for each in state.inventories}
+    for key, usage in sorted(state.usage.items()):
         provider = providers.get(key[0])
-        resource_class = _class_name(data, key)
+        resource_class = _class_name(state, key)
         if provider is None:
             rows = {"provider_id": key[0], "resource_class": resource_class, "used": usage.amount}
             cause = "the provider was removed without its allocations"
@@ -116,19 +116,19 @@ def _without_provider_or_inventory(data: AuditData) -> Iterator[Finding]:
             yield Finding("missing_inventory", rows, cause, repair)
 
 
-def _counters(data: AuditData) -> Iterator[Finding]:
-    for provider, each, usage in _inventories(data):
+def _counters(state: AuditedState) -> Iterator[Finding]:
+    for provider, each, usage in _inventories(state):
         if each.used != usage.amount:
-            rows = _inventory(data, provider, each) | {"counter": each.used, "used": usage.amount}
+            rows = _inventory(state, provider, each) | {"counter": each.used, "used": usage.amount}
             cause = "another implementation wrote to the database"
             yield Finding("usage_counter", rows, cause, "set the counter to the sum")
 
 
-def _over_capacity(data: AuditData) -> Iterator[Finding]:
-    for provider, each, usage in _inventories(data):
+def _over_capacity(state: AuditedState) -> Iterator[Finding]:
+    for provider, each, usage in _inventories(state):
         inventory = Inventory(each.total, each.reserved, allocation_ratio=each.allocation_ratio)
         if usage.amount and not is_within_capacity(inventory, usage.amount, 0):
-            rows = _inventory(data, provider, each) | {
+            rows = _inventory(state, provider, each) | {
                 "used": usage.amount,
                 "capacity": integer_capacity(inventory),
                 "total": each.total,
@@ -152,58 +152,58 @@ def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
 
 
 def _inventories(
-    data: AuditData,
+    state: AuditedState,
 ) -> Iterator[tuple[AuditedProvider, AuditedInventory, UsageSum]]:
     """Yield the inventories of providers that exist, with what is allocated of them."""
-    providers = {provider.id: provider for provider in data.providers}
-    for each in data.inventories:
+    providers = {provider.id: provider for provider in state.providers}
+    for each in state.inventories:
         provider = providers.get(each.provider_id)
         if provider is not None:
             key = (each.provider_id, each.class_id)
-            yield provider, each, data.usage.get(key, _NOTHING_USED)
+            yield provider, each, state.usage.get(key, _NO_USAGE)
 
 
 # --- consumers --------------------------------------------------------------------------
 
 
-def _consumers(data: AuditData) -> Iterator[Finding]:
-    providers = {provider.id: provider.uuid for provider in data.providers}
+def _consumers(state: AuditedState) -> Iterator[Finding]:
+    providers = {provider.id: provider.uuid for provider in state.providers}
     lone: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for each in data.lone_allocations:
+    for each in state.lone_allocations:
         provider = providers.get(each.provider_id, f"id {each.provider_id}")
-        name = _class_name(data, (each.provider_id, each.class_id))
+        name = _class_name(state, (each.provider_id, each.class_id))
         lone[each.consumer_uuid][provider][name] = each.amount
     for uuid, allocations in sorted(lone.items()):
         amounts = {key: dict(own) for key, own in allocations.items()}
         rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
         yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
-    for empty in sorted(data.empty_consumers):
+    for empty in sorted(state.empty_consumers):
         cause = "its allocations were deleted without it"
         rows = {"consumer": empty.uuid, "generation": empty.generation}
         yield Finding("empty_consumer", rows, cause, "delete the consumer")
 
 
-def _live(data: AuditData) -> Iterator[Finding]:
+def _live(state: AuditedState) -> Iterator[Finding]:
     """Yield the findings from a list of live consumers, if there is one."""
-    if data.live is None:
+    if state.live is None:
         return
-    yield from orphaned(data.unlisted)
-    providers = {provider.id: provider for provider in data.providers}
+    yield from orphaned(state.unlisted)
+    providers = {provider.id: provider for provider in state.providers}
     roots = {
         each.uuid: Root(root.uuid, root.name)
-        for each in data.providers
+        for each in state.providers
         if (root := providers.get(each.root_id or 0)) is not None
     }
-    yield from doubled(data.on_several_roots, roots, data.live)
+    yield from doubled(state.on_several_roots, roots, state.live)
 
 
 # --- notices ----------------------------------------------------------------------------
 
 
-def _similar_names(data: AuditData) -> Iterator[Finding]:
+def _similar_names(state: AuditedState) -> Iterator[Finding]:
     """Yield roots whose names differ only in letter case, or in the domain of one of them."""
-    roots = [each for each in data.providers if each.parent_id is None]
+    roots = [each for each in state.providers if each.parent_id is None]
     short = {each.name.lower() for each in roots if "." not in each.name}
     groups: dict[str, list[AuditedProvider]] = defaultdict(list)
     for each in roots:
@@ -218,16 +218,16 @@ def _similar_names(data: AuditData) -> Iterator[Finding]:
             yield Finding("similar_names", rows, cause, repair)
 
 
-def _unused(data: AuditData) -> Iterator[Finding]:
-    for name in sorted(data.unused_classes):
+def _unused(state: AuditedState) -> Iterator[Finding]:
+    for name in sorted(state.unused_classes):
         yield Finding("unused_class", {"resource_class": name}, "", "delete the resource class")
-    for name in sorted(data.unused_traits):
+    for name in sorted(state.unused_traits):
         yield Finding("unused_trait", {"trait": name}, "", "delete the trait")
 
 
-def _stale_providers(data: AuditData, before: datetime) -> Iterator[Finding]:
-    used = {provider_id for (provider_id, _), usage in data.usage.items() if usage.amount}
-    for each in data.providers:
+def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]:
+    used = {provider_id for (provider_id, _), usage in state.usage.items() if usage.amount}
+    for each in state.providers:
         if each.id in used and each.updated_at is not None and each.updated_at < before:
             rows = {**_provider(each), "updated_at": timestamp(each.updated_at)}
             repair = "check that the host exists; move its consumers away if it does not"
@@ -242,17 +242,17 @@ def _provider(provider: AuditedProvider) -> dict[str, object]:
 
 
 def _inventory(
-    data: AuditData, provider: AuditedProvider, inventory: AuditedInventory
+    state: AuditedState, provider: AuditedProvider, inventory: AuditedInventory
 ) -> dict[str, object]:
-    name = _class_name(data, (provider.id, inventory.class_id))
+    name = _class_name(state, (provider.id, inventory.class_id))
     return {**_provider(provider), "resource_class": name}
 
 
-def _class_name(data: AuditData, key: Key) -> str:
-    return data.class_names.get(key[1], f"id {key[1]}")
+def _class_name(state: AuditedState, key: Key) -> str:
+    return state.class_names.get(key[1], f"id {key[1]}")
 
 
-_KINDS: Sequence[Callable[[AuditData], Iterator[Finding]]] = (
+_KINDS: Sequence[Callable[[AuditedState], Iterator[Finding]]] = (
     _trees,
     _without_provider_or_inventory,
     _consumers,

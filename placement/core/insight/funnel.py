@@ -74,7 +74,12 @@ class Funnel:
             self._together(stage, feasibility)
 
     def _charge(
-        self, code: str, group: str, requirement: str, met: Mask, detail: Detail = details.nothing
+        self,
+        code: str,
+        group: str,
+        requirement: str,
+        met: Mask,
+        detail: Detail = details.no_detail,
     ) -> None:
         lost = self.left & ~met
         count = int(np.count_nonzero(lost))
@@ -131,7 +136,7 @@ class Funnel:
     def _traits_together(self, group: Group) -> None:
         """Apply traits that any provider of the unsuffixed group may have."""
         for condition in group.together:
-            met = reaching_any(self._reach, group, condition.met.home)
+            met = reaching_any(self._reach, group, condition.met.local)
             detail = details.of_kind(self._snapshot, condition)
             self._charge("trait", group.suffix, condition.spelled(group.suffix), met, detail)
 
@@ -162,9 +167,9 @@ class Funnel:
         Where no provider has all classes, any that has this one counts.
         """
         survivors = self._survivors[id(part)]
-        met = self._reach.roots(Providers(survivors.home & mask, survivors.abroad & mask))
+        met = self._reach.roots(Providers(survivors.local & mask, survivors.shared & mask))
         if len(part.classes) > 1 and (self.left & ~part.equipped).any():
-            anybody = Providers(mask, self._reach.everybody.abroad & mask)
+            anybody = Providers(mask, self._reach.all_providers.shared & mask)
             met = met | (self._reach.roots(anybody) & ~part.equipped)
         return met
 

@@ -43,8 +43,8 @@ class Part:
     @property
     def serving(self) -> Providers:
         """The providers that meet every condition."""
-        met = reduce(np.logical_and, [each.enough for each in self.classes], self.considered.home)
-        providers = Providers(met, self.considered.abroad & met)
+        met = reduce(np.logical_and, [each.enough for each in self.classes], self.considered.local)
+        providers = Providers(met, self.considered.shared & met)
         return reduce(Providers.__and__, [kind.met for kind in self.kinds], providers)
 
 
@@ -91,14 +91,14 @@ class GroupsBuilder:
 
     def _new_part(self, need: Need) -> Part:
         classes = tuple(self._class(name, amount) for name, amount in need.resources)
-        everybody = self._reach.everybody
+        all_providers = self._reach.all_providers
         if not classes:
             equipped = self._snapshot.forest.is_root
-            return Part(need, self._kinds_of(need), (), everybody, equipped)
+            return Part(need, self._kinds_of(need), (), all_providers, equipped)
         having = reduce(np.logical_and, [each.present for each in classes])
-        candidates = Providers(having, everybody.abroad & having)
+        candidates = Providers(having, all_providers.shared & having)
         equipped = self._reach.roots(candidates)
-        considered = Providers(self._or_all(having, equipped), candidates.abroad)
+        considered = Providers(self._or_all(having, equipped), candidates.shared)
         return Part(need, self._kinds_of(need), classes, considered, equipped)
 
     def _or_all(self, having: Mask, equipped: Mask) -> Mask:

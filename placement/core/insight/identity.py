@@ -15,7 +15,7 @@ MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """Why a provider could be meant, the closest first."""
 
 
-class FoundProvider(NamedTuple):
+class ProviderSummary(NamedTuple):
     """A provider with the numbers of consumers, inventories and children that it has itself.
 
     ``changed_at`` is the time of its last change (naive UTC), None in old databases.
@@ -53,8 +53,8 @@ class Match:
     """A provider that could be meant, with its descendants, children before their parents."""
 
     match: str
-    provider: FoundProvider
-    descendants: Sequence[FoundProvider] = ()
+    provider: ProviderSummary
+    descendants: Sequence[ProviderSummary] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from placement.core.insight.identity import NAME, UUID, FoundProvider, Identity, Match
+from placement.core.insight.identity import NAME, UUID, Identity, Match, ProviderSummary
 from placement.core.insight.repair import (
     LONGEST_NAME,
     Action,
@@ -105,7 +105,7 @@ def nothing_found(identity: Identity) -> str:
     )
 
 
-def _check_adoption(identity: Identity, source: Match, target: FoundProvider) -> None:
+def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) -> None:
     """Return if the target can adopt the source.  Raises: CannotPlan."""
     if source.provider.uuid == target.uuid:
         raise CannotPlan(
@@ -133,7 +133,7 @@ def _match(identity: Identity, uuid: str) -> Match:
     )
 
 
-def _target(identity: Identity) -> FoundProvider:
+def _target(identity: Identity) -> ProviderSummary:
     for each in identity.matches:
         if each.match in (NAME, UUID):
             return each.provider
@@ -143,7 +143,7 @@ def _target(identity: Identity) -> FoundProvider:
     )
 
 
-def _deletion(provider: FoundProvider) -> DeleteProvider:
+def _deletion(provider: ProviderSummary) -> DeleteProvider:
     return DeleteProvider(
         finding=FINDING,
         provider=provider.uuid,

@@ -26,7 +26,7 @@ from placement.core.snapshot.snapshot import Snapshot
 Scores = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
-NOBODY = np.float32(np.inf)
+NO_PROVIDER = np.float32(np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class NearMisses:
         if not missing.any():
             return []
         counts, shortfall = self._tally(plan, groups, funnel)
-        score = np.where(missing, counts * 2 + shortfall, NOBODY)
+        score = np.where(missing, counts * 2 + shortfall, NO_PROVIDER)
         order = np.argsort(score, kind="stable")[: min(number, int(missing.sum()))]
         return [self._described(at, plan, groups, funnel) for at in order.tolist()]
 
@@ -101,7 +101,7 @@ class NearMisses:
         for number in range(len(group.parts[0].kinds)):
             yield reduce(np.logical_or, [self._fails_kind(part, number) for part in group.parts])
         for condition in group.together:
-            yield ~reaching_any(self._reach, group, condition.met.home)[self._roots]
+            yield ~reaching_any(self._reach, group, condition.met.local)[self._roots]
         for part in group.parts:
             rows = self._of(part).row
             for conditions in part.classes:
@@ -110,7 +110,7 @@ class NearMisses:
     def _fails_kind(self, part: Part, number: int) -> NDArray[np.bool_]:
         closest, met = self._of(part), part.kinds[number].met
         fails: NDArray[np.bool_] = ~np.where(
-            closest.is_shared, met.abroad[closest.row], met.home[closest.row]
+            closest.is_shared, met.shared[closest.row], met.local[closest.row]
         )
         return fails
 
@@ -124,16 +124,16 @@ class NearMisses:
 
     def _closest_to(self, part: Part) -> Closest:
         short = self._shortfall(part)
-        home, row = self._best_at_home(part, short)
+        local_score, row = self._best_local(part, short)
         is_shared = np.zeros(len(self._roots), dtype=np.bool_)
-        if part.considered.abroad.any():
-            abroad, shared = self._best_abroad(part, short)
-            is_shared = abroad < home
-            row = np.where(is_shared, shared, row)
+        if part.considered.shared.any():
+            shared_score, shared_row = self._best_shared(part, short)
+            is_shared = shared_score < local_score
+            row = np.where(is_shared, shared_row, row)
         short_of_best = np.where(
             is_shared,
-            self._relative(part, short, abroad=True)[row],
-            self._relative(part, short, abroad=False)[row],
+            self._relative(part, short, is_shared=True)[row],
+            self._relative(part, short, is_shared=False)[row],
         )
         return Closest(row, is_shared, short_of_best.astype(np.float32))
 
@@ -144,60 +144,62 @@ class NearMisses:
             column = self._snapshot.columns.get(conditions.resource_class)
             missing = np.full(self._snapshot.size, 1, dtype=np.float32)
             if column is not None:
-                room = column.allocatable.clip(0).astype(np.float32)
-                missing[column.rows] = 1 - room / np.float32(conditions.amount)
+                free = column.allocatable.clip(0).astype(np.float32)
+                missing[column.rows] = 1 - free / np.float32(conditions.amount)
             missing[missing <= 0] = 1  # enough is free, but not in this unit
             missing[conditions.enough] = 0
             np.maximum(short, missing, out=short)
         return short
 
-    def _relative(self, part: Part, short: Scores, *, abroad: bool) -> Scores:
+    def _relative(self, part: Part, short: Scores, *, is_shared: bool) -> Scores:
         """Return the shortfall, 1 where a condition that has no amount fails."""
         relative = short.copy()
         for kind in part.kinds:
-            relative[~(kind.met.abroad if abroad else kind.met.home)] = 1
+            relative[~(kind.met.shared if is_shared else kind.met.local)] = 1
         return relative
 
-    def _scores(self, part: Part, short: Scores, *, abroad: bool) -> Scores:
+    def _scores(self, part: Part, short: Scores, *, is_shared: bool) -> Scores:
         """Return for each row the number of failed conditions, and half of the shortfall."""
         score = short * np.float32(0.5)
         for kind in part.kinds:
-            score += ~(kind.met.abroad if abroad else kind.met.home)
+            score += ~(kind.met.shared if is_shared else kind.met.local)
         for conditions in part.classes:
             score += ~conditions.enough
-        considered = part.considered.abroad if abroad else part.considered.home
-        score[~considered] = NOBODY
+        considered = part.considered.shared if is_shared else part.considered.local
+        score[~considered] = NO_PROVIDER
         return score
 
-    def _best_at_home(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
+    def _best_local(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
         """Return for each root the best score of its tree, and the first row that has it."""
-        score = self._scores(part, short, abroad=False)
+        score = self._scores(part, short, is_shared=False)
         forest = self._snapshot.forest
         if not forest.is_nested:
             return score[self._roots], self._roots
-        rows = np.flatnonzero(score < NOBODY)
-        best = np.full(self._snapshot.size, NOBODY, dtype=np.float32)
+        rows = np.flatnonzero(score < NO_PROVIDER)
+        best = np.full(self._snapshot.size, NO_PROVIDER, dtype=np.float32)
         np.minimum.at(best, forest.root[rows], score[rows])
         first = np.arange(self._snapshot.size)
         rows = rows[score[rows] == best[forest.root[rows]]][::-1]
         first[forest.root[rows]] = rows
         return best[self._roots], first[self._roots]
 
-    def _best_abroad(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
+    def _best_shared(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
         """Return for each root the best score of what is shared with it, and the row."""
-        score = self._scores(part, short, abroad=True)
+        score = self._scores(part, short, is_shared=True)
         by_aggregate: dict[str, tuple[float, int]] = {}
-        for row in np.flatnonzero(part.considered.abroad).tolist():
+        for row in np.flatnonzero(part.considered.shared).tolist():
             entry = (float(score[row]), row)
             for uuid in self._snapshot.entries.state(row).aggregates:
                 by_aggregate[uuid] = min(by_aggregate.get(uuid, entry), entry)
-        nobody = (float(NOBODY), 0)
-        near = self._snapshot.tree_aggregates
+        no_provider = (float(NO_PROVIDER), 0)
+        trees = self._snapshot.tree_aggregates
         best = [
-            min((by_aggregate[uuid] for uuid in uuids if uuid in by_aggregate), default=nobody)
-            for uuids in near.aggregates
+            min(
+                (by_aggregate[uuid] for uuid in uuids if uuid in by_aggregate), default=no_provider
+            )
+            for uuids in trees.aggregates
         ]
-        numbers = near.number[self._roots]
+        numbers = trees.number[self._roots]
         scores = np.array([number for number, _ in best], dtype=np.float32)[numbers]
         rows = np.array([row for _, row in best], dtype=np.intp)[numbers]
         return scores, rows
@@ -228,11 +230,11 @@ class NearMisses:
             closest = self._of(part)
             row = int(closest.row[at])
             for kind in part.kinds:
-                met = kind.met.abroad if closest.is_shared[at] else kind.met.home
+                met = kind.met.shared if closest.is_shared[at] else kind.met.local
                 if not met[row]:
                     yield unmet.of_kind(self._snapshot, kind, group.suffix, row)
         for condition in group.together:
-            if not reaching_any(self._reach, group, condition.met.home)[root]:
+            if not reaching_any(self._reach, group, condition.met.local)[root]:
                 yield unmet.of_kind(self._snapshot, condition, group.suffix, root)
         for part in group.parts:
             row = int(self._of(part).row[at])

@@ -25,7 +25,7 @@ Lowered = tuple[Remedy, CandidateRequest]
 
 
 class Remedies:
-    """Tries changes of one request; ``found`` has the remedies so far, the most useful first."""
+    """Tries changes of one request."""
 
     def __init__(
         self, snapshot: Snapshot, request: CandidateRequest, feasibility: Feasibility
@@ -36,14 +36,14 @@ class Remedies:
         self._remedies: list[Remedy] = []
 
     @property
-    def found(self) -> tuple[Remedy, ...]:
-        """The remedies, those first after which most roots fit."""
+    def ordered(self) -> tuple[Remedy, ...]:
+        """The remedies so far, those first after which most roots fit."""
         return tuple(sorted(self._remedies, key=lambda remedy: -remedy.roots))
 
     def run(self, fits: int) -> None:
         """Look for remedies; ``fits`` roots fit as it is.
 
-        Raises: SearchDeadlineExceeded; what was found so far is kept.
+        Raises: SearchDeadlineExceeded; ``ordered`` has the remedies until then.
         """
         for requirement, relaxed in without_one(self._request):
             roots = self._roots(relaxed)

@@ -31,19 +31,19 @@ Scope = Mapping[str, Mapping[str, Sequence[Any]]]
 BEFORE: Final = "before"
 AFTER: Final = "after"
 
-# Another id does as well: no row refers to these.
+# Rows may have another id after undo: no other table refers to these ids.
 _ID: Final = frozenset({"id"})
-_NEVER: Final[Mapping[str, frozenset[str]]] = {
+_NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
     "consumers": _ID,
     "allocations": _ID,
     "inventories": _ID | {"used"},  # each claim changes the counter
 }
-# Of rows that the action kept: claims change those of providers, undo that of consumers.
-_OF_KEPT: Final[Mapping[str, frozenset[str]]] = {
+# In rows that the action kept: claims change these columns of providers, undo that of consumers.
+_NOT_COMPARED_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
     "resource_providers": frozenset({"generation", "updated_at"})
 }
-_OF_KEPT_BEFORE: Final[Mapping[str, frozenset[str]]] = {
-    **_OF_KEPT,
+_NOT_COMPARED_BEFORE_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
+    **_NOT_COMPARED_IN_KEPT,
     "consumers": frozenset({"generation"}),
 }
 
@@ -88,16 +88,18 @@ def undo_from_json(document: Mapping[str, Any]) -> Undo:
 
 def state_of(undo: Undo, current: Image) -> str | None:
     """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
-    if _comparable(current, undo, _OF_KEPT) == _comparable(undo.after, undo, _OF_KEPT):
+    if _comparable(current, undo, _NOT_COMPARED_IN_KEPT) == _comparable(
+        undo.after, undo, _NOT_COMPARED_IN_KEPT
+    ):
         return AFTER
-    is_before = _comparable(current, undo, _OF_KEPT_BEFORE) == _comparable(
-        undo.before, undo, _OF_KEPT_BEFORE
+    is_before = _comparable(current, undo, _NOT_COMPARED_BEFORE_IN_KEPT) == _comparable(
+        undo.before, undo, _NOT_COMPARED_BEFORE_IN_KEPT
     )
     return BEFORE if is_before else None
 
 
 def _comparable(
-    image: Image, undo: Undo, of_kept: Mapping[str, frozenset[str]]
+    image: Image, undo: Undo, ignored_in_kept: Mapping[str, frozenset[str]]
 ) -> dict[str, list[str]]:
     """Return the rows as texts, without the columns that are not compared."""
     return {
@@ -106,10 +108,14 @@ def _comparable(
             for row in image.get(table, ())
         )
         for table in undo.scope
-        for ignored in [_NEVER.get(table, frozenset()) | _ignored(table, undo, of_kept)]
+        for ignored in [
+            _NOT_COMPARED.get(table, frozenset()) | _ignored(table, undo, ignored_in_kept)
+        ]
     }
 
 
-def _ignored(table: str, undo: Undo, of_kept: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _ignored(
+    table: str, undo: Undo, ignored_in_kept: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
     is_kept = bool(undo.before.get(table) and undo.after.get(table))
-    return of_kept.get(table, frozenset()) if is_kept else frozenset()
+    return ignored_in_kept.get(table, frozenset()) if is_kept else frozenset()

@@ -17,7 +17,7 @@ from placement.core.snapshot.snapshot import Snapshot
 
 _AGGREGATES = {"aggregate", "forbidden_aggregate"}
 _TRAITS = {"trait", "forbidden_trait", "root_trait"}
-_NOTHING = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
+_NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ def _amounts(states: Iterable[ProviderState], name: str, needed: int) -> Amounts
         for state in states
         if name in state.inventories
     ]
-    inventories = [inventory for inventory, _ in having] or [_NOTHING]
+    inventories = [inventory for inventory, _ in having] or [_NO_INVENTORY]
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in having)
     used = sum(amount for _, amount in having)
     return Amounts(

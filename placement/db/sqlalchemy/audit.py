@@ -10,9 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.insight.audit import (
-    AuditData,
     AuditedInventory,
     AuditedProvider,
+    AuditedState,
     EmptyConsumer,
     Key,
     LoneAllocation,
@@ -103,7 +103,7 @@ class AuditReader:
 
     def data(
         self, written_before: datetime, at_most: int, live: LiveConsumers | None = None
-    ) -> AuditData:
+    ) -> AuditedState:
         """Return the state that the transaction sees.
 
         Of consumers without row and consumers without allocations, those written before this
@@ -112,7 +112,7 @@ class AuditReader:
         """
         inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
         unlisted, compared = self._unlisted(live, written_before, at_most)
-        return AuditData(
+        return AuditedState(
             providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
             inventories=inventories,
             usage=self._usage(inventories),

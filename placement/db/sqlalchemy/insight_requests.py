@@ -31,23 +31,23 @@ class InsightRequests:
         self._connection = connection
 
     def insert(self, records: Sequence[RecordedRequest]) -> None:
-        """Add these."""
+        """Insert recorded requests.  One statement."""
         self._connection.execute(insight_requests.insert(), [_values(each) for each in records])
 
-    def find(self, wanted: RecordedFilter) -> list[RecordedRequest]:
-        """Return those that the filter describes, the newest first.
+    def find(self, filters: RecordedFilter) -> list[RecordedRequest]:
+        """Return the requests that match all filters, the newest first.
 
         Cost: reads no more rows than the table holds, which is bounded.
         """
-        statement = _REQUESTS.limit(wanted.limit)
-        if wanted.since is not None:
-            statement = statement.where(_own.id >= first_id(wanted.since))
-        if wanted.before is not None:
-            statement = statement.where(_own.id < wanted.before)
-        if wanted.project_id is not None:
-            statement = statement.where(_own.project_id == wanted.project_id)
-        if wanted.reason is not None:
-            statement = statement.where(_own.reason == wanted.reason)
+        statement = _REQUESTS.limit(filters.limit)
+        if filters.since is not None:
+            statement = statement.where(_own.id >= first_id(filters.since))
+        if filters.before is not None:
+            statement = statement.where(_own.id < filters.before)
+        if filters.project_id is not None:
+            statement = statement.where(_own.project_id == filters.project_id)
+        if filters.reason is not None:
+            statement = statement.where(_own.reason == filters.reason)
         return self._all(statement)
 
     def of_request(self, request_id: str, limit: int) -> list[RecordedRequest]:

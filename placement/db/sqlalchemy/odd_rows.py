@@ -56,9 +56,9 @@ def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
         ):
             path[uuid] = None
             uuid = parent_of[uuid]
-        ends_well = uuid is None or (uuid not in path and leads_to_root.get(uuid, True))
-        leads_to_root.update(dict.fromkeys(path, ends_well))
-    looped = {uuid for uuid, ends_well in leads_to_root.items() if not ends_well}
+        has_root = uuid is None or (uuid not in path and leads_to_root.get(uuid, True))
+        leads_to_root.update(dict.fromkeys(path, has_root))
+    looped = {uuid for uuid, has_root in leads_to_root.items() if not has_root}
     return looped and {uuid for uuid, parent in parent_of.items() if {uuid, parent} & looped}
 
 

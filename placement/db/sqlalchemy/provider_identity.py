@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.insight.identity import FoundProvider, host_name
+from placement.core.insight.identity import ProviderSummary, host_name
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
@@ -23,7 +23,7 @@ def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) ->
     return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
 
 
-# The columns are those of FoundProvider. Providers without a root are included: their names are
+# The columns are those of ProviderSummary. Providers without a root are included: their names are
 # taken, too.
 _SELECT = (
     sa.select(
@@ -53,15 +53,15 @@ class ProviderIdentity:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def with_name(self, name: str) -> FoundProvider | None:
+    def with_name(self, name: str) -> ProviderSummary | None:
         """Return the provider whose name is this one to the unique key of the database."""
         return self._first(_SELECT.where(_provider.name == name))
 
-    def with_uuid(self, uuid: str) -> FoundProvider | None:
+    def with_uuid(self, uuid: str) -> ProviderSummary | None:
         """Return the provider with this UUID, or None."""
         return self._first(_SELECT.where(_provider.uuid == uuid))
 
-    def similar(self, name: str, limit: int) -> list[FoundProvider]:
+    def similar(self, name: str, limit: int) -> list[ProviderSummary]:
         """Return those whose name or UUID is this one, but for letter case and a domain.
 
         Children whose name begins with the name and a dot are among them. SQLite, and PostgreSQL
@@ -81,7 +81,7 @@ class ProviderIdentity:
         )
         return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
 
-    def with_uuids(self, uuids: Iterable[str]) -> list[FoundProvider]:
+    def with_uuids(self, uuids: Iterable[str]) -> list[ProviderSummary]:
         """Return those of these providers that exist."""
         return [
             provider
@@ -89,7 +89,7 @@ class ProviderIdentity:
             for provider in self._all(_SELECT.where(_provider.uuid.in_(chunk)))
         ]
 
-    def in_trees(self, roots: Iterable[str]) -> list[FoundProvider]:
+    def in_trees(self, roots: Iterable[str]) -> list[ProviderSummary]:
         """Return all providers in the trees of these roots."""
         return [
             provider
@@ -97,9 +97,9 @@ class ProviderIdentity:
             for provider in self._all(_SELECT.where(_root.c.uuid.in_(chunk)))
         ]
 
-    def _first(self, statement: sa.Select[Any]) -> FoundProvider | None:
+    def _first(self, statement: sa.Select[Any]) -> ProviderSummary | None:
         return next(iter(self._all(statement.limit(1))), None)
 
-    def _all(self, statement: sa.Select[Any]) -> list[FoundProvider]:
+    def _all(self, statement: sa.Select[Any]) -> list[ProviderSummary]:
         rows: Sequence[Any] = self._connection.execute(statement).all()
-        return [FoundProvider(*row) for row in rows]
+        return [ProviderSummary(*row) for row in rows]

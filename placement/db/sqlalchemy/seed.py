@@ -37,11 +37,11 @@ def _first_value(clock: int) -> int:
 
 def _insert_names(tx: Transaction) -> None:
     new_traits = set(os_traits.get_traits()) - _names(tx.connection, traits)
-    known_classes = _names(tx.connection, resource_classes)
+    existing_classes = _names(tx.connection, resource_classes)
     new_classes = {
         name: position
         for position, name in enumerate(os_resource_classes.STANDARDS)
-        if name not in known_classes
+        if name not in existing_classes
     }
     if new_traits:
         rows = [{"name": name, "created_at": clocks.utcnow()} for name in sorted(new_traits)]

@@ -24,8 +24,8 @@ def test_counting_agrees_with_the_oracle(world: World, request: CandidateRequest
     bounds = Bounds(snapshot, plan, domains)
     for row in np.flatnonzero(possible_anchors(snapshot, plan, domains)).tolist():
         fits = bool(oracle.candidates(request, anchors=[snapshot.forest.uuids[row]]))
-        assert not (bounds.certain[row] and not fits)
-        assert not (bounds.hopeless[row] and fits)
+        assert not (bounds.feasible[row] and not fits)
+        assert not (bounds.infeasible[row] and fits)
 
 
 @given(worlds(), requests())

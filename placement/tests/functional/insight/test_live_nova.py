@@ -166,6 +166,12 @@ def test_pages_that_do_not_go_on_are_refused(store, host, nova, run_audit, plan)
     assert_refused(run_audit, plan, "does not page through")
 
 
+def test_a_page_that_ends_without_uuid_is_refused(store, host, nova, run_audit, plan):
+    nova.servers = [server(uuid()) for _ in range(7)]
+    nova.failures = {3: '{"servers": [{}]}'}
+    assert_refused(run_audit, plan, "does not page through")
+
+
 def test_an_entry_without_uuid_is_refused(store, host, nova, run_audit, plan):
     nova.servers = [server("instance-1")]
     assert_refused(run_audit, plan, "is not a UUID")

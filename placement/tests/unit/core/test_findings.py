@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from placement.core.insight.audit import (
-    AuditData,
     AuditedInventory,
     AuditedProvider,
+    AuditedState,
     EmptyConsumer,
     LoneAllocation,
     UsageSum,
@@ -31,7 +31,7 @@ def inventory(used=4, changed_at=NOW, **values):
     return AuditedInventory(1, 0, used=used, changed_at=changed_at, **values)
 
 
-HEALTHY = AuditData(
+HEALTHY = AuditedState(
     providers=[provider(1), provider(2, root=1, parent=1), provider(3)],
     inventories=[inventory()],
     usage={(1, 0): UsageSum(4, NOW)},
