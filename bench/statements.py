@@ -79,10 +79,14 @@ class InProcess(Connection):
         self._application = application
 
     def send(self, request: Request) -> Response:
-        """Return the response of the application."""
+        """Return the response of the application, and close it as servers do."""
         status: list[str] = []
-        body = self._application(_environment(request), lambda line, *_: status.append(line))
-        return Response(int(status[0][:3]), b"".join(body))
+        parts = self._application(_environment(request), lambda line, *_: status.append(line))
+        response = Response(int(status[0][:3]), b"".join(parts))
+        close = getattr(parts, "close", None)
+        if close is not None:
+            close()
+        return response
 
 
 def _environment(request: Request) -> dict[str, Any]:

@@ -153,8 +153,15 @@ class Deployment:
         raise AssertionError(self.logs())
 
     def logs(self):
+        """Return the ends of the logs."""
+        return "\n".join(text[-4000:] for text in self._texts())
+
+    def complete_logs(self):
+        return "\n".join(self._texts())
+
+    def _texts(self):
         logs = [path for path in self.folder.iterdir() if path.name in {"output", "error.log"}]
-        return "\n".join(path.read_text(errors="replace")[-4000:] for path in logs)
+        return [path.read_text(errors="replace") for path in logs]
 
     def children(self):
         return [
@@ -336,3 +343,17 @@ def check_claims(deployment, prefix=""):
         query = f"{prefix}/allocation_candidates?resources=VCPU:1"
         assert deployment.request("GET", query).json()["allocation_requests"] == []
     assert claim(deployment, prefix, provider["uuid"]) == 409
+    check_claims_are_logged(deployment, prefix, [*statuses, 409])
+
+
+def check_claims_are_logged(deployment, prefix, statuses):
+    """Check that each claim has its line, which is written after the response."""
+    pattern = re.compile(rf'"PUT {prefix}/allocations/[0-9a-f-]+" status: (\d+) ')
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        text = deployment.complete_logs()
+        logged = [int(status) for status in pattern.findall(text)]
+        if sorted(logged) == sorted(statuses):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{logged}, not {statuses}\n{deployment.logs()}")
