@@ -4,8 +4,8 @@ import os
 from typing import TYPE_CHECKING, cast
 
 from oslo_config import cfg
-from oslo_middleware import cors, http_proxy_to_wsgi
 
+from placement.conf import is_configured
 from placement.http import auth
 from placement.http.after_response import AfterResponse
 from placement.http.request_log import RequestLog
@@ -25,14 +25,26 @@ def pipeline(
     out and costs nothing.
     """
     application = auth.with_authentication(application, conf, policy)
-    cross_origin = cors.CORS(application, conf)
-    if conf.cors.allowed_origin:
-        application = cross_origin
-    application = RequestLog(application)
-    proxied = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
-    if conf.oslo_middleware.enable_proxy_headers_parsing:
-        application = proxied
-    return AfterResponse(_profiled(application, conf))
+    application = RequestLog(_with_cross_origin(application, conf))
+    return AfterResponse(_profiled(_behind_proxy(application, conf), conf))
+
+
+def _with_cross_origin(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+    if not is_configured(conf, "cors"):
+        return application
+    from oslo_middleware import cors  # noqa: PLC0415  see is_configured
+
+    cross_origin: WSGIApplication = cors.CORS(application, conf)
+    return cross_origin if conf.cors.allowed_origin else application
+
+
+def _behind_proxy(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+    if not is_configured(conf, "oslo_middleware"):
+        return application
+    from oslo_middleware import http_proxy_to_wsgi  # noqa: PLC0415  see is_configured
+
+    proxied: WSGIApplication = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
+    return proxied if conf.oslo_middleware.enable_proxy_headers_parsing else application
 
 
 def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
@@ -48,6 +60,8 @@ def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIAppl
 
 def _traced(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
     """Return the application with OSProfiler's traces, if [profiler]enabled."""
+    if not is_configured(conf, "profiler"):
+        return application
     try:
         from osprofiler import initializer, opts, web  # noqa: PLC0415  an optional library
     except ImportError:

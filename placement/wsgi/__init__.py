@@ -71,7 +71,6 @@ def read_configuration(
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     options.register_opts(conf)
-    options.set_middleware_defaults()
     for (group, option), value in defaults.items():
         conf.set_default(option, value, group)
     folders: list[str] | None = [] if files == [] else None
@@ -81,6 +80,8 @@ def read_configuration(
         default_config_files=files,
         default_config_dirs=folders,
     )
+    if options.is_configured(conf, "cors"):
+        options.set_middleware_defaults()
     return conf
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from placement.core.insight.shape import Considered, Shape
 from placement.core.insight.simulation import free_by_row
 from placement.core.search.filters import Domain
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, distinct
 from placement.core.snapshot.snapshot import Snapshot
 
 
@@ -72,7 +72,7 @@ class ClassCapacity:
         if not self.sharing:
             return
         own = set(roots.tolist())
-        numbers = np.unique(self.numbers[roots]).tolist()
+        numbers = distinct(self.numbers[roots]).values.tolist()
         rows = {row for number in numbers for row in self.sharing.get(number, ())}
         yield from (row for row in rows if self.root.item(row) not in own)
 

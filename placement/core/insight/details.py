@@ -12,7 +12,7 @@ import numpy as np
 from placement.core.insight.conditions import ClassConditions, Condition, Providers
 from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Mask, distinct
 from placement.core.snapshot.snapshot import Snapshot
 
 Detail = Callable[[Mask], dict[str, object]]
@@ -77,9 +77,8 @@ def _units(column: Column, considered: Mask) -> dict[str, object]:
     """Return the widest limits among the considered providers, and whether all have the same."""
     if not considered.any():
         return {}
-    unit_rules = [
-        column.unit_rules[number] for number in np.unique(column.unit_rule[considered]).tolist()
-    ]
+    numbers = distinct(column.unit_rule[considered]).values.tolist()
+    unit_rules = [column.unit_rules[number] for number in numbers]
     largest = column.max_unit[considered]
     return {
         "min_unit": min(low for low, _ in unit_rules),

@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.core.search.filters import Domain, having_trait, root_conditions
 from placement.core.search.plan import SearchPlan
-from placement.core.snapshot.rows import Indices, Mask
+from placement.core.snapshot.rows import Indices, Mask, distinct
 from placement.core.snapshot.snapshot import Snapshot
 
 
@@ -39,8 +39,8 @@ def find_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]
     possible = possible_anchors(snapshot, plan, domains)
     anchors = anchors_by_kind(snapshot, plan, domains, possible)
     numbers = snapshot.tree_aggregates.number[anchors.shared_only]
-    _, first = np.unique(numbers, return_index=True)
-    return replace(anchors, shared_only=anchors.shared_only[np.sort(first)])
+    firsts = np.sort(distinct(numbers).firsts)
+    return replace(anchors, shared_only=anchors.shared_only[firsts])
 
 
 def possible_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> Mask:

@@ -58,7 +58,7 @@ from placement.core.search.ordering import batches, breadth_first, depth_first, 
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem_builder import ProblemBuilder
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import Indices, numbers
+from placement.core.snapshot.rows import Indices, distinct, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -189,8 +189,8 @@ def summaries(
         deadline.check()
         uuids = chain.from_iterable(_allocating(batch))
         rows = numbers(map(forest.row_of.__getitem__, uuids))
-        rows = np.unique(forest.root[rows] if whole_trees else rows)
-        described = np.union1d(described, rows) if len(described) else rows
+        rows = forest.root[rows] if whole_trees else rows
+        described = distinct(np.concatenate([described, rows])).values
     if whole_trees:
         return WholeTrees(snapshot, described)
     return snapshot.entries.take(described.tolist())

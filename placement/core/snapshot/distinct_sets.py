@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placement.core.snapshot.rows import Amounts, Numbers
+from placement.core.snapshot.rows import Amounts, Numbers, distinct
 
 
 def distinct_sets(
@@ -28,14 +28,12 @@ def distinct_sets(
     total, width = 1, int(members.max(initial=0)) + 1
     for position in range(int(counts.max(initial=0))):
         at = np.flatnonzero(counts > position)
-        keys, inverse = np.unique(
-            number[at] * width + members[starts[at] + position], return_inverse=True
-        )
+        keys, _, inverse = distinct(number[at] * width + members[starts[at] + position])
         number[at] = total + inverse
         befores.append(keys // width)
         lasts.append(keys % width)
         total += len(keys)
-    used, compact = np.unique(number, return_inverse=True)
+    used, _, compact = distinct(number)
     before, last = np.concatenate(befores).tolist(), np.concatenate(lasts).tolist()
     return compact.astype(np.int32), [_members(each, before, last) for each in used.tolist()]
 

@@ -6,7 +6,7 @@ over all rows. An array that is reachable from a snapshot is never modified.
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,32 @@ class Rows:
 def without(rows: Numbers, removed: Numbers) -> Numbers:
     """Return sorted rows without some of them."""
     return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows
+
+
+class Distinct(NamedTuple, Generic[S]):
+    """The different values of an array, ascending, and the first index of each.
+
+    ``inverse`` has, for each element of the array, the index of its value.
+    """
+
+    values: NDArray[S]
+    firsts: Indices
+    inverse: Indices
+
+
+def distinct(array: NDArray[S]) -> Distinct[S]:
+    """Return the different values of an array; ``np.unique`` imports numpy.ma, which takes 13 ms.
+
+    >>> distinct(np.array([7, 3, 7]))
+    Distinct(values=array([3, 7]), firsts=array([1, 0]), inverse=array([1, 0, 1]))
+    """
+    order = np.argsort(array, kind="stable")
+    ordered = array[order]
+    is_first = np.ones(len(array), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    inverse = np.empty(len(array), dtype=np.intp)
+    inverse[order] = np.cumsum(is_first) - 1
+    return Distinct(ordered[is_first], order[is_first], inverse)
 
 
 def resized(array: NDArray[S], size: int, filler: int) -> NDArray[S]:

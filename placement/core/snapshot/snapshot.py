@@ -86,7 +86,7 @@ class Snapshot:
             columns=columns,
             traits=traits,
             aggregates=_sets(table.aggregates),
-            tree_aggregates=TreeAggregates.of(forest, entries),
+            tree_aggregates=TreeAggregates.of_column(forest, table.aggregates),
             class_names=frozenset(columns if class_names is None else class_names),
             trait_names=frozenset(traits if trait_names is None else trait_names),
         )

@@ -12,7 +12,8 @@ import numpy as np
 
 from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.forest import Forest
-from placement.core.snapshot.rows import Numbers, resized
+from placement.core.snapshot.provider_table import Shared
+from placement.core.snapshot.rows import Numbers, distinct, numbers, resized
 
 NO_AGGREGATES = 0
 
@@ -23,6 +24,30 @@ class TreeAggregates:
 
     number: Numbers
     aggregates: Sequence[frozenset[str]]
+
+    @classmethod
+    def of_column(cls, forest: Forest, column: Shared[frozenset[str]]) -> "TreeAggregates":
+        """Return the aggregates of all trees, of a column with one set for each row.
+
+        Cost: array operations, and a union for each tree whose members have different sets.
+        """
+        number_of: dict[frozenset[str], int] = {frozenset(): NO_AGGREGATES}
+        # the sets of the column by their index there, and then by the index here
+        indices = numbers(number_of.setdefault(each, len(number_of)) for each in column.values)
+        own = indices[column.number]
+        rows = np.flatnonzero(own != NO_AGGREGATES)
+        sets = list(number_of)
+        pairs = distinct(forest.root[rows].astype(np.int64) * len(sets) + own[rows]).values
+        of_root = pairs % len(sets)
+        roots, firsts, _ = distinct(pairs // len(sets))
+        ends = np.append(firsts[1:], len(pairs))
+        number = np.full(forest.size, NO_AGGREGATES, dtype=np.int32)
+        number[roots] = of_root[firsts]
+        for at in np.flatnonzero(ends - firsts > 1):
+            members = (sets[index] for index in of_root[firsts[at] : ends[at]])
+            union = frozenset().union(*members)
+            number[roots[at]] = number_of.setdefault(union, len(number_of))
+        return cls(number, list(number_of))
 
     @classmethod
     def of(cls, forest: Forest, entries: Entries) -> "TreeAggregates":

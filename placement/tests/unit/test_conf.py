@@ -162,3 +162,30 @@ def test_samples_can_be_generated(tmp_path, tool, generator, expected):
     arguments = ["--config-file", str(generator), "--output-file", str(output)]
     subprocess.run([sys.executable, "-c", code, *arguments], check=True, cwd=ROOT)
     assert expected in output.read_text()
+
+
+@pytest.mark.parametrize("section", ["cors", "oslo_middleware"])
+def test_a_library_is_configured_by_file_environment_or_code(section, tmp_path, monkeypatch):
+    file = tmp_path / "placement.conf"
+    file.write_text("[api]\n[placement]\n")
+    assert not options.is_configured(parsed(file), section)
+    file.write_text(f"[{section}]\n")
+    assert options.is_configured(parsed(file), section)
+    file.write_text("")
+    registered = parsed(file)
+    registered.register_opts([cfg.StrOpt("any")], section)
+    assert options.is_configured(registered, section)
+    monkeypatch.setenv(f"OS_{section.upper()}__ANY", "1")
+    assert options.is_configured(parsed(file), section)
+
+
+def test_each_library_is_taken_for_configured_with_a_source_of_options(tmp_path):
+    file = tmp_path / "placement.conf"
+    file.write_text("[DEFAULT]\nconfig_source = elsewhere\n")
+    assert options.is_configured(parsed(file), "cors")
+
+
+def parsed(file):
+    conf = cfg.ConfigOpts()
+    conf([], project="placement", default_config_files=[str(file)], default_config_dirs=[])
+    return conf
