@@ -148,7 +148,7 @@ def _for_type(type_name: str, predicate: Predicate, types: Any) -> Predicate:
 
     ``types`` is the value of the keyword ``type`` of the schema, which was checked before.
     """
-    if types in (type_name, _SUBTYPES.get(type_name)):
+    if types in (type_name, _SUBTYPES.get(type_name, type_name)):
         return predicate
     is_type = _TYPES[type_name]
     return lambda instance: not is_type(instance) or predicate(instance)

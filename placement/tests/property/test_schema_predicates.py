@@ -148,3 +148,27 @@ def test_schemas_of_placement_are_supported(choices, request):
 def test_an_unsupported_schema_accepts_nothing(schema):
     is_valid = schema_predicates.predicate({"properties": {"a": schema}}, is_uuid)
     assert not is_valid({})
+
+
+WITHOUT_TYPE = [
+    {"pattern": "^A"},
+    {"minLength": 2, "maxLength": 3},
+    {"minimum": 1, "maximum": 2},
+    {"minItems": 1, "maxItems": 2, "uniqueItems": True},
+    {"items": {"pattern": "^A"}},
+    {"format": "uuid"},
+    {"required": ["VCPU"], "minProperties": 1, "maxProperties": 1},
+    {"properties": {"VCPU": {"minimum": 1}}, "additionalProperties": False},
+    {"patternProperties": {"^V": {"minimum": 1}}, "additionalProperties": False},
+    {"properties": {"VCPU": {"minimum": 1}}, "patternProperties": {"U$": {"maximum": 1}}},
+    {"type": ["number", "null"], "minimum": 1},
+    {"type": "number", "minimum": 1},
+    {"type": "integer", "maximum": 1},
+]
+
+
+@pytest.mark.parametrize("schema", WITHOUT_TYPE, ids=str)
+@given(instance=some.one_of(ANYTHING, some.dictionaries(TEXT, some.sampled_from(NUMBERS))))
+def test_keywords_apply_to_their_types_only(schema, instance):
+    ((_, both),) = validation.validators((((1, 0), schema),), is_uuid)
+    assert both.is_valid(instance) is (next(errors(both, instance), None) is None)
