@@ -80,7 +80,7 @@ bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requ
 		$(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-growth: $(VENV)/.test  ## Measure load, memory and search up to 1,000,000 providers
-	$(BIN)/python -m bench.growth
+	$(BIN)/python -m bench.growth --record
 
 bench-dashboard: $(VENV)/.test  ## Measure the dashboard in Chromium on 10,000 roots
 	$(BIN)/python -m bench.dashboard

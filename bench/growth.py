@@ -26,7 +26,7 @@ from urllib.parse import parse_qsl
 from bench.client import Get
 from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
-from bench.growth_tables import REFRESHES
+from bench.growth_tables import AFTER_CLAIMS, AFTER_PROVIDER
 from bench.own_database import SCHEMA, fill, opened
 from bench.pages import DOCS, RESULTS, write
 from bench.services import Service
@@ -39,7 +39,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.microversion import Version
-from placement.objects import allocation
+from placement.objects import allocation, provider
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
 
@@ -64,8 +64,9 @@ def measure_process(url: str) -> Values:
     snapshot = engine.current()
     values["providers"] = len(snapshot)
     hosts = _hosts(snapshot)
-    for name, claims in zip(REFRESHES, (1, BURST), strict=True):
-        values |= times(name, _after(store, engine, hosts, claims))
+    for name, claims in zip(AFTER_CLAIMS, (1, BURST), strict=True):
+        values |= times(name, _after_claims(store, engine, hosts, claims))
+    values |= times(AFTER_PROVIDER, _after_providers(store, engine))
     snapshot = engine.current()
     for name, query in GPU_REQUESTS.items():
         respond(snapshot, query)  # renders text that is kept
@@ -88,7 +89,7 @@ def _hosts(snapshot: Snapshot) -> list[str]:
     return [state.provider.uuid for state in snapshot.states() if "DISK_GB" in state.inventories]
 
 
-def _after(
+def _after_claims(
     store: Store, engine: Engine, hosts: list[str], claims: int
 ) -> Iterator[Callable[[], object]]:
     """Yield refreshes, each after so many claims on different hosts, if there are so many."""
@@ -97,6 +98,14 @@ def _after(
         chosen = islice(rest, claims)
         while part := tuple(map(_claim, islice(chosen, CLAIMS_AT_ONCE))):
             allocation.replace(store, ReplaceAllocations(part))
+        yield engine.current
+
+
+def _after_providers(store: Store, engine: Engine) -> Iterator[Callable[[], object]]:
+    """Yield refreshes, each after the creation of a root provider."""
+    for _ in range(REPEATED):
+        uuid_ = str(uuid.uuid4())
+        provider.create(store, uuid_, uuid_, None)
         yield engine.current
 
 
@@ -169,14 +178,19 @@ def merge(path: Path, database: str, rows: Iterable[Values]) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def main() -> None:
-    """Measure clouds of growing size, each in processes of its own."""
+def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="bench.growth", description=__doc__)
     parser.add_argument("providers", nargs="*", type=int, default=PROVIDERS)
     parser.add_argument("--database", choices=sorted(SERVERS), default="mariadb")
     parser.add_argument("--record", action="store_true", help="write the results to bench/results")
     parser.add_argument("--url", help="measure the cloud in this database only, in this process")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure clouds of growing size, each in processes of its own."""
+    options = arguments()
     if options.url:
         print(json.dumps(measure_process(options.url)))
         return

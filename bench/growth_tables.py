@@ -9,7 +9,9 @@ from bench.gpu_requests import GPU_REQUESTS
 
 Row = Mapping[str, Any]
 
-REFRESHES = ("refresh after a claim", "refresh after 2,000 claims")
+AFTER_CLAIMS = ("refresh after a claim", "refresh after 2,000 claims")
+AFTER_PROVIDER = "refresh after a new provider"
+REFRESHES = (*AFTER_CLAIMS, AFTER_PROVIDER)
 
 
 def write_tables(rows: Sequence[Row], docs: Path) -> None:
@@ -20,7 +22,7 @@ def write_tables(rows: Sequence[Row], docs: Path) -> None:
 
 
 def _memory(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    yield "providers", "load", "private", "shared", "together", "after requests"
+    yield "providers", "load", "private", "shared", "together", "after requests", "load average"
     for row in rows:
         yield (
             f"{row['providers']:,.0f}",
@@ -29,6 +31,7 @@ def _memory(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
             f"{row['shared']:.0f} MB",
             f"{row['private'] + row['shared']:.0f} MB",
             f"{row['memory after requests']:.0f} MB",
+            f"{row['load average before']:.0f}",
         )
 
 

@@ -163,8 +163,8 @@ def cells(samples: Sequence[Sample]) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    """Measure each way to replace workers."""
+def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="bench.replacement", description=__doc__)
     parser.add_argument("--providers", type=int, default=190_000)
     parser.add_argument("--rate", type=float, default=20, help="requests a second")
@@ -172,7 +172,12 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3, help="measurements of each way")
     parser.add_argument("--only", metavar="TEXT", default="", help="ways that contain the text")
     parser.add_argument("--record", action="store_true", help="write the results to bench/results")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure each way to replace workers."""
+    options = arguments()
     load = Load(options.rate, options.seconds)
     rows: dict[str, dict[str, str]] = {}
     with (
@@ -182,8 +187,10 @@ def main() -> None:
         world = fill(database, gpu(options.providers // PROVIDERS_OF_A_HOST))
         url = database.url(SCHEMA)
         for replacement in (one for one in REPLACEMENTS if options.only in one.name):
+            load_average = f"{os.getloadavg()[0]:.0f}"
             repeated = [measure(replacement, url, world, load) for _ in range(options.repeat)]
-            rows[replacement.name] = cells([sample for samples in repeated for sample in samples])
+            measured = cells([sample for samples in repeated for sample in samples])
+            rows[replacement.name] = measured | {"load average": load_average}
             print(replacement.name, rows[replacement.name], flush=True)
             if options.record:
                 merge(RESULTS / "replacement.json", rows)

