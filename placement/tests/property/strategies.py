@@ -13,15 +13,21 @@ TRAITS = ("CUSTOM_A", "CUSTOM_B", SHARING_TRAIT)
 AGGREGATES = tuple(aggregate_uuid(name) for name in "xyz")
 PROVIDERS = tuple(provider_uuid(f"p{number}") for number in range(9))
 
-inventories = st.builds(
-    Inventory,
-    total=st.integers(1, 8),
-    reserved=st.sampled_from((0, 0, 0, 0, 1)),
-    min_unit=st.sampled_from((1, 1, 1, 1, 2)),
-    max_unit=st.sampled_from((8, 8, 8, 3)),
-    step_size=st.sampled_from((1, 1, 1, 1, 2)),
-    allocation_ratio=st.sampled_from((1.0, 1.0, 1.15, 2.0)),
-)
+
+def inventories_of(total: int) -> st.SearchStrategy[Inventory]:
+    """Inventories of a total, of which little or everything is reserved."""
+    return st.builds(
+        Inventory,
+        total=st.just(total),
+        reserved=st.sampled_from((0, 0, 0, 0, 0, 0, 0, 1, total)),
+        min_unit=st.sampled_from((1, 1, 1, 1, 2)),
+        max_unit=st.sampled_from((8, 8, 8, 3)),
+        step_size=st.sampled_from((1, 1, 1, 1, 2)),
+        allocation_ratio=st.sampled_from((1.0, 1.0, 1.15, 2.0)),
+    )
+
+
+inventories = st.integers(1, 8).flatmap(inventories_of)
 
 
 def some(values: tuple[str, ...], most: int) -> st.SearchStrategy[frozenset[str]]:
@@ -32,7 +38,7 @@ def some(values: tuple[str, ...], most: int) -> st.SearchStrategy[frozenset[str]
 def states(draw: st.DrawFn, number: int = 0, parent: Provider | None = None) -> ProviderState:
     name = f"p{number}"
     uuid = provider_uuid(name)
-    held = draw(st.dictionaries(st.sampled_from(CLASSES), inventories, min_size=1, max_size=3))
+    held = draw(st.dictionaries(st.sampled_from(CLASSES), inventories, max_size=3))
     return ProviderState(
         provider=Provider(
             id=number + 1,
@@ -140,11 +146,15 @@ filters = st.builds(
 # --- hosts that are not alike ------------------------------------------------------------
 
 DEVICE_TRAITS = ("CUSTOM_A", "CUSTOM_B")
+one_device_trait = st.frozensets(st.sampled_from(DEVICE_TRAITS), min_size=1, max_size=1)
 
 
 @st.composite
 def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
-    """Hosts with NUMA nodes and devices, with different free devices; possibly a shared disk."""
+    """Hosts with NUMA nodes and devices, with different free devices; possibly a shared disk.
+
+    Providers of every level may be in an aggregate, and share their class with it.
+    """
     providers: list[ProviderState] = []
 
     def add(
@@ -161,7 +171,9 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
             root_uuid=parent.root_uuid if parent else uuid,
         )
         used = {} if free else {name: total}
-        aggregates = frozenset(AGGREGATES[:1]) if parent is None and draw(rarely) else frozenset()
+        in_aggregate = draw(rarely if parent is None else seldom)
+        aggregates = frozenset(AGGREGATES[:1]) if in_aggregate else frozenset()
+        traits = (*traits, SHARING_TRAIT) if draw(seldom) else traits
         providers.append(
             ProviderState(provider, {name: Inventory(total)}, used, frozenset(traits), aggregates)
         )
@@ -183,8 +195,23 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
 
 
 @st.composite
+def restricted(draw: st.DrawFn, group: RequestGroup) -> RequestGroup:
+    """The group, seldom with a forbidden trait, with conditions on aggregates, or in a tree."""
+    return replace(
+        group,
+        forbidden=draw(some(DEVICE_TRAITS, 1)) if draw(seldom) else frozenset(),
+        member_of=(frozenset(AGGREGATES[:1]),) if draw(seldom) else (),
+        not_member_of=frozenset(AGGREGATES[:1]) if draw(seldom) else frozenset(),
+        in_tree=provider_uuid("d0") if draw(seldom) else None,
+    )
+
+
+@st.composite
 def device_requests(draw: st.DrawFn) -> CandidateRequest:
-    """A host, possibly a NUMA node, and devices: isolated or not, of one subtree or not."""
+    """A host, possibly a NUMA node, and devices: isolated or not, of one subtree or not.
+
+    A group without resources may be in the subtree.
+    """
     drawn = []
     if draw(st.booleans()):
         resources = {"DISK_GB": 1, "VCPU": 1} if draw(rarely) else {"DISK_GB": 1}
@@ -194,6 +221,7 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
     for letter in "ABC"[: draw(st.integers(1, 3))]:
         required = (frozenset({draw(st.sampled_from(DEVICE_TRAITS))}),) if draw(rarely) else ()
         drawn.append(RequestGroup(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
+    drawn = [draw(restricted(group)) for group in drawn]
     suffixes = [group.suffix for group in drawn if group.suffix]
     subtrees = draw(
         st.one_of(
@@ -204,9 +232,14 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
             else st.just([]),
         )
     )
+    if subtrees and draw(rarely):
+        drawn.append(RequestGroup("_Z", required=tuple(draw(any_of)) if draw(rarely) else ()))
+        subtrees = [subtrees[0] | {"_Z"}, *subtrees[1:]]
     return CandidateRequest(
         groups=tuple(drawn),
         isolate=draw(st.booleans()),
+        root_required=draw(one_device_trait) if draw(seldom) else frozenset(),
+        root_forbidden=draw(one_device_trait) if draw(seldom) else frozenset(),
         same_subtree=tuple(subtrees),
         nested=not (draw(rarely) and not subtrees),
     )

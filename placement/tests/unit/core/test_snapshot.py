@@ -82,6 +82,21 @@ def test_rows_of_removed_providers_are_used_again():
     assert again.forest.row_of == CLOUD.forest.row_of
 
 
+def test_a_provider_that_was_removed_and_created_again_with_its_id_stays():
+    after = CLOUD.apply([replace(CN1, used={"VCPU": 1})], [CN1.provider.id])
+    assert after.state(CN1.provider.uuid).used == {"VCPU": 1}
+    assert len(after.forest.members(after.forest.row_of[CN1.provider.uuid])) == 2
+
+
+def test_a_provider_uses_the_sharing_providers_of_its_new_aggregates():
+    before = snapshot_of("cn VCPU=1 @a\nss DISK_GB=1 @b +MISC_SHARES_VIA_AGGREGATE")
+    host, share = (before.state(provider_uuid(name)) for name in ("cn", "ss"))
+    after = before.apply([replace(host, aggregates=share.aggregates)])
+    query = "resources=VCPU:1,DISK_GB:1"
+    assert offered(before, query) == []
+    assert offered(after, query) == [{"cn": {"VCPU": 1}, "ss": {"DISK_GB": 1}}]
+
+
 def test_a_row_is_used_again_once():
     snapshot = CLOUD.apply([], [CN2.provider.id]).apply([CN2])
     other = world("a\nb\nc\nd\ncn3 VCPU=4")[-1]
