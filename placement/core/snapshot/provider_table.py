@@ -39,7 +39,8 @@ class Shared(Generic[T]):
 
     def rows_of_values(self) -> list[tuple[T, Numbers]]:
         """Return each value with the indices that have it, in any order, values in use only."""
-        order = np.argsort(self.number).astype(np.int32)
+        # a stable sort is several times faster where alike hosts follow each other
+        order = np.argsort(self.number, kind="stable").astype(np.int32)
         counts = np.bincount(self.number, minlength=len(self.values))
         rows = np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
         return [(value, own) for value, own in zip(self.values, rows, strict=True) if len(own)]
