@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from types import MappingProxyType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -28,7 +29,6 @@ from placement.db.sqlalchemy import (
 )
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
-from placement.db.sqlalchemy.audit import AuditReader
 from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.db_errors import WriteConflict
@@ -38,9 +38,7 @@ from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
 from placement.db.sqlalchemy.provider_identity import ProviderIdentity
 from placement.db.sqlalchemy.providers import Providers
-from placement.db.sqlalchemy.repairs import Repairs
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
-from placement.db.sqlalchemy.row_images import RowImages
 from placement.db.sqlalchemy.snapshot_reader import (
     ProviderChanges,
     SnapshotReader,
@@ -48,6 +46,11 @@ from placement.db.sqlalchemy.snapshot_reader import (
 )
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 from placement.db.sqlalchemy.traits import Traits
+
+if TYPE_CHECKING:
+    from placement.db.sqlalchemy.audit import AuditReader
+    from placement.db.sqlalchemy.repairs import Repairs
+    from placement.db.sqlalchemy.row_images import RowImages
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,10 +76,30 @@ class Transaction:
         self.resource_classes = ResourceClasses(connection)
         self.snapshot = SnapshotReader(connection)
         self.insight_requests = InsightRequests(connection)
-        self.audit = AuditReader(connection)
-        self.repairs = Repairs(connection)
-        self.row_images = RowImages(connection)
         self.identity = ProviderIdentity(connection)
+
+    # Audits and repairs are rare: their statements are imported when they are first used.
+
+    @cached_property
+    def audit(self) -> "AuditReader":
+        """The statements of an audit."""
+        from placement.db.sqlalchemy.audit import AuditReader  # noqa: PLC0415
+
+        return AuditReader(self.connection)
+
+    @cached_property
+    def repairs(self) -> "Repairs":
+        """The statements of repairs."""
+        from placement.db.sqlalchemy.repairs import Repairs  # noqa: PLC0415
+
+        return Repairs(self.connection)
+
+    @cached_property
+    def row_images(self) -> "RowImages":
+        """The rows that a repair changes, for undo."""
+        from placement.db.sqlalchemy.row_images import RowImages  # noqa: PLC0415
+
+        return RowImages(self.connection)
 
     @property
     def lineage(self) -> int:
