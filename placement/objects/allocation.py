@@ -75,6 +75,7 @@ def _locked(
     """Lock the consumers, then the providers.  Raises: StaleConsumerGeneration."""
     first = tx.first_claims.lock(claims)
     if first is not None:
+        check_generations(first.consumers.generations, claims)
         return first.consumers, _state(tx, claims, *first)
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)

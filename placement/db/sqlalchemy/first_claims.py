@@ -19,15 +19,19 @@ from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.consumers import LockedConsumers, OwnerIds, is_first
 from placement.db.sqlalchemy.inventories import AddedColumns, Inventories, usage_by_provider
-from placement.db.sqlalchemy.lookups import CHUNK
+from placement.db.sqlalchemy.lookups import CHUNK, rows_named
 from placement.db.sqlalchemy.models import allocations, consumers
 
 # Each is a subquery. Usually there are three: a project, a user and a type.
 _MAX_OWNERS = 10
+_GENERATIONS = sa.select(consumers.c.uuid, consumers.c.generation)
 
 
 class FirstState(NamedTuple):
-    """The consumers, none of which exists, and what ``Inventories.lock`` returns."""
+    """The consumers, and what ``Inventories.lock`` returns.
+
+    Consumers that exist have a generation only: the claims are wrong, and nothing else is read.
+    """
 
     consumers: LockedConsumers
     providers: dict[str, ProviderUsage]
@@ -37,15 +41,18 @@ class FirstState(NamedTuple):
 class FirstClaims:
     """Claims of consumers that do not exist, in one transaction."""
 
-    def __init__(self, inventories: Inventories) -> None:
+    def __init__(self, connection: sa.Connection, inventories: Inventories) -> None:
+        self._connection = connection
         self._inventories = inventories
 
     def lock(self, claims: Sequence[ConsumerClaim]) -> FirstState | None:
         """Lock the providers of claims that say that their consumers are new.
 
-        Returns None if some do not say so, if a consumer exists or has allocations, if no
+        Returns None if some do not say so, if a consumer without row has allocations, if no
         provider exists, or if there are many owners: ``Consumers.lock`` then reads the state.
-        Cost: that of ``Inventories.lock``.  Raises: UsageNotCounted.
+        A consumer that exists is not locked, because consumers are locked before providers.
+        Cost: that of ``Inventories.lock``, one more if a consumer exists.
+        Raises: UsageNotCounted.
         """
         if not all(map(is_first, claims)):
             return None
@@ -56,14 +63,19 @@ class FirstClaims:
             return None
         providers = {provider_uuid for claim in claims for provider_uuid in claim.resources}
         rows = self._inventories.lock_rows(providers, _added_columns(uuids, owners))
-        if not rows or rows[0].has_consumer:
+        generations = self._generations(uuids) if rows and rows[0].has_consumer else {}
+        if not rows or (rows[0].has_consumer and not generations):
             return None
         for number, (column, name) in enumerate(owners):
             id_ = getattr(rows[0], f"owner_{number}")
             owner_ids.by_column[column] |= {} if id_ is None else {name: id_}
         owner_ids.looked_up = True
-        locked = LockedConsumers(ids={}, generations={}, allocated={}, owner_ids=owner_ids)
+        locked = LockedConsumers({}, generations, allocated={}, owner_ids=owner_ids)
         return FirstState(locked, *usage_by_provider(rows, providers))
+
+    def _generations(self, uuids: Sequence[str]) -> dict[str, int]:
+        rows = rows_named(self._connection, _GENERATIONS, consumers.c.uuid, uuids)
+        return {row.uuid: row.generation for row in rows}
 
 
 def _fit(uuids: Sequence[str], owners: Sequence[tuple[sa.Column[str], str]]) -> bool:

@@ -61,7 +61,23 @@ def test_consumer_that_exists(store, host):
     claim(store, consumer, {host: {"VCPU": 1}})
     new = first(uuid(), {host: {"VCPU": 1}})
     assert lock(store, new) is not None
-    assert lock(store, new, first(consumer, {host: {"VCPU": 1}})) is None
+    state = lock(store, new, first(consumer, {host: {"VCPU": 1}}))
+    assert state.consumers.generations == {consumer: 1}
+
+
+def test_consumer_that_exists_is_not_locked_after_its_provider(store, other_store, host, backend):
+    """A write that has locked it may wait for the provider."""
+    if backend == "sqlite":
+        pytest.skip("one transaction writes at a time")
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 1}})
+
+    def lock_consumer(tx):
+        tx.connection.execute(sa.select(models.consumers.c.id).with_for_update()).all()
+        with pytest.raises(exception.StaleConsumerGeneration):
+            claim(other_store, consumer, {host: {"VCPU": 1}}, generation=None)
+
+    store.write(lock_consumer)
 
 
 def test_consumer_without_row_that_has_allocations(store, host):
