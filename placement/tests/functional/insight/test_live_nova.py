@@ -183,14 +183,24 @@ def test_an_empty_list_is_refused(store, host, nova, run_audit, plan):
     assert run_audit("--live", "nova", "--plan", plan, "--allow-many-orphans")[0] == command.FOUND
 
 
-def test_a_confirmation_that_fails_is_refused(store, host, *, nova, run_audit, plan, monkeypatch):
+@pytest.mark.parametrize(
+    "response",
+    [
+        (503, {"computeFault": {"code": 503, "message": "Service Unavailable"}}),
+        (404, {"message": "No such path on this proxy"}),
+    ],
+    ids=["503", "404 of a proxy"],
+)
+def test_a_confirmation_that_fails_is_refused(
+    store, host, *, nova, run_audit, plan, monkeypatch, response
+):
     instance(store, host)
     nova.servers = [server(uuid())]
     original = type(nova).respond
 
     def fail(api, path, query, version):
         if path.startswith("/servers/") and path != "/servers/detail":
-            return 503, {"computeFault": {"code": 503, "message": "Service Unavailable"}}
+            return response
         return original(api, path, query, version)
 
     monkeypatch.setattr(type(nova), "respond", fail)

@@ -54,6 +54,21 @@ def test_a_state_that_failed_later_is_another_one_with_more_choices_left():
     ]
 
 
+def test_equal_remaining_amounts_of_providers_of_other_sizes():
+    """With 3 and 1 of 7 and 4, or of 6 and 5, the same remains, but only of these."""
+    snapshot = snapshot_of("""
+        cn        DISK_GB=9
+          seven   VCPU=7
+          four    VCPU=4
+          six     VCPU=6
+          five    VCPU=5
+    """)
+    amounts = enumerate((3, 1, 4, 4, 4, 3, 3))
+    query = "&".join(f"resources_{number}=VCPU:{amount}" for number, amount in amounts)
+    candidates = served(snapshot, f"{query}&group_policy=none")
+    assert ("six", "five") in {(each["_0"], each["_1"]) for each in candidates}
+
+
 def test_providers_of_other_trees_are_not_alike_before_nested_candidates():
     snapshot = snapshot_of("""
         cn   VCPU=1 @x
