@@ -166,8 +166,13 @@ def _raise_translated(error: exc.DBAPIError) -> None:
 
 
 def ends_connection(error: BaseException) -> bool:
-    """Return whether the connection cannot be used after this driver error."""
-    return code(error) in _READ_ONLY | _ENDED | {_NO_QUORUM}
+    """Return whether the connection cannot be used after this driver error.
+
+    psycopg reports a socket that the kernel closed with a text only, and does not mark the
+    connection as broken.
+    """
+    is_closed = code(error) is None and first_line(error) == "connection socket closed"
+    return is_closed or code(error) in _READ_ONLY | _ENDED | {_NO_QUORUM}
 
 
 def is_duplicate(error: exc.DBAPIError) -> bool:

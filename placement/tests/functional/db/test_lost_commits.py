@@ -1,5 +1,6 @@
 """The last message of a claim, which has the COMMIT, is lost: with each driver."""
 
+import psycopg
 import pymysql
 import pytest
 import sqlalchemy as sa
@@ -125,6 +126,13 @@ def test_writes_without_commit_are_repeated(store, checks, host, disconnect, dri
     claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
     assert len(calls) == 2
     assert allocations_of(checks, consumer) == {host: {"VCPU": 2}}
+
+
+def test_socket_that_the_kernel_closed_ends_the_connection():
+    """psycopg reports it with a text only."""
+    assert db_errors.ends_connection(psycopg.OperationalError("connection socket closed"))
+    assert not db_errors.ends_connection(psycopg.OperationalError("another reason"))
+    assert not db_errors.ends_connection(psycopg.errors.LockNotAvailable("lock timeout"))
 
 
 @pytest.mark.parametrize(
