@@ -1,6 +1,7 @@
 """Run the benchmark: ``make bench``, or ``python -m bench --help``."""
 
 import argparse
+import importlib.util
 import sys
 import tempfile
 import time
@@ -70,7 +71,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="rows whose name contains the text"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.database == "mariadb-mysqlclient" and not importlib.util.find_spec("MySQLdb"):
+        parser.error(
+            "mysqlclient is not installed in this environment: install the extra, for example by "
+            "pip install -e .[mysqlclient]; it needs gcc and libmariadb-dev"
+        )
+    return options
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -74,3 +74,10 @@ def test_recorded_rows_replace_those_of_an_earlier_run(run, tmp_path, monkeypatc
     document = json.loads(results.read_text())
     assert (document["command"], document["rows"]["other"]) == ("make bench", 1)
     assert document["rows"]["claim"]["placement"]["note"] == "measured in a separate run"
+
+
+def test_a_driver_that_is_not_installed_is_named(run, monkeypatch, capsys):
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        run(None, "--database=mariadb-mysqlclient")
+    assert "mysqlclient is not installed in this environment" in capsys.readouterr().err
