@@ -9,6 +9,8 @@ and its length in characters. MySQL truncates the texts at ``group_concat_max_le
 contain the separator: both raise ``Unreadable``, and the caller reads row by row.
 """
 
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -85,3 +87,22 @@ def record(*fields: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     for field in fields[1:]:
         joined = joined.concat(SEPARATOR).concat(field)
     return joined
+
+
+class Times(dict[str, datetime | None]):
+    """Times by their texts in ISO 8601: equal ones are one object.
+
+    An empty text, and 0000-00-00, possible in MySQL, are none.
+
+    >>> times = Times()
+    >>> times["2026-01-02 03:04:05"], times["0000-00-00 00:00:00"]
+    (datetime.datetime(2026, 1, 2, 3, 4, 5), None)
+    """
+
+    def __missing__(self, text: str) -> datetime | None:
+        """Read the text."""
+        time = None
+        with suppress(ValueError):
+            time = datetime.fromisoformat(text)
+        self[text] = time
+        return time

@@ -6,7 +6,6 @@ transaction. No value depends on the order of rows: each text contains the id of
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -145,24 +144,15 @@ class _ProviderRows:
     modified_at: list[datetime | None] = field(default_factory=list)
     uuids: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    _times: dict[str, datetime | None] = field(default_factory=lambda: {"": None})
+    _times: grouped_rows.Times = field(default_factory=grouped_rows.Times)
 
     def add(self, fields: list[str]) -> None:
         """Add the fields of some rows, one row after the other."""
         for number, column in enumerate((self.ids, self.generations, self.parents, self.roots)):
             column.append(_integers(fields[number::_FIELDS]))
-        self.modified_at.extend(map(self._time, fields[4::_FIELDS]))
+        self.modified_at.extend(map(self._times.__getitem__, fields[4::_FIELDS]))
         self.uuids.extend(fields[5::_FIELDS])
         self.names.extend(fields[6::_FIELDS])
-
-    def _time(self, text: str) -> datetime | None:
-        """Return a time; equal ones are one object. 0000-00-00, possible in MySQL, is none."""
-        if text not in self._times:
-            time = None
-            with suppress(ValueError):
-                time = datetime.fromisoformat(text)
-            self._times[text] = time
-        return self._times[text]
 
 
 def _integers(texts: Sequence[str]) -> Numbers:

@@ -5,13 +5,13 @@ inventories, and each text is read once.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import Amounts
 from placement.db.sqlalchemy import joined_values, odd_rows
+from placement.db.sqlalchemy.grouped_rows import Times
 
 _Named = tuple[str, Inventory] | None
 
@@ -27,7 +27,7 @@ class StateTexts:
         self._named: dict[str, _Named] = {}
         self._traits: dict[str | None, frozenset[str]] = {}
         self._aggregates: dict[str | None, frozenset[str]] = {}
-        self._times: dict[str, datetime | None] = {}
+        self._times = Times()
 
     def amounts(self, provider_id: int, text: str | None) -> Amounts:
         """Return the inventories and the used amounts by class.
@@ -84,15 +84,8 @@ class StateTexts:
         return _kept(self._aggregates, text, lambda: frozenset(joined_values.values(text)))
 
     def time(self, value: datetime | str | None) -> datetime | None:
-        """Return a time, which is text in JSON and in SQLite. 0000-00-00 of MySQL is none."""
-        if not isinstance(value, str):
-            return value
-        if value not in self._times:
-            time = None
-            with suppress(ValueError):
-                time = datetime.fromisoformat(value)
-            self._times[value] = time
-        return self._times[value]
+        """Return a time, which is text in JSON and in SQLite."""
+        return self._times[value] if isinstance(value, str) else value
 
 
 def _kept(

@@ -69,3 +69,13 @@ def far_url(database_host, backend, driver, database_url, server):
     near = server(backend).tcp_url(sa.make_url(database_url).database, driver)
     url = sa.make_url(near).set(host=database_host.address, port=PORT)
     return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def store_through_proxy(database_url, server, backend, driver, proxy):
+    """A store whose connections go through the test's ``proxy``."""
+    name = sa.make_url(database_url).database
+    url = server(backend).tcp_url(name, driver, proxy.port)
+    opened = Store(DatabaseSettings(connection=url, max_retries=0))
+    yield opened
+    opened.dispose()

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import pymysql
 import pytest
-import sqlalchemy as sa
 
 from placement import exception
 from placement.db.sqlalchemy.engines import DatabaseSettings
@@ -71,12 +70,8 @@ def proxy(server, backend):
 
 
 @pytest.fixture
-def store(database_url, server, backend, driver, proxy):
-    name = sa.make_url(database_url).database
-    url = server(backend).tcp_url(name, driver, proxy.port)
-    opened = Store(DatabaseSettings(connection=url, max_retries=0))
-    yield opened
-    opened.dispose()
+def store(store_through_proxy):
+    return store_through_proxy
 
 
 def trips(proxy, work) -> int:

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db.sqlalchemy import db_errors
-from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.factories import (
@@ -33,12 +32,8 @@ def proxy(server, backend):
 
 
 @pytest.fixture
-def store(database_url, server, backend, driver, proxy):
-    name = sa.make_url(database_url).database
-    url = server(backend).tcp_url(name, driver, proxy.port)
-    opened = Store(DatabaseSettings(connection=url, max_retries=0))
-    yield opened
-    opened.dispose()
+def store(store_through_proxy):
+    return store_through_proxy
 
 
 @pytest.fixture
