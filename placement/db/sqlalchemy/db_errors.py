@@ -49,6 +49,10 @@ _UNAVAILABLE = frozenset(
 
 # Text that the database has no characters for: emoji in MySQL's utf8, which is often found.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
+# MySQL reports a comparison with such a text as a mix of collations, one of them of a literal.
+# With more than three operands the message does not name them.
+_MIXED_COLLATIONS = frozenset({1267, 1270})
+_MIXED_COLLATIONS_OF_MANY = 1271
 
 
 # SQLAlchemy replaces a connection once before it is used. It raises this if the new one is to be
@@ -157,12 +161,18 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise LockTimeout(first_line(error)) from error
     if number in _CONFLICTS or is_duplicate(error):
         raise WriteConflict from error
-    if number in _UNSTORABLE:
+    if number in _UNSTORABLE or _is_compared_with_unstorable(error):
         raise exception.BadRequest(
             f"The database cannot store this text: {first_line(error)}"
         ) from error
     if number in _UNAVAILABLE:
         raise exception.DatabaseUnavailable(first_line(error)) from error
+
+
+def _is_compared_with_unstorable(error: exc.DBAPIError) -> bool:
+    number = code(error)
+    has_literal = number in _MIXED_COLLATIONS and ",COERCIBLE)" in first_line(error)
+    return has_literal or number == _MIXED_COLLATIONS_OF_MANY
 
 
 def ends_connection(error: BaseException) -> bool:

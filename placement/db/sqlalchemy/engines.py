@@ -273,6 +273,7 @@ class _Watch:
             self._set_up(connection, record, is_reader=is_reader)
 
         event.listen(engine, "do_connect", tcp_timeouts.connect)
+        event.listen(engine, "connect", self._checks.set_sql_mode, insert=True)
         if self._limits_tcp:  # from the first statement on
             event.listen(engine, "connect", tcp_timeouts.limit_unresponsive, insert=True)
         event.listen(engine, "connect", set_up)

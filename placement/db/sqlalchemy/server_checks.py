@@ -94,6 +94,15 @@ class MysqlChecks:
 
     sql_mode: str | None
 
+    def set_sql_mode(self, connection: Any, _record: object) -> None:
+        """Set the SQL mode of a new connection: a listener for SQLAlchemy's event ``connect``.
+
+        It must be the first one: SQLAlchemy reads from the mode how to quote identifiers.
+        """
+        if self.sql_mode:
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION sql_mode = %s", [self.sql_mode])
+
     def set_up(self, connection: Any) -> Hashable:
         """Set the session for the kind of server; return the Galera cluster, or None.
 
@@ -102,8 +111,6 @@ class MysqlChecks:
         trip of the group communication waits for them. These variables exist only there.
         """
         with connection.cursor() as cursor:
-            if self.sql_mode:
-                cursor.execute("SET SESSION sql_mode = %s", [self.sql_mode])
             cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
             row = cursor.fetchone()
             if not row or row[1] != "ON":
@@ -138,6 +145,9 @@ class PostgresqlChecks:
     """The checks of PostgreSQL."""
 
     sql_mode: object = None
+
+    def set_sql_mode(self, _connection: Any, _record: object) -> None:
+        """Do nothing: PostgreSQL has no such mode."""
 
     def set_up(self, _connection: Any) -> Hashable:
         """Return None: PostgreSQL needs nothing more."""

@@ -6,9 +6,14 @@ import time
 from urllib.parse import quote
 
 import pytest
+import sqlalchemy as sa
 import webtest
 
+from placement import db_api, deploy
+from placement.db.sqlalchemy import migration
+from placement.db.store import Store
 from placement.handler import ROUTE_DECLARATIONS
+from placement.tests.conftest import service_options
 
 HEADERS = {
     "X-Auth-Token": "nova",
@@ -190,6 +195,53 @@ def paths(route):
                     .replace("{uuid}", HOST)
                     .replace("{resource_class}", "X")
                 )
+
+
+# --- texts that a column has characters for, and the connection has not ------------------
+
+
+@pytest.fixture
+def utf8mb4(empty_database_url, server, backend):
+    """The service on a database as documented, with connections in MySQL's utf8."""
+    name = sa.make_url(empty_database_url).database
+    server(backend).execute(f"ALTER DATABASE {name} CHARACTER SET utf8mb4")
+    conf = service_options(empty_database_url)
+    store = Store(db_api.settings(conf))
+    migration.sync(store)
+    with db_api.placement_context_manager.replaced(store):
+        client = webtest.TestApp(deploy.loadapp(conf), lint=False)
+        start(client)
+        yield client
+    store.dispose()
+
+
+def owned_by(project, user):
+    return CLAIM | {"project_id": project, "user_id": user, "mappings": {"": [HOST]}}
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/usages?project_id=%F0%9F%98%80", {}),
+        ("GET", "/usages?project_id=p&user_id=%F0%9F%98%80", {}),
+        ("GET", "/resource_providers?name=%F0%9F%98%80", {}),
+        ("POST", "/resource_providers", {"name": "\U0001f600"}),
+        ("PUT", f"/allocations/{CONSUMER}", owned_by("\U0001f600", "u")),
+        ("PUT", f"/allocations/{CONSUMER}", owned_by("p", "\U0001f600")),
+        (
+            "POST",
+            "/allocations",
+            {
+                CONSUMER: owned_by("\U0001f600", "u"),
+                HOST: owned_by("p", "\U0001f600"),
+                AGGREGATE: owned_by("q", "v"),
+            },
+        ),
+    ],
+)
+def test_characters_that_the_connection_cannot_send(utf8mb4, method, path, body):
+    assert status(utf8mb4, "1.39", method, path, json.dumps(body)) == 400
 
 
 MANY = range(20_000)

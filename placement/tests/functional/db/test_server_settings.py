@@ -12,10 +12,12 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db import server_settings
+from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
+from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 LIMITS = {
     "mariadb": ("SET SESSION max_statement_time = 0.2", "SELECT SLEEP(3)"),
@@ -51,6 +53,23 @@ def test_a_binary_log_of_statements_is_refused():
         with pytest.raises(server_settings.UnsuitableServer, match="binlog_format = STATEMENT"):
             server_settings.check(store)
         store.dispose()
+
+
+@pytest.mark.parametrize("sql_mode", ["TRADITIONAL", "ANSI", None])
+def test_the_sql_mode_of_the_server_may_have_other_quotes(sql_mode):
+    with servers.private("mariadb", durable=False) as server:
+        server.execute("SET GLOBAL sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES'")
+        server.create("placement")
+        url = server.url("placement")
+        store = Store(DatabaseSettings(connection=url, max_retries=0, mysql_sql_mode=sql_mode))
+        migration.sync(store)
+        seed.sync(store)
+        host = new_provider(store, "it\\'s", VCPU=8)
+        claim(store, uuid(), {host: {"VCPU": 1}})
+        with store.read() as tx:
+            (state,) = tx.snapshot.states(tx.snapshot.names())
+        store.dispose()
+    assert (state.provider.name, state.used) == ("it\\'s", {"VCPU": 1})
 
 
 @contextmanager
