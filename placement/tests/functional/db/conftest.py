@@ -3,9 +3,11 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import tcp_timeouts
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
+from placement.tests.functional.db.connect_timeouts import ConnectTimeouts
 from placement.tests.functional.db.races import paused_at
 from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 from placement.tests.servers import DRIVERS
@@ -61,6 +63,14 @@ def database_host(backend, server):
     """A host with the test's database server, which can stop responding."""
     with unreachable_host(server(backend).socket) as host:
         yield host
+
+
+@pytest.fixture
+def connect_timeouts(database_host, monkeypatch):
+    """Timeouts of new connections that are short only while the host does not respond."""
+    timeouts = ConnectTimeouts(database_host)
+    monkeypatch.setattr(tcp_timeouts, "connect", timeouts.connect)
+    return timeouts
 
 
 @pytest.fixture

@@ -3,16 +3,18 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
 from placement import exception
+from placement.tests.functional.db.lock_waits import lock_waits
+from placement.tests.waiting import SECONDS_TO_WAIT, wait_until
 
-SECONDS_TO_WAIT = 10
-SECONDS_TO_BE_STUCK = 1
+# A lock may be waited for because a transaction ends just now: this is seen twice.
+SECONDS_BETWEEN_CHECKS = 0.02
 # the number of runs of each race; `make stress` sets more
 TIMES = int(os.environ.get("RACE_TIMES", "12"))
 
@@ -53,7 +55,7 @@ def accepted(outcomes) -> int:
 def paused_at(store, text) -> Iterator:
     """Pause an operation before its first statement with this text, and run another one.
 
-    The first continues when the other is done, or after 0.15 s if the other waits for a lock.
+    The first continues when the other is done or waits for a lock.
     Yields a function that runs both and returns their outcomes.
     """
     engine = store.engines().writer
@@ -67,6 +69,10 @@ def paused_at(store, text) -> Iterator:
             go_on.wait(SECONDS_TO_WAIT)
 
     def run(stopped, other):
+        with lock_waits(engine) as count_waiting:
+            return run_both(stopped, other, count_waiting)
+
+    def run_both(stopped, other, count_waiting):
         for event in (reached, go_on, stopped_once):
             event.clear()
         with (
@@ -76,10 +82,10 @@ def paused_at(store, text) -> Iterator:
             one = first.submit(outcome_of, stopped)
             assert reached.wait(SECONDS_TO_WAIT), "the statement was never sent"
             two = second.submit(outcome_of, other)
-            give_up_at = time.monotonic() + 0.15
-            while not two.done() and time.monotonic() < give_up_at:
-                time.sleep(0.005)
-            go_on.set()
+            try:
+                wait_until_done_or_waiting([two], count_waiting)
+            finally:
+                go_on.set()
             return one.result(), two.result()
 
     sa.event.listen(engine, "before_cursor_execute", before)
@@ -89,12 +95,30 @@ def paused_at(store, text) -> Iterator:
         sa.event.remove(engine, "before_cursor_execute", before)
 
 
+def wait_until_done_or_waiting(
+    operations: Sequence[Future], count_waiting: Callable[[], int]
+) -> None:
+    """Return when each operation is done, or waits for a lock."""
+
+    def are_done_or_waiting() -> bool:
+        count = count_waiting()  # first: an operation that waits now may be done afterwards
+        return count >= sum(not each.done() for each in operations)
+
+    def are_still() -> bool:
+        if not are_done_or_waiting():
+            return False
+        time.sleep(SECONDS_BETWEEN_CHECKS)
+        return are_done_or_waiting()
+
+    wait_until(are_still, pause_seconds=0.005)
+
+
 @contextmanager
 def run_before(store, *steps) -> Iterator[list]:
     """Run an operation before the next statement with its text, for each of the steps in order.
 
-    The statement waits until the operation is done, or for at most SECONDS_TO_BE_STUCK. Yields
-    a list that has the outcomes at the end.
+    The statement waits until the operation is done, or waits for a lock. Yields a list that has
+    the outcomes at the end.
     """
     engine, waiting, outcomes = store.engines().writer, list(steps), []
     own, started = threading.current_thread(), []
@@ -104,11 +128,11 @@ def run_before(store, *steps) -> Iterator[list]:
         if is_own and waiting and waiting[0][0] in statement:
             _text, work = waiting.pop(0)
             started.append(pool.submit(outcome_of, work))
-            wait(started, SECONDS_TO_BE_STUCK)
+            wait_until_done_or_waiting(started, count_waiting)
 
     sa.event.listen(engine, "before_cursor_execute", before)
     try:
-        with ThreadPoolExecutor(len(steps)) as pool:
+        with lock_waits(engine) as count_waiting, ThreadPoolExecutor(len(steps)) as pool:
             yield outcomes
     finally:
         sa.event.remove(engine, "before_cursor_execute", before)

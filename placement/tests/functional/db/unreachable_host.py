@@ -29,6 +29,7 @@ class UnreachableHost:
         number = next(_numbers)
         self.name, network = f"far{number}", f"169.254.{number % 250 + 1}"
         self.address, self._here = f"{network}.2", f"{network}.1"
+        self.is_responding = True
 
     def connect(self) -> None:
         """Create the namespace and the link. Skips the test where this is not permitted."""
@@ -49,11 +50,13 @@ class UnreachableHost:
 
     def stop_responding(self) -> None:
         """Drop all packets of the host, including acknowledgments and resets."""
-        self._ip("route", "add", "blackhole", f"{self._here}/32")
+        self.is_responding = False
+        self._ip("route", "replace", "blackhole", f"{self._here}/32")
 
     def resume_responding(self) -> None:
         """Deliver the packets of the host again."""
         self._ip("route", "delete", "blackhole", f"{self._here}/32")
+        self.is_responding = True
 
     def _ip(self, *words: str) -> None:
         _ip("-netns", self.name, *words)

@@ -1,0 +1,64 @@
+"""The number of transactions that wait for a lock which another transaction has."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+POSTGRESQL = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+# information_schema.innodb_trx is not up to date if several connections read it
+MYSQL = "SHOW ENGINE INNODB STATUS"
+CONNECTIONS = "SELECT id FROM information_schema.processlist WHERE db = DATABASE()"
+WAITING = re.compile(r"^LOCK WAIT .*\n.*?thread id (\d+),", re.MULTILINE)
+
+
+@contextmanager
+def lock_waits(engine: sa.Engine) -> Iterator[Callable[[], int]]:
+    """Yield a function that returns the number of transactions of the database that wait."""
+    backend = engine.dialect.name
+    if backend == "sqlite":
+        with _of_sqlite(engine) as count:
+            yield count
+        return
+    observer = sa.create_engine(engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    count_in = _of_postgresql if backend == "postgresql" else _of_mysql
+    with observer.connect() as connection:
+        yield lambda: count_in(connection)
+
+
+def _of_postgresql(connection: sa.Connection) -> int:
+    return int(connection.exec_driver_sql(POSTGRESQL).scalar_one())
+
+
+def _of_mysql(connection: sa.Connection) -> int:
+    status = connection.exec_driver_sql(MYSQL).one()[2]
+    _, _, transactions = status.partition("\nTRANSACTIONS\n")
+    waiting = {int(id_) for id_ in WAITING.findall(transactions)}
+    return len(waiting.intersection(connection.exec_driver_sql(CONNECTIONS).scalars()))
+
+
+@contextmanager
+def _of_sqlite(engine: sa.Engine) -> Iterator[Callable[[], int]]:
+    """Count the threads that wait to begin a write: SQLite has one lock and reports no waits."""
+    beginning: set[int] = set()
+
+    def before(_connection, _cursor, statement, *_):
+        if statement == "BEGIN IMMEDIATE":
+            beginning.add(threading.get_ident())
+
+    def after(*_):
+        beginning.discard(threading.get_ident())
+
+    listeners = (("before_cursor_execute", before), ("after_cursor_execute", after))
+    for event, listener in listeners:
+        sa.event.listen(engine, event, listener)
+    try:
+        yield lambda: len(beginning)
+    finally:
+        for event, listener in listeners:
+            sa.event.remove(engine, event, listener)
