@@ -69,7 +69,7 @@ class Transaction:
         self.inventories = Inventories(self.batch)
         self.allocations = Allocations(self.batch)
         self.consumers = Consumers(self.batch)
-        self.first_claims = FirstClaims(connection, self.inventories)
+        self.first_claims = FirstClaims(connection)
         self.consumer_list = ConsumerList(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)

@@ -4,7 +4,7 @@ A write locks the consumers, then the providers that they have or request alloca
 their current state, decides in ``core.claims``, and writes the changes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement import exception
 from placement.core.claims import (
@@ -23,6 +23,7 @@ from placement.core.model import (
 )
 from placement.core.storable_text import check_storable
 from placement.db.sqlalchemy.consumers import LockedConsumers
+from placement.db.sqlalchemy.inventory_locks import needed_classes
 from placement.db.store import Store, Transaction
 from placement.objects.provider import existing
 
@@ -86,12 +87,18 @@ def read_state(
     tx: Transaction,
     consumers: LockedConsumers,
     claims: Sequence[ConsumerClaim],
-    also: Iterable[str] = (),
+    also: Collection[str] = (),
 ) -> AllocationState:
-    """Return the current state for the claims; lock the providers that they or ``also`` name."""
-    named = {provider_uuid for claim in claims for provider_uuid in claim.resources}
-    current = {uuid for amounts in consumers.allocated.values() for uuid in amounts}
-    return _state(tx, claims, consumers, *tx.inventories.lock(named | current | set(also)))
+    """Return the current state for the claims; lock the providers that they or ``also`` name.
+
+    Without ``also``, inventories may be missing that the claims and the current allocations of
+    their consumers do not name.
+    """
+    requested = [claim.resources for claim in claims]
+    needed = needed_classes([*requested, *consumers.allocated.values()])
+    if also:
+        return _state(tx, claims, consumers, *tx.inventories.lock(needed.keys() | set(also)))
+    return _state(tx, claims, consumers, *tx.inventories.lock(needed, needed))
 
 
 def _state(

@@ -18,7 +18,12 @@ from placement.core.model import ConsumerClaim
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
 from placement.db.sqlalchemy.consumers import LockedConsumers, OwnerIds, is_first
-from placement.db.sqlalchemy.inventories import AddedColumns, Inventories, usage_by_provider
+from placement.db.sqlalchemy.inventory_locks import (
+    AddedColumns,
+    lock_rows,
+    needed_classes,
+    usage_by_provider,
+)
 from placement.db.sqlalchemy.lookups import CHUNK, rows_named
 from placement.db.sqlalchemy.models import allocations, consumers
 
@@ -41,9 +46,8 @@ class FirstState(NamedTuple):
 class FirstClaims:
     """Claims of consumers that do not exist, in one transaction."""
 
-    def __init__(self, connection: sa.Connection, inventories: Inventories) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._inventories = inventories
 
     def lock(self, claims: Sequence[ConsumerClaim]) -> FirstState | None:
         """Lock the providers of claims that say that their consumers are new.
@@ -51,7 +55,7 @@ class FirstClaims:
         Returns None if some do not say so, if a consumer without row has allocations, if no
         provider exists, or if there are many owners: ``Consumers.lock`` then reads the state.
         A consumer that exists is not locked, because consumers are locked before providers.
-        Cost: that of ``Inventories.lock``, one more if a consumer exists.
+        Cost: that of ``inventory_locks.lock_rows``, one more if a consumer exists.
         Raises: UsageNotCounted.
         """
         if not all(map(is_first, claims)):
@@ -61,8 +65,8 @@ class FirstClaims:
         uuids = sorted({claim.consumer_uuid for claim in claims})
         if not _fit(uuids, owners):
             return None
-        providers = {provider_uuid for claim in claims for provider_uuid in claim.resources}
-        rows = self._inventories.lock_rows(providers, _added_columns(uuids, owners))
+        needed = needed_classes(claim.resources for claim in claims)
+        rows = lock_rows(self._connection, needed, needed, _added_columns(uuids, owners))
         generations = self._generations(uuids) if rows and rows[0].has_consumer else {}
         if not rows or (rows[0].has_consumer and not generations):
             return None
@@ -71,7 +75,7 @@ class FirstClaims:
             owner_ids.by_column[column] |= {} if id_ is None else {name: id_}
         owner_ids.looked_up = True
         locked = LockedConsumers({}, generations, allocated={}, owner_ids=owner_ids)
-        return FirstState(locked, *usage_by_provider(rows, providers))
+        return FirstState(locked, *usage_by_provider(rows, needed))
 
     def _generations(self, uuids: Sequence[str]) -> dict[str, int]:
         rows = rows_named(self._connection, _GENERATIONS, consumers.c.uuid, uuids)

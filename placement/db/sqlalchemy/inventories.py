@@ -4,27 +4,28 @@
 that changes ``allocations``, under the lock of the provider's row, and always by a difference.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement.core.claims import ProviderUsage
 from placement.core.model import Inventory
-from placement.core.storable_text import is_storable
-from placement.db.sqlalchemy import compiled_statements, packed_rows
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.sqlalchemy.compiled_statements import Values
-from placement.db.sqlalchemy.db_errors import UsageNotCounted
+from placement.db.sqlalchemy.inventory_locks import (
+    LIMITS,
+    NeededClasses,
+    inventory_of,
+    lock_rows,
+    usage_by_provider,
+)
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import (
     allocations,
     inventories,
     resource_classes,
-    resource_providers,
 )
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 
@@ -35,20 +36,12 @@ _MAX_RATIO = 3.40282e38
 _CHUNK_OF_AMOUNTS = 100
 
 _inventory_c = inventories.c
-_VALUES = (
-    _inventory_c.total,
-    _inventory_c.reserved,
-    _inventory_c.min_unit,
-    _inventory_c.max_unit,
-    _inventory_c.step_size,
-    _inventory_c.allocation_ratio,
-)
 _NAMED = sa.select(resource_classes.c.name.label("resource_class")).join(
     inventories, _inventory_c.resource_class_id == resource_classes.c.id
 )
 _OF_PROVIDER = (
     _NAMED.add_columns(
-        *_VALUES,
+        *LIMITS,
         _inventory_c.used,
         _inventory_c.resource_class_id,
         sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at).label("modified_at"),
@@ -56,67 +49,6 @@ _OF_PROVIDER = (
     .where(_inventory_c.resource_provider_id == sa.bindparam("provider_id"))
     .order_by(_inventory_c.resource_class_id)
 )
-
-# --- a locked provider and its inventories in one statement -------------------------
-
-_provider = resource_providers.c
-_before = resource_providers.alias("before")
-# A subquery in the list of columns: MySQL would lock the rows of a joined table, and another
-# transaction may have to lock the class.
-_class_name = (
-    sa.select(resource_classes.c.name)
-    .where(resource_classes.c.id == _inventory_c.resource_class_id)
-    .scalar_subquery()
-)
-_STOCK = (
-    sa.select(
-        _provider.id,
-        _provider.uuid,
-        sa.and_(
-            _provider.stamp == _before.c.stamp, _provider.generation == _before.c.generation
-        ).label("is_fresh"),
-        (sa.func.coalesce(_provider.generation, 0) == _provider.counted_generation).label(
-            "is_counted"
-        ),
-        _inventory_c.resource_class_id,
-        _class_name.label("resource_class"),
-        *_VALUES,
-        _inventory_c.used,
-    )
-    .select_from(
-        resource_providers.join(_before, _before.c.id == _provider.id).outerjoin(
-            inventories, _inventory_c.resource_provider_id == _provider.id
-        )
-    )
-    # with few rows MySQL would scan, and lock, all inventories
-    .with_hint(
-        inventories,
-        "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)",
-        "mysql",
-    )
-    .with_hint(
-        inventories,
-        "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)",
-        "mariadb",
-    )
-    .order_by(_provider.id)
-    .with_for_update(of=resource_providers)
-)
-_STOCK_OF_ONE = _STOCK.where(_provider.uuid == sa.bindparam("uuid"))
-_PROVIDER_IDS = sa.select(_provider.id)
-
-
-class AddedColumns(NamedTuple):
-    """Columns that the statement that locks providers also returns, and their parameters.
-
-    They do not depend on the rows, so all rows have the same values. Locked are only providers.
-    """
-
-    columns: tuple[sa.ColumnElement[Any], ...]
-    values: Values
-
-
-_NO_COLUMNS = AddedColumns((), {})
 
 
 class Inventories:
@@ -136,7 +68,7 @@ class Inventories:
             if resource_class is None or row.resource_class == resource_class
         ]
         newest = max((row.modified_at for row in rows if row.modified_at), default=None)
-        return {row.resource_class: _inventory(row) for row in rows}, newest
+        return {row.resource_class: inventory_of(row) for row in rows}, newest
 
     def used(self, provider_id: int) -> dict[str, int]:
         """Return the used amount of each class that the provider has inventory of."""
@@ -156,59 +88,17 @@ class Inventories:
     def _rows(self, provider_id: int) -> Iterable[Any]:
         return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 
-    def lock(self, uuids: Collection[str]) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
+    def lock(
+        self, uuids: Collection[str], needed: NeededClasses | None = None
+    ) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
         """Lock providers; return their inventories, and the ids of the classes of these.
 
-        Providers that do not exist are left out. Cost: one statement for one provider, one more
-        for several, one more if another transaction held one of the rows.
+        Providers that do not exist are left out, and so may be inventories of classes that are
+        not among the ``needed`` ones, if these are specified: fewer statements may be sufficient.
+        Cost: that of ``inventory_locks.lock_rows``.
         Raises: UsageNotCounted, which the store handles.
         """
-        return usage_by_provider(self.lock_rows(uuids), uuids)
-
-    def lock_rows(
-        self, uuids: Collection[str], added: AddedColumns = _NO_COLUMNS
-    ) -> Sequence[Any]:
-        """Lock providers; return a row for each inventory, with the added columns.
-
-        A provider without inventory has one row. Cost and errors are those of ``lock``.
-        """
-        rows = self._locked(uuids, added)
-        if not all(row.is_fresh for row in rows):
-            rows = self._locked(uuids, added)
-        uncounted = {row.id for row in rows if not row.is_counted}
-        if uncounted:
-            raise UsageNotCounted(sorted(uncounted))
-        return rows
-
-    def _locked(self, uuids: Collection[str], added: AddedColumns) -> Sequence[Any]:
-        """Lock providers in the order of their ids and read their inventories.
-
-        PostgreSQL returns the row that it waited for as it is now, but joined rows as they were
-        when the statement began. The row is therefore joined with itself, unlocked: if the two
-        differ, ``is_fresh`` is false.
-        """
-        named = [uuid for uuid in uuids if is_storable(uuid)]
-        if len(named) == 1:
-            statement = _with_columns(_STOCK_OF_ONE, added.columns)
-            return packed_rows.execute(
-                self._connection, statement, {"uuid": named[0], **added.values}
-            )
-        statement = _with_columns(_STOCK, added.columns)
-        rows: list[Any] = []
-        for chunk in chunks(sorted(self._provider_ids(named))):
-            rows += packed_rows.execute_for(
-                self._connection, statement, _provider.id, chunk, added.values
-            )
-        return rows
-
-    def _provider_ids(self, uuids: Iterable[str]) -> list[int]:
-        ids: list[int] = []
-        for chunk in chunks(uuids):
-            rows = compiled_statements.execute_for(
-                self._connection, _PROVIDER_IDS, _provider.uuid, chunk
-            )
-            ids += rows.scalars()
-        return ids
+        return usage_by_provider(lock_rows(self._connection, uuids, needed), uuids)
 
     def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
         """Insert inventories, by class id, of a locked provider.
@@ -256,7 +146,7 @@ class Inventories:
                 {class_id: own[column.name] for class_id, own in values.items()},
                 value=_inventory_c.resource_class_id,
             )
-            for column in _VALUES
+            for column in LIMITS
         }
         self._connection.execute(
             inventories.update()
@@ -342,45 +232,8 @@ def _addition(count: int) -> sa.Update:
     return inventories.update().where(sa.or_(*keys)).values(used=_inventory_c.used + case)
 
 
-def _inventory(row: Any) -> Inventory:
-    return Inventory(
-        row.total, row.reserved, row.min_unit, row.max_unit, row.step_size, row.allocation_ratio
-    )
-
-
-@lru_cache(maxsize=200)
-def _with_columns(
-    statement: sa.Select[Any], columns: tuple[sa.ColumnElement[Any], ...]
-) -> sa.Select[Any]:
-    """Return a constant statement with added columns: the same for the same columns."""
-    return statement.add_columns(*columns)
-
-
-def usage_by_provider(
-    rows: Iterable[Any], uuids: Iterable[str]
-) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
-    """Return the inventories in the rows by provider, and the ids of their classes."""
-    rows_of = defaultdict(list)
-    class_ids: dict[str, int] = {}
-    for row in rows:
-        rows_of[row.uuid].append(row)
-        if row.resource_class is not None:  # a provider with inventory
-            class_ids[row.resource_class] = row.resource_class_id
-    return {uuid: _provider_usage(rows_of[uuid]) for uuid in uuids if uuid in rows_of}, class_ids
-
-
-def _provider_usage(rows: Sequence[Any]) -> ProviderUsage:
-    """Return the inventories of one provider; a row without class is a provider without any."""
-    with_inventory = [row for row in rows if row.resource_class is not None and row.step_size > 0]
-    return ProviderUsage(
-        rows[0].id,
-        {row.resource_class: _inventory(row) for row in with_inventory},
-        {row.resource_class: int(row.used) for row in with_inventory},
-    )
-
-
 def _values(inventory: Inventory) -> dict[str, Any]:
     """Return the columns of an inventory; the API limits the ratio only upwards."""
-    values = {column.name: getattr(inventory, column.name) for column in _VALUES}
+    values = {column.name: getattr(inventory, column.name) for column in LIMITS}
     ratio = max(-_MAX_RATIO, min(inventory.allocation_ratio, _MAX_RATIO))
     return values | {"allocation_ratio": float(ratio)}
