@@ -33,6 +33,11 @@ from placement.core.snapshot.snapshot import Snapshot
 
 Offsets = NDArray[np.int64]
 
+# Providers of all parts of a tree together. Those of a tree in which every provider can be the
+# highest one are the square of its size: 128 devices a host would take a gigabyte and seconds.
+_MAX_DIVIDED = 512
+_UNDIVIDED = -1
+
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
@@ -47,7 +52,8 @@ class PartIndex:
 
     ``roots`` is the anchor of each part. The other arrays have an element for each provider
     of each part, in tree order: ``part`` its number, ``rows`` the row, ``is_inside`` whether
-    it is in the split subtree, ``is_top`` whether it is the top of it.
+    it is in the split subtree, ``is_top`` whether it is the top of it. A part that is a whole
+    tree, ``_UNDIVIDED``, has no top, and all of its providers are inside.
     """
 
     def __init__(self, block: "_Block", starts: Offsets, sizes: Offsets, tops: Offsets) -> None:
@@ -64,6 +70,7 @@ class PartIndex:
     def is_inside(self) -> Mask:
         """Whether each provider is in the subtree of its part's top."""
         ends = self._tops + self._block.sizes[self._tops]
+        ends[self._tops == _UNDIVIDED] = len(self._block.rows)
         inside: Mask = (self._at >= np.repeat(self._tops, self._sizes)) & (
             self._at < np.repeat(ends, self._sizes)
         )
@@ -150,14 +157,13 @@ class Feasibility:
             has_top[block.tree_of[own]] = True
             possible &= has_top
         if self.split is None:
-            trees = np.flatnonzero(possible)
-            return PartIndex(block, block.starts[trees], block.tree_sizes[trees], trees)
+            return _whole_trees(block, np.flatnonzero(possible))
         own = tops[self.split]
         own = own[possible[block.tree_of[own]]]
         if len(self._plan.subtrees[self.split]) == len(self._plan.slots):
-            return PartIndex(block, own, block.sizes[own], own)
+            return _divided(block, own, own, block.sizes[own])
         trees = block.tree_of[own]
-        return PartIndex(block, block.starts[trees], block.tree_sizes[trees], own)
+        return _divided(block, own, block.starts[trees], block.tree_sizes[trees])
 
     def _tops(self, block: _Block, number: int, possible: Mask) -> Offsets:
         """Return the providers that can be the highest one of a same_subtree."""
@@ -211,3 +217,26 @@ class Feasibility:
 
     def _is_shared(self, slots: "Sequence[int] | dict[int, int]") -> bool:
         return any(self._domains[need].shared for need in self._needs(slots))
+
+
+def _whole_trees(block: _Block, trees: Offsets) -> PartIndex:
+    """Return each tree as one part."""
+    undivided = np.full(len(trees), _UNDIVIDED)
+    return PartIndex(block, block.starts[trees], block.tree_sizes[trees], undivided)
+
+
+def _divided(block: _Block, tops: Offsets, starts: Offsets, sizes: Offsets) -> PartIndex:
+    """Return a part for each top; a tree whose parts are too large together is one part."""
+    trees = block.tree_of[tops]
+    totals = np.bincount(trees, weights=sizes, minlength=len(block.roots))
+    large = np.flatnonzero(totals > _MAX_DIVIDED)
+    if not len(large):
+        return PartIndex(block, starts, sizes, tops)
+    kept = totals[trees] <= _MAX_DIVIDED
+    order = np.argsort(np.concatenate([trees[kept], large]), kind="stable")
+    return PartIndex(
+        block,
+        np.concatenate([starts[kept], block.starts[large]])[order],
+        np.concatenate([sizes[kept], block.tree_sizes[large]])[order],
+        np.concatenate([tops[kept], np.full(len(large), _UNDIVIDED)])[order],
+    )

@@ -10,7 +10,7 @@ request cannot tell apart is removed. So the builder
 - clips the allocatable amounts to what the slots request together;
 - divides an anchor into *parts*, one for each provider that can be the highest one of
   the first same_subtree (``feasibility``): NUMA nodes that are alike pose the same
-  problem, whatever the other node of the host looks like.
+  problem, whatever the other node of the host looks like. A very large tree is one part.
 
 All this is done by arrays, for a block of anchors at a time. For each part the
 arrays yield a key of a few bytes per option; equal keys are equal problems, and
@@ -160,7 +160,7 @@ class ProblemBuilder:
             parents=own.parents,
             ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
             tree_of={} if plan.request.nested else dict(self._tree_of(options)),
-            top=None if self._split is None else (self._split, own.top),
+            top=None if self._split is None or own.top < 0 else (self._split, own.top),
         )
 
     def _options_shared(self, need: int, anchor: int) -> Options:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from placement.core.request import (
     RequestGroup,
     SearchSettings,
 )
+from placement.core.search import feasibility
 from placement.core.search.provider_filter import filter_providers
 from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, found_in, once, search_in, snapshot_of
@@ -43,6 +45,14 @@ def test_hosts_that_are_not_alike_have_the_candidates_of_the_oracle(
     snapshot = snapshot_of(world)
     assert once(found_in(snapshot, request)) == everything
     assert once(found_in(snapshot, request, SearchSettings(randomize=True))) == everything
+
+
+@given(device_worlds(), device_requests(), st.sampled_from((0, 4, 9)))
+def test_trees_that_are_too_large_to_divide_have_the_candidates_of_the_oracle(
+    world: World, request: CandidateRequest, most: int
+):
+    with mock.patch.object(feasibility, "_MAX_DIVIDED", most):
+        assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
 
 
 @given(device_worlds(), device_requests())

@@ -1,6 +1,7 @@
 """Requests that exhaustive enumeration would never finish."""
 
 import time
+import tracemalloc
 from itertools import count as count_up
 
 import pytest
@@ -98,6 +99,18 @@ def test_groups_under_one_of_very_many_siblings():
     query = groups([1] * 32, "isolate")
     named = ",".join(f"_{n}" for n in range(32))
     assert count(devices(500), f"{query}&same_subtree={named}") == 0
+
+
+def test_memory_does_not_grow_with_the_square_of_a_tree():
+    snapshot = snapshot_of("h DISK_GB=9\n" + "\n".join(f"  d{n} VGPU=2" for n in range(2000)))
+    query = "resources_A=VGPU:1&resources_B=VGPU:1&resources_C=DISK_GB:1&same_subtree=_A,_B"
+    ask(snapshot, f"{query}&group_policy=none&limit=10")
+    tracemalloc.start()
+    try:
+        assert count(snapshot, f"{query}&group_policy=none&limit=10") == 10
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_long_chain_through_a_deep_tree_begins_at_once():
