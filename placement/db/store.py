@@ -197,28 +197,25 @@ class Store:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        with self.exclusive, self._write_transaction() as transaction:
-            return work(transaction, *args, **kwargs)
-
-    @contextmanager
-    def _write_transaction(self) -> Iterator[Transaction]:
-        """A transaction that is committed at the end, or rolled back."""
-        pools = self.engines()
-        with db_errors.connecting():
-            connection = pools.writer.connect()
-        try:
-            with db_errors.translated():
-                if pools.begin_write is not None:
-                    connection.exec_driver_sql(pools.begin_write)
-                transaction = Transaction(connection)
-                yield transaction
-            with db_errors.committing():
-                transaction.batch.commit()
-        except BaseException:
-            _roll_back(connection)
-            raise
-        finally:
-            connection.close()
+        """Return the result of the work in one transaction, committed or rolled back."""
+        with self.exclusive:
+            pools = self.engines()
+            with db_errors.connecting():
+                connection = pools.writer.connect()
+            try:
+                with db_errors.translated():
+                    if pools.begin_write is not None:
+                        connection.exec_driver_sql(pools.begin_write)
+                    transaction = Transaction(connection)
+                    result = work(transaction, *args, **kwargs)
+                with db_errors.committing():
+                    transaction.batch.commit()
+            except BaseException:
+                _roll_back(connection)
+                raise
+            finally:
+                connection.close()
+            return result
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

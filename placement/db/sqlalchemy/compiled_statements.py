@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import driver_rows
+
 Values = Mapping[str, Any]
 
 # a named parameter of psycopg, which accepts positional ones, too
@@ -64,6 +66,14 @@ def execute(
     if isinstance(values, Mapping):
         return connection.exec_driver_sql(text.sql, text.parameters(values))
     return connection.exec_driver_sql(text.sql, [text.parameters(each) for each in values])
+
+
+def rows(
+    connection: sa.Connection, statement: sa.ClauseElement, values: Values
+) -> Sequence[Sequence[Any]]:
+    """Return the rows of a constant query as the driver returns them."""
+    text = _text(statement, connection.dialect)
+    return driver_rows.execute(connection, text.sql, text.parameters(values))
 
 
 def execute_for(

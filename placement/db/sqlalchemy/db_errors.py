@@ -4,8 +4,8 @@ They are classified by the error number or SQLSTATE of the database. An error th
 is a defect of ours and is not translated.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from sqlalchemy import exc
 
@@ -92,44 +92,42 @@ class SeveralServers(ConnectionLost):
     """Statements of one connection reach several servers; nothing was written."""
 
 
-@contextmanager
-def translated() -> Iterator[None]:
+class _Translation:
+    """A context that passes its error to a function, which raises another error or returns.
+
+    It has no state, so one object serves all threads: a claim enters three of them.
+    """
+
+    __slots__ = ("_translate",)
+
+    def __init__(self, translate: Callable[[BaseException], None]) -> None:
+        self._translate = translate
+
+    def __enter__(self) -> None:
+        """Enter."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is not None:
+            self._translate(error)
+
+
+def translated() -> AbstractContextManager[None]:
     """Translate driver errors.
 
     Raises: WriteConflict, ConnectionLost, DatabaseUnavailable, BadRequest.
     """
-    try:
-        yield
-    except exc.TimeoutError as error:
-        raise exception.DatabaseUnavailable("No connection of the pool is free.") from error
-    except (exc.InvalidatePoolError, exc.DisconnectionError) as error:
-        raise ConnectionLost(first_line(error)) from error
-    except exc.DBAPIError as error:
-        _raise_translated(error)
-        raise
+    return _TRANSLATED
 
 
-@contextmanager
-def connecting() -> Iterator[None]:
+def connecting() -> AbstractContextManager[None]:
     """The same while connecting: any other error means that no connection was established.
 
     Raises: ArgumentError if the URL has a parameter that the driver does not accept.
     """
-    try:
-        with translated():
-            yield
-    except exc.DBAPIError as error:
-        raise ConnectionLost(first_line(error)) from error
-    except exc.InvalidRequestError as error:
-        if str(error) != _REPLACED_TWICE:
-            raise
-        raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
-    except TypeError as error:  # a parameter of the URL that the driver does not have
-        raise exc.ArgumentError(f"the driver reports: {error}") from error
+    return _CONNECTING
 
 
-@contextmanager
-def committing() -> Iterator[None]:
+def committing() -> AbstractContextManager[None]:
     """The same while the last statements are sent with the commit, or the commit alone.
 
     If the connection breaks here, or the message is interrupted, the server may or may not have
@@ -137,18 +135,45 @@ def committing() -> Iterator[None]:
     other error of a statement, a deadlock at commit (Galera) and a refusal by a read-only server
     mean that it did not.
     """
+    return _COMMITTING
+
+
+def _translate(error: BaseException) -> None:
+    if isinstance(error, exc.TimeoutError):
+        raise exception.DatabaseUnavailable("No connection of the pool is free.") from error
+    if isinstance(error, exc.InvalidatePoolError | exc.DisconnectionError):
+        raise ConnectionLost(first_line(error)) from error
+    if isinstance(error, exc.DBAPIError):
+        _raise_translated(error)
+
+
+def _translate_connecting(error: BaseException) -> None:
+    _translate(error)
+    if isinstance(error, exc.DBAPIError):
+        raise ConnectionLost(first_line(error)) from error
+    if isinstance(error, exc.InvalidRequestError) and str(error) == _REPLACED_TWICE:
+        raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
+    if isinstance(error, TypeError):  # a parameter of the URL that the driver does not have
+        raise exc.ArgumentError(f"the driver reports: {error}") from error
+
+
+def _translate_commit(error: BaseException) -> None:
     try:
-        with translated():
-            yield
+        _translate(error)
     except ServerReadOnly:
         raise
-    except ConnectionLost as error:
-        raise exception.CommitLost(str(error)) from error
-    except exception.DatabaseUnavailable as error:
+    except ConnectionLost as lost:
+        raise exception.CommitLost(str(lost)) from lost
+    except exception.DatabaseUnavailable as unavailable:
         is_unknown = _INTERRUPTED | {_ERROR_DURING_COMMIT}
-        if error.__cause__ and code(error.__cause__) in is_unknown:
-            raise exception.CommitLost(error.reason) from error
+        if unavailable.__cause__ and code(unavailable.__cause__) in is_unknown:
+            raise exception.CommitLost(unavailable.reason) from unavailable
         raise
+
+
+_TRANSLATED = _Translation(_translate)
+_CONNECTING = _Translation(_translate_connecting)
+_COMMITTING = _Translation(_translate_commit)
 
 
 def _raise_translated(error: exc.DBAPIError) -> None:

@@ -7,7 +7,9 @@ without quotation marks and backslashes, such as UUIDs.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import NoneType
 from typing import Any
 
 from placement.db.sqlalchemy.compiled_statements import BoundStatement
@@ -23,8 +25,10 @@ def with_literals(statement: BoundStatement) -> str | None:
     >>> with_literals(BoundStatement("SET a = %s", ("it's",)))
     """
     try:
-        return statement.sql % tuple([_literal(value) for value in statement.parameters])
-    except _NotPlain:
+        return statement.sql % tuple(
+            [_LITERAL_OF[type(value)](value) for value in statement.parameters]
+        )
+    except (_NotPlain, KeyError):
         return None
 
 
@@ -32,15 +36,30 @@ class _NotPlain(Exception):  # noqa: N818
     """The value has to be quoted by the driver."""
 
 
-def _literal(value: Any) -> str:
-    """Return the text of a value of exactly one of the types: a subclass may print otherwise."""
-    kind = type(value)
-    if kind is int:
-        return str(value) if value >= 0 else f"({value})"
-    if kind is str and _is_plain(value):
-        return f"'{value}'"
-    if kind is datetime and value.tzinfo is None:
-        return f"'{value}'"
-    if value is None:
-        return "NULL"
-    raise _NotPlain
+def _integer(value: int) -> str:
+    return str(value) if value >= 0 else f"({value})"
+
+
+def _text(value: str) -> str:
+    if not _is_plain(value):
+        raise _NotPlain
+    return f"'{value}'"
+
+
+def _timestamp(value: datetime) -> str:
+    if value.tzinfo is not None:
+        raise _NotPlain
+    return f"'{value}'"
+
+
+def _null(_: None) -> str:
+    return "NULL"
+
+
+# by the exact type: a subclass may print otherwise
+_LITERAL_OF: Mapping[type, Callable[[Any], str]] = {
+    int: _integer,
+    str: _text,
+    datetime: _timestamp,
+    NoneType: _null,
+}

@@ -34,8 +34,8 @@ def execute(connection: sa.Connection, statement: Any, values: Values) -> Sequen
     if pack is None:
         return compiled_statements.execute(connection, statement, values).all()
     packed = _packed(statement, pack)
-    rows = compiled_statements.execute(connection, packed.statement, values)
-    return packed.unpack(row[0] for row in rows)
+    rows = compiled_statements.rows(connection, packed.statement, values)
+    return packed.unpack([text for (text,) in rows])
 
 
 def execute_for(

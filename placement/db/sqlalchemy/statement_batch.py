@@ -8,15 +8,15 @@ the COMMIT, is not executed, and the transaction is rolled back, as after an err
 statement. Other databases and drivers get one statement after the other.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from placement.db.sqlalchemy import compiled_statements
+from placement.db.sqlalchemy import compiled_statements, driver_rows
 from placement.db.sqlalchemy.compiled_statements import Values
 from placement.db.sqlalchemy.literals import with_literals
 
@@ -24,7 +24,6 @@ from placement.db.sqlalchemy.literals import with_literals
 _MAX_CHARACTERS = 500_000
 # the key in the values of a connection: whether its transaction was committed in a message
 _IS_COMMITTED = "is_committed"
-_AS_IT_IS = {"no_parameters": True}
 
 
 class _Message(NamedTuple):
@@ -64,46 +63,40 @@ class StatementBatch:
         narrowed, listed = compiled_statements.narrowed(statement, column, values)
         self.execute(narrowed, {**others, **listed})
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[None]:
         """Send the statements of the context at its end, in their order.
 
         Statements that are executed on the connection itself come before them. An error of the
         database is raised at the end of the context. Within another context, that one sends them.
         """
-        if self._message is None or self._is_collecting:
-            yield
-            return
-        with self._collecting():
-            yield
-        self._flush()
+        return self._collecting(sends=True)
 
-    @contextmanager
-    def at_commit(self) -> Iterator[None]:
+    def at_commit(self) -> AbstractContextManager[None]:
         """Send the statements of the context, the last of the transaction, with the COMMIT.
 
         Where the driver cannot, they are sent at the end of the context. Later statements of this
         batch are sent after them; no others may be executed on the connection.
         """
-        if self._message is None or self._is_collecting:
-            yield
-            return
-        with self._collecting():
-            yield
-        if not self._message.accepts_commit:
-            self._flush()
+        return self._collecting(
+            sends=self._message is not None and not self._message.accepts_commit
+        )
 
-    @contextmanager
-    def _collecting(self) -> Iterator[None]:
-        """Queue the statements of the context; discard them if it fails."""
+    def _collecting(self, *, sends: bool) -> AbstractContextManager[None]:
+        if self._message is None or self._is_collecting:
+            return _NOTHING
+        return _Collecting(self, sends=sends)
+
+    def start_collecting(self) -> None:
+        """Queue statements instead of executing them."""
         self._is_collecting = True
-        try:
-            yield
-        except BaseException:
+
+    def stop_collecting(self, *, sends: bool, discards: bool) -> None:
+        """Execute statements again; send those that are queued, discard them, or keep them."""
+        self._is_collecting = False
+        if discards:
             self._take()
-            raise
-        finally:
-            self._is_collecting = False
+        elif sends:
+            self._flush()
 
     def commit(self) -> None:
         """Commit the transaction, with the statements that wait for it."""
@@ -136,11 +129,30 @@ class StatementBatch:
             text = "; ".join(statements)
             if len(statements) > 1:
                 text = self._message.template.format(text)
-            self.connection.exec_driver_sql(text, execution_options=_AS_IT_IS)
+            driver_rows.execute(self.connection, text, None)
 
     def _take(self) -> list[str]:
         statements, self._queue, self._size = self._queue, [], 0
         return statements
+
+
+class _Collecting:
+    """A context in which a batch queues statements; they are discarded if it fails."""
+
+    __slots__ = ("_batch", "_sends")
+
+    def __init__(self, batch: StatementBatch, *, sends: bool) -> None:
+        self._batch = batch
+        self._sends = sends
+
+    def __enter__(self) -> None:
+        self._batch.start_collecting()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._batch.stop_collecting(sends=self._sends, discards=error is not None)
+
+
+_NOTHING = nullcontext()
 
 
 def _message(dialect: sa.Dialect) -> _Message | None:
