@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 SERVE ?= .serve
 PORT ?= 8778
 # `make test T=placement/tests/unit` runs a part; J is the number of processes. Many tests wait, for
-# a timeout or a server: one more than the processors.
+# a timeout or a server: one more than the processors. They start hundreds of Python processes, which
+# would compile the modules again and again if they could not keep them.
 T ?= placement
 J ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 DATABASE ?= mariadb
@@ -26,7 +27,7 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for us
 	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)
 
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
-	$(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each)
 	STRESS_SECONDS=$(STRESS) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \

@@ -208,13 +208,19 @@ class _Tally:
 
 
 def _client(connection: Connection, operation: Operation, until: float, tally: _Tally) -> None:
-    """Repeat the operation until a time; status 0 means no response, or an unusable one."""
-    while (began := time.perf_counter()) < until:
+    """Repeat the operation until a time, at least once.
+
+    Status 0 means no response, or an unusable one.
+    """
+    ended = 0.0
+    while ended < until:
+        began = time.perf_counter()
         try:
             status = operation(connection).status
         except (OSError, ValueError):
             status = 0
-        tally.add(time.perf_counter() - began, status)
+        ended = time.perf_counter()
+        tally.add(ended - began, status)
     connection.close()
 
 

@@ -19,6 +19,7 @@ import requests
 
 import placement
 from placement.tests.servers import free_port
+from placement.tests.waiting import wait_until
 
 ROOT = Path(placement.__file__).parent.parent
 WSGI_FILE = ROOT / "placement" / "wsgi" / "api.py"
@@ -29,6 +30,7 @@ LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
 IS_ROOT = os.getuid() == 0
 START_TIMEOUT_SECONDS = 60
+STOP_TIMEOUT_SECONDS = 60
 CLAIMS = 12
 
 
@@ -84,7 +86,7 @@ class ApiProcess:
     def __exit__(self, *error):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(STOP_TIMEOUT_SECONDS)
 
     @property
     def url(self):
@@ -101,9 +103,10 @@ class ApiProcess:
     def get(self, path="/", **headers):
         """Return status and body of a response, as soon as the server responds."""
         request = urllib.request.Request(self.url + path, headers=headers)
-        for _ in range(100):
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(request, timeout=10) as response:
+                with urllib.request.urlopen(request, timeout=30) as response:
                     return response.status, response.read()
             except urllib.error.HTTPError as error:
                 return error.code, error.read()
@@ -178,11 +181,11 @@ class Deployment:
         children = [child for process in running for child in process.children(recursive=True)]
         for process in reversed(self.processes):
             process.send_signal(signal.SIGTERM)
-        _, alive = psutil.wait_procs([*running, *children], timeout=20)
+        _, alive = psutil.wait_procs([*running, *children], timeout=STOP_TIMEOUT_SECONDS)
         for process in alive:
             process.kill()
         for process in self.processes:
-            process.wait(10)
+            process.wait(STOP_TIMEOUT_SECONDS)
         assert not alive
 
     def request(self, method, path, **kwargs):
@@ -349,11 +352,11 @@ def check_claims(deployment, prefix=""):
 def check_claims_are_logged(deployment, prefix, statuses):
     """Check that each claim has its line, which is written after the response."""
     pattern = re.compile(rf'"PUT {prefix}/allocations/[0-9a-f-]+" status: (\d+) ')
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        text = deployment.complete_logs()
-        logged = [int(status) for status in pattern.findall(text)]
-        if sorted(logged) == sorted(statuses):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{logged}, not {statuses}\n{deployment.logs()}")
+
+    def logged():
+        return sorted(map(int, pattern.findall(deployment.complete_logs())))
+
+    wait_until(
+        lambda: logged() == sorted(statuses),
+        message=lambda: f"{logged()}, not {statuses}\n{deployment.logs()}",
+    )

@@ -218,10 +218,15 @@ def test_an_interrupted_comparison_prints_what_it_has(services, capsys, monkeypa
 
 
 class Recorder(BaseHTTPRequestHandler):
-    """Passes each request on to a service after a delay, and keeps its method."""
+    """Passes each request on to a service, and keeps its method.
+
+    Beyond the first requests, each one waits for a permission and then for a while.
+    """
 
     target = ""
+    unlimited = 0
     delay_seconds = 0.0
+    may_continue: ClassVar = threading.Event()
     methods: ClassVar = set()
 
     def handle_one_request(self):
@@ -230,7 +235,10 @@ class Recorder(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.methods.add(self.command)
-        time.sleep(self.delay_seconds)
+        type(self).unlimited -= 1
+        if self.unlimited < 0:
+            self.may_continue.wait(60)
+            time.sleep(self.delay_seconds)
         response = requests.get(self.target + self.path, headers=dict(self.headers), timeout=30)
         self.send_response(response.status_code)
         self.send_header("content-length", str(len(response.content)))
@@ -243,9 +251,10 @@ class Recorder(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def recorded(url, delay_seconds=0.0):
-    """Provide the URL of a proxy of a service."""
-    Recorder.target, Recorder.methods, Recorder.delay_seconds = url, set(), delay_seconds
+def recorded(url, unlimited=10**9):
+    """Provide the URL of a proxy of a service, which passes on so many requests at once."""
+    Recorder.target, Recorder.methods, Recorder.unlimited = url, set(), unlimited
+    Recorder.may_continue.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -283,7 +292,8 @@ def lines_of(path):
 
 def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
     state = tmp_path / "state"
-    with recorded(services[0], delay_seconds=0.05) as url:
+    Recorder.delay_seconds = 0.05
+    with recorded(services[0], unlimited=20) as url:
         arguments = ["--old", url, "--new", services[1], "--token", "admin", "--state", state]
         command = [BIN / "placement-compare", *arguments, "--json"]
         process, terminal = on_terminal(*command)
@@ -291,7 +301,8 @@ def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
             assert process.poll() is None
             time.sleep(0.01)
         os.write(terminal, b"\x03")
-        document = json.loads(process.communicate(timeout=60)[0])
+        Recorder.may_continue.set()
+        document = json.loads(process.communicate(timeout=120)[0])
         shown = os.read(terminal, 100_000).decode()
         os.close(terminal)
         assert process.returncode == compare.INTERRUPTED

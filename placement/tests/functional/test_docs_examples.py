@@ -78,7 +78,7 @@ def test_an_example_returns_the_candidates_that_it_shows(example):
         trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],
     )
     request = candidate_request(pairs_of(example.query, names), example.version)
-    result = search(snapshot, request, SearchSettings(), Deadline(5, time.monotonic))
+    result = search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
     assert sorted(shown(candidate, names) for candidate in result.candidates) == sorted(
         example.expected
     )

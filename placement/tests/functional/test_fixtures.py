@@ -117,9 +117,9 @@ def test_an_administrator_may_reshape_under_the_fixture(use):
 def test_nothing_answers_after_the_fixture():
     fixture = placement_fixture.PlacementFixture()
     with fixture:
-        assert requests.get(fixture.endpoint + "/", timeout=5).status_code == 200
+        assert requests.get(fixture.endpoint + "/", timeout=30).status_code == 200
     with pytest.raises(requests.ConnectionError):
-        requests.get(fixture.endpoint + "/", timeout=5)
+        requests.get(fixture.endpoint + "/", timeout=30)
 
 
 def test_another_token_is_another_caller(use):

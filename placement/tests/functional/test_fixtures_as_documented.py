@@ -71,7 +71,7 @@ class ConfiguredTest(testtools.TestCase):
     def status(self, path):
         headers = {"x-auth-token": self.placement.token}
         return requests.get(
-            self.placement.endpoint + path, headers=headers, timeout=10
+            self.placement.endpoint + path, headers=headers, timeout=30
         ).status_code
 
     def test_options_and_policy_may_be_set_later(self):
@@ -135,7 +135,7 @@ class LogTest(testtools.TestCase):
     def test_the_service_says_that_it_was_asked(self):
         log = self.useFixture(capture.Logging(level=logging.INFO))
         placement = self.useFixture(placement_fixture.PlacementFixture())
-        requests.get(placement.endpoint + "/", timeout=10)
+        requests.get(placement.endpoint + "/", timeout=30)
         assert '"GET /placement/" status: 200' in log.logger.output
 
 

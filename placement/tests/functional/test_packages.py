@@ -61,7 +61,7 @@ def serving(command, url, folder, **environment):
 
 def responds(url):
     try:
-        return requests.get(url, timeout=5).status_code == 200
+        return requests.get(url, timeout=30).status_code == 200
     except requests.RequestException:
         return False
 

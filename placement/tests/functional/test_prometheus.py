@@ -131,7 +131,7 @@ def prometheus(folder, service):
 
     def ask(path, **parameters):
         response = requests.get(
-            f"http://127.0.0.1:{port}/api/v1/{path}", params=parameters, timeout=10
+            f"http://127.0.0.1:{port}/api/v1/{path}", params=parameters, timeout=30
         ).json()
         assert response["status"] == "success", response
         return response["data"]
@@ -141,7 +141,7 @@ def prometheus(folder, service):
         yield ask
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 def wait_for(condition, seconds):
@@ -151,13 +151,20 @@ def wait_for(condition, seconds):
         try:
             if condition():
                 return
-        except (requests.ConnectionError, AssertionError):
-            pass
-        assert time.monotonic() < deadline, "the condition does not hold in time"
+            assert time.monotonic() < deadline, "the condition does not hold in time"
+        except (requests.RequestException, AssertionError):
+            if time.monotonic() > deadline:
+                raise
         time.sleep(0.2)
 
 
 def test_prometheus_scrapes_the_service_and_evaluates_all_expressions(prometheus):
+    """A scrape that takes longer than a second on a busy machine fails; the next one succeeds."""
+    wait_for(lambda: check_all(prometheus), 60)
+
+
+def check_all(prometheus):
+    """Return True, or fail if Prometheus does not have all of the data."""
     (target,) = prometheus("targets")["activeTargets"]
     assert (target["health"], target["lastError"]) == ("up", "")
     names = set(prometheus("label/__name__/values"))
@@ -167,8 +174,9 @@ def test_prometheus_scrapes_the_service_and_evaluates_all_expressions(prometheus
         assert used <= names | OPTIONAL, expression
 
     def value(query):
-        (series,) = prometheus("query", query=query)["result"]
-        return float(series["value"][1])
+        result = prometheus("query", query=query)["result"]
+        assert len(result) == 1, (query, result)
+        return float(result[0]["value"][1])
 
     assert value("sum(placement_cloud_used)") == 6
     assert value('placement_cloud_capacity{resource_class="VCPU"}') == 8
@@ -183,3 +191,4 @@ def test_prometheus_scrapes_the_service_and_evaluates_all_expressions(prometheus
         for rule in group["rules"]
     }
     assert states == dict.fromkeys((rule["alert"] for rule in rules()), "ok")
+    return True

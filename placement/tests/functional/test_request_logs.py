@@ -24,7 +24,7 @@ PATHS = [
     "/traits?name=startswith:HW_CPU",
 ]
 DEFAULT = (1, 39)
-SECONDS_TO_WRITE = 30
+SECONDS_TO_WRITE = 60
 FORMATS = {
     "common": '"%h %l %u %t \\"%r\\" %>s %O"',
     "combined": '"%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\""',

@@ -32,6 +32,7 @@ from placement.tests.processes import (
     uwsgi,
     wait_for_applications,
 )
+from placement.tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -173,10 +174,10 @@ def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deploymen
     wait_until_ready(deployment, 2)
     before = new_workers(deployment)
     with continuous_requests(f"{deployment.url}/resource_providers") as statuses:
-        for number in (signal.SIGTTIN, signal.SIGTTOU):
-            for _ in range(2):
+        for number, counts in ((signal.SIGTTIN, (3, 4)), (signal.SIGTTOU, (3, 2))):
+            for count in counts:  # pending signals of one number are one
                 deployment.processes[0].send_signal(number)
-                time.sleep(0.5)  # pending signals of one number are one
+                wait_until(lambda count=count: len(deployment.children()) == count)
             wait_until_ready(deployment, 4)
         new_workers(deployment, before)
     assert set(statuses) == {200}
@@ -190,6 +191,10 @@ def wait_until_ready(deployment, count):
         time.sleep(0.05)
 
 
+# more would only load the processors: a moment without a worker lasts longer
+SECONDS_BETWEEN_REQUESTS = 0.02
+
+
 @contextmanager
 def continuous_requests(url):
     """Send requests, each on a new connection, until the end of the block; yield the statuses."""
@@ -198,9 +203,10 @@ def continuous_requests(url):
     def repeat():
         while not is_over.is_set():
             try:
-                statuses.append(requests.get(url, headers=LATEST, timeout=30).status_code)
+                statuses.append(requests.get(url, headers=LATEST, timeout=60).status_code)
             except requests.RequestException as error:
                 statuses.append(repr(error))
+            time.sleep(SECONDS_BETWEEN_REQUESTS)
 
     threads = [threading.Thread(target=repeat) for _ in range(4)]
     for thread in threads:

@@ -23,7 +23,7 @@ def search_in(
     snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings
 ) -> Candidates:
     rng = random.Random(7) if settings.randomize else None
-    return search(snapshot, request, settings, Deadline(5, time.monotonic), rng=rng)
+    return search(snapshot, request, settings, Deadline(60, time.monotonic), rng=rng)
 
 
 def found_in(

@@ -62,7 +62,7 @@ def dashboard(url, folder):
 def status(url, method="GET"):
     try:
         request = urllib.request.Request(url, method=method)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=30) as response:
             return response.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -70,10 +70,10 @@ def status(url, method="GET"):
 
 def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
     with dashboard(small.url, tmp_path) as (process, address):
-        with urllib.request.urlopen(address, timeout=10) as response:
+        with urllib.request.urlopen(address, timeout=30) as response:
             assert b"<title>Placement</title>" in response.read()
         insight = address.removesuffix("page/")
-        with urllib.request.urlopen(f"{insight}providers", timeout=10) as response:
+        with urllib.request.urlopen(f"{insight}providers", timeout=30) as response:
             assert b'"host1"' in response.read()
         assert status(f"{insight}providers", "DELETE") == 405
         origin = re.match(r"http://[^/]+", address)[0]

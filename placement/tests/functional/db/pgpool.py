@@ -11,7 +11,7 @@ import psycopg
 
 from placement.tests.servers import USER, find, free_port
 
-SECONDS_TO_START = 30
+SECONDS_TO_START = 60
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def pgpool(folder: Path, primary_port: int, standby_port: int, **settings: str) 
             yield port
         finally:
             process.send_signal(signal.SIGINT)  # also with open connections
-            process.wait(30)
+            process.wait(60)
 
 
 def _settings(folder: Path, port: int) -> Mapping[str, str]:

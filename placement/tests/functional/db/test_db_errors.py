@@ -16,7 +16,7 @@ from placement.db.sqlalchemy import migration, seed
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects, users
-from placement.db.store import Store
+from placement.db.store import RETRY_SECONDS, Store
 from placement.tests import servers
 
 
@@ -112,11 +112,11 @@ def test_restarted_server_is_used_again(kind):
         seed.sync(store)
         store.write(add, "before")
         running.kill()
-        begun = time.monotonic()
+        begun = time.monotonic()  # none is repeated until the end of a timeout
         for use in (lambda: store.write(add, "away"), store.probe, lambda: names(store)):
             with pytest.raises(exception.DatabaseUnavailable):
                 use()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < RETRY_SECONDS
         running.start()
         store.write(add, "after")
         assert names(store) == ["after", "before"]
@@ -183,7 +183,7 @@ def test_deadlocked_transactions_are_retried(store, backend):
         runs.append(1)
         count_up(tx, first)
         if backend != "sqlite" and len(runs) <= 2:
-            meet.wait(10)
+            meet.wait(60)
         count_up(tx, second)
 
     threads = [

@@ -275,7 +275,7 @@ def exit_code_of(work):
     """Fork a child that does the work; return its exit code, None if it does not end."""
     child = multiprocessing.get_context("fork").Process(target=work)
     child.start()
-    child.join(15)
+    child.join(60)
     ended_with = child.exitcode
     child.kill()
     child.join()

@@ -128,7 +128,8 @@ def test_unavailable_database_is_retried_as_configured(conf, manager, caplog):
     begun = time.monotonic()
     with pytest.raises(exception.DatabaseUnavailable):
         db_api.store(conf)
-    assert 2 <= time.monotonic() - begun < 10
+    # the default interval is 10 seconds
+    assert 2 <= time.monotonic() - begun < 18
     assert caplog.text.count("attempts left") == 3
 
 

@@ -4,7 +4,6 @@ import getpass
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -18,10 +17,11 @@ from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.factories import claim, new_provider, uuid
+from placement.tests.waiting import wait_until
 
 LIMITS = {
-    "mariadb": ("SET SESSION max_statement_time = 0.2", "SELECT SLEEP(3)"),
-    "postgresql": ("SET statement_timeout = '200ms'", "SELECT pg_sleep(3)"),
+    "mariadb": ("SET SESSION max_statement_time = 0.2", "SELECT SLEEP(60)"),
+    "postgresql": ("SET statement_timeout = '200ms'", "SELECT pg_sleep(60)"),
 }
 
 
@@ -72,6 +72,11 @@ def test_the_sql_mode_of_the_server_may_have_other_quotes(sql_mode):
     assert (state.provider.name, state.used) == ("it\\'s", {"VCPU": 1})
 
 
+def is_listening(port):
+    with socket.socket() as link:
+        return link.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
 def pgbouncer(server, database, mode, folder):
     port = servers.free_port()
@@ -86,11 +91,7 @@ def pgbouncer(server, database, mode, folder):
     as_user = ["--user", "nobody"] if getpass.getuser() == "root" else []
     process = subprocess.Popen(["pgbouncer", "-q", *as_user, str(configuration)])
     try:
-        for _ in range(100):
-            with socket.socket() as link:
-                if link.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_until(lambda: is_listening(port))
         yield port
     finally:
         process.kill()

