@@ -1,5 +1,6 @@
 """Install, configure, start and stop both services under uWSGI."""
 
+import compileall
 import contextlib
 import os
 import resource
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+import placement
 from bench.client import Connection, Get, Response, ResponseCallback, ignore_response
 from placement.tests.servers import free_port
 
@@ -22,6 +24,7 @@ PROCESSES, THREADS = 2, 10
 # address space of a process: a service fails before the machine runs out of memory
 MEMORY_LIMIT_BYTES = 8 * 2**30
 START_SECONDS = 120
+PLACEMENT_FOLDER = Path(placement.__file__).parent
 
 CONFIGURATION = """\
 [api]
@@ -53,6 +56,15 @@ def install_upstream(folder: Path, *more_packages: str) -> Path:
     return environment
 
 
+def compile_placement() -> None:
+    """Write the bytecode of this project, as pip does when it installs a package.
+
+    Python does so at the first start, but not if PYTHONDONTWRITEBYTECODE is set: then each start
+    compiles the sources, which takes 0.1 s.
+    """
+    compileall.compile_dir(PLACEMENT_FOLDER, quiet=1)
+
+
 @dataclass
 class Service:
     """One service: an environment, a configuration and, while it runs, a uWSGI process."""
@@ -66,6 +78,7 @@ class Service:
     _process: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
+        compile_placement()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / "placement.conf").write_text(CONFIGURATION.format(url=self.url))

@@ -158,6 +158,7 @@ def debian_package(sdist, tmp_path):
     finally:
         run("dpkg", "--purge", "openplacement")
         shutil.rmtree("/var/lib/placement", ignore_errors=True)
+        assert not Path("/usr/lib/openplacement").exists()
 
 
 def test_the_debian_package_installs_serves_and_is_removed(debian_package):
@@ -167,6 +168,9 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     )
     assert (conf.stat().st_mode & 0o777, conf.group()) == (0o640, "placement")
     assert Path("/var/lib/placement").owner() == "placement"
+    packages = Path("/usr/lib/openplacement/lib/python3.11/site-packages")
+    for package in ("placement", "sqlalchemy", "numpy"):
+        assert list(packages.glob(f"{package}/__pycache__/*.pyc")), "each start would compile it"
     field = run("dpkg-query", "--show", "--showformat", "${Maintainer}", "openplacement")
     assert field == "Ann Operator <ann@example.com>"
     run("systemd-analyze", "verify", unit)
