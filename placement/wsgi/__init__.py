@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement import garbage_collection
+from placement import deferred_imports, garbage_collection
 
+deferred_imports.defer(deferred_imports.PASSWORD_MASKS)
 with garbage_collection.paused(freeze=True):  # the imports are most of the start-up of a process
     from oslo_config import cfg
     from oslo_log import log

@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy.engine import Dialect
 
 from placement.db.sqlalchemy.db_errors import HostUnresponsive, first_line
+from placement.db.sqlalchemy.pymysql_connection import pymysql_connection
 
 # PyMySQL's default for a new connection; libpq would wait without limit.
 CONNECT_SECONDS = 10
@@ -57,10 +58,13 @@ def _connect(
     dialect: Dialect, arguments: Sequence[Any], parameters: MutableMapping[str, Any]
 ) -> Any:
     """Connect; PyMySQL's own timeout ends before the handshake, which has none by default."""
-    if dialect.driver != "pymysql" or "read_timeout" in parameters:
+    if dialect.driver != "pymysql":
         return dialect.connect(*arguments, **parameters)
+    connect = pymysql_connection()
+    if "read_timeout" in parameters:
+        return connect(*arguments, **parameters)
     timeout = parameters.get("connect_timeout", CONNECT_SECONDS)
-    connection: Any = dialect.connect(*arguments, **parameters, read_timeout=timeout)
+    connection: Any = connect(*arguments, **parameters, read_timeout=timeout)
     connection._read_timeout = None  # statements may take long
     return connection
 

@@ -50,6 +50,7 @@ EXTERNAL = {
     "http.request_body": {"_typeshed"},
     "observability.events": set(),
     "db": {"sqlalchemy", "alembic", "os_traits", "os_resource_classes"},
+    "db.sqlalchemy.pymysql_connection": {"pymysql"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},
