@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-
-from placement.db.sqlalchemy import driver_rows
 
 Values = Mapping[str, Any]
 
@@ -34,28 +34,27 @@ class _Text:
     """A statement compiled for one dialect.
 
     ``fixed`` has the parameters that are always the same, ``adapted`` the conversions of those
-    that the driver does not accept as they are; ``order`` has the names of the parameters.
+    that the driver does not accept as they are; ``in_order`` returns the values of all parameters
+    in the order of the text.
     """
 
     sql: str
     fixed: Values
     adapted: Mapping[str, Callable[[Any], Any]]
-    order: Sequence[str]
+    in_order: Callable[[Values], tuple[Any, ...]]
 
     def parameters(self, values: Values) -> tuple[Any, ...]:
         if self.fixed or self.adapted:
             values = {**self.fixed, **values}
             for name, adapt in self.adapted.items():
                 values[name] = adapt(values[name])
-        return tuple([values[name] for name in self.order])
+        return self.in_order(values)
 
     def of_rows(self, rows: Sequence[Values]) -> BoundStatement:
         """Return the statement that inserts all rows; the text has the values of one."""
         one_row = self.sql.rpartition(" VALUES ")[2]
         sql = ", ".join([self.sql, *[one_row] * (len(rows) - 1)])
-        return BoundStatement(
-            sql, tuple([value for row in rows for value in self.parameters(row)])
-        )
+        return BoundStatement(sql, tuple(chain.from_iterable(map(self.parameters, rows))))
 
 
 def execute(
@@ -66,14 +65,6 @@ def execute(
     if isinstance(values, Mapping):
         return connection.exec_driver_sql(text.sql, text.parameters(values))
     return connection.exec_driver_sql(text.sql, [text.parameters(each) for each in values])
-
-
-def rows(
-    connection: sa.Connection, statement: sa.ClauseElement, values: Values
-) -> Sequence[Sequence[Any]]:
-    """Return the rows of a constant query as the driver returns them."""
-    text = _text(statement, connection.dialect)
-    return driver_rows.execute(connection, text.sql, text.parameters(values))
 
 
 def execute_for(
@@ -146,8 +137,14 @@ def _text(statement: sa.ClauseElement, dialect: sa.Dialect) -> _Text:
         sql=compiled.string if compiled.positional else _NAMED.sub("%s", compiled.string),
         fixed={name: value for name, value in compiled.params.items() if name not in required},
         adapted={name: adapt for name, adapt in adapters.items() if adapt is not None},
-        order=compiled.positiontup or _NAMED.findall(compiled.string),
+        in_order=_in_order(compiled.positiontup or _NAMED.findall(compiled.string)),
     )
+
+
+def _in_order(names: Sequence[str]) -> Callable[[Values], tuple[Any, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple([values[name] for name in names])
 
 
 def inserted(table: sa.Table, *columns: str) -> sa.Insert:

@@ -9,6 +9,9 @@ statement began. There are two ways to detect, or avoid, that the usage counters
   their rows are returned as they are now. Only inventories that were inserted in the meantime are
   missing. If one that is needed is missing, the first way is used. Claims that wait for the same
   host do not send a second statement while they have its lock.
+
+MariaDB cannot lock the rows of some tables only: it locks the inventories after their provider,
+and returns all rows as they are now.
 """
 
 from collections import defaultdict
@@ -67,18 +70,24 @@ _is_fresh = sa.and_(
 _of_provider = _inventory_c.resource_provider_id == _provider.id
 # with few rows MySQL would scan, and lock, all inventories
 _FORCE_INDEX = "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)"
-_LOCK_PROVIDERS = (
-    sa.select(*_COLUMNS, _is_fresh)
-    .select_from(
-        resource_providers.join(_before, _before.c.id == _provider.id).outerjoin(
-            inventories, _of_provider
-        )
+
+
+def _with_inventories(providers: sa.FromClause, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Return the statement that locks the providers and reads their inventories."""
+    return (
+        sa.select(*_COLUMNS, *columns)
+        .select_from(providers.outerjoin(inventories, _of_provider))
+        .with_hint(inventories, _FORCE_INDEX, "mysql")
+        .with_hint(inventories, _FORCE_INDEX, "mariadb")
+        .order_by(_provider.id)
+        .with_for_update(of=resource_providers, key_share=True)
     )
-    .with_hint(inventories, _FORCE_INDEX, "mysql")
-    .with_hint(inventories, _FORCE_INDEX, "mariadb")
-    .order_by(_provider.id)
-    .with_for_update(of=resource_providers, key_share=True)
+
+
+_LOCK_PROVIDERS = _with_inventories(
+    resource_providers.join(_before, _before.c.id == _provider.id), _is_fresh
 )
+_LOCK_ALL = _with_inventories(resource_providers)
 # PostgreSQL cannot lock the rows of an outer join: providers without inventory are left out.
 _LOCK_BOTH = (
     sa.select(*_COLUMNS)
@@ -143,6 +152,8 @@ def _current_rows(
     needed: NeededClasses | None,
     added: AddedColumns,
 ) -> Sequence[Any]:
+    if getattr(connection.dialect, "is_mariadb", False):
+        return _locked(connection, _LOCK_ALL, uuids, added)
     if needed is not None and connection.dialect.name == "postgresql":
         rows = _locked(connection, _LOCK_BOTH, uuids, added)
         if _has_all(rows, needed):

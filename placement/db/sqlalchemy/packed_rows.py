@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import compiled_statements
-from placement.db.sqlalchemy.compiled_statements import Values
+from placement.db.sqlalchemy import compiled_statements, driver_rows
+from placement.db.sqlalchemy.compiled_statements import BoundStatement, Values
+from placement.db.sqlalchemy.literals import with_literals
 
 _Pack = Callable[..., sa.ColumnElement[Any]]
 
@@ -34,8 +35,17 @@ def execute(connection: sa.Connection, statement: Any, values: Values) -> Sequen
     if pack is None:
         return compiled_statements.execute(connection, statement, values).all()
     packed = _packed(statement, pack)
-    rows = compiled_statements.rows(connection, packed.statement, values)
-    return packed.unpack([text for (text,) in rows])
+    bound = compiled_statements.bound(connection.dialect, packed.statement, values)
+    return packed.unpack([text for (text,) in _rows(connection, bound)])
+
+
+def _rows(connection: sa.Connection, bound: BoundStatement) -> Sequence[Sequence[Any]]:
+    """Return the rows of a query; the drivers of MySQL would write its values into the text."""
+    if connection.dialect.name != "postgresql":
+        text = with_literals(bound)
+        if text is not None:
+            return driver_rows.execute(connection, text, None)
+    return driver_rows.execute(connection, bound.sql, bound.parameters)
 
 
 def execute_for(
