@@ -1,10 +1,13 @@
 """Runs commands in forks of a process that has imported their modules.
 
 Each command runs its installed script in a process of its own, with its own environment, directory
-and output, but without the second that the imports take. ``Commands`` starts the process; the
-module, run as a program, is the process.
+and output, but without the second that the imports take, and the third of a second that the end
+of an interpreter with so many modules takes. ``Commands`` starts the process; the module, run as a
+program, is the process.
 """
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -13,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -87,6 +91,7 @@ def main() -> None:
     """Run commands until the other end of the socket is closed."""
     for name in sys.argv[2:]:
         importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would copy all of the memory
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         command = serve(connection)
     if command is not None:
@@ -94,7 +99,33 @@ def main() -> None:
         os.environ.update(command["environ"])
         os.chdir(command["folder"])
         sys.argv = command["command"]
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        end(exit_code_of_script(sys.argv[0]))
+
+
+def exit_code_of_script(path: str) -> int:
+    """Run a script; return the exit code that Python would have."""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0
+        print(error.code, file=sys.stderr)
+        return 1
+    except BaseException:  # Python prints it and exits
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def end(code: int) -> None:
+    """End this process as Python does, but leave its memory to the operating system."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,38 @@
 
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from placement.tests.processes import Deployment
+from placement.tests.preloaded import OF_PLACEMENT, Commands
+from placement.tests.processes import BIN, Deployment, environment
 
 collect_ignore = ["openstack_modules.py"]  # its import has effects; it has no examples
+
+
+@pytest.fixture(scope="session")
+def placement_commands():
+    """The commands of Placement, without the time of their imports."""
+    with closing(Commands(*OF_PLACEMENT)) as commands:
+        yield commands
+
+
+@pytest.fixture
+def run_command(placement_commands, tmp_path):
+    """Return a function that runs a command in an empty directory."""
+
+    def run_command(program, *arguments, timeout_seconds=60, **variables):
+        return placement_commands.run(
+            [str(BIN / program), *arguments],
+            folder=tmp_path,
+            environ=environment(HOME=str(tmp_path), **variables),
+            timeout_seconds=timeout_seconds,
+        )
+
+    return run_command
 
 
 @pytest.fixture

@@ -13,17 +13,22 @@ from pathlib import Path
 import psutil
 import pytest
 
-from placement.tests.processes import START_TIMEOUT_SECONDS, STOP_TIMEOUT_SECONDS, ApiProcess
+from placement.tests.processes import STOP_TIMEOUT_SECONDS, ApiProcess
 from placement.tests.waiting import wait_until
 
 NOAUTH2 = "[api]\nauth_strategy = noauth2\n"
 
 
-def startup_error(folder, *arguments, **environment):
-    """Return the output of a command that does not start."""
-    with ApiProcess(folder, *arguments, **environment) as service:
-        assert service.process.wait(START_TIMEOUT_SECONDS) == 1
-        return service.output.read_text()
+@pytest.fixture
+def startup_error(run_command):
+    """Return a function that returns the output of a command that does not start."""
+
+    def output(*arguments, **variables):
+        result = run_command("placement-api", *arguments, **variables)
+        assert result.returncode == 1
+        return result.stdout + result.stderr
+
+    return output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -62,7 +67,7 @@ def test_workers_share_port_and_are_replaced(tmp_path):
         assert not any(Path(f"/proc/{pid}").exists() for pid in first)
 
 
-@pytest.mark.parametrize("delay_seconds", [0, 0.01, 0.02, 0.05, 0.1])
+@pytest.mark.parametrize("delay_seconds", [0, 0.02, 0.1])
 def test_sigterm_while_workers_start_leaves_no_process(tmp_path, delay_seconds):
     """The signal may arrive before, while or after the workers are forked."""
     with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as api:
@@ -221,27 +226,25 @@ def test_development_mode_ignores_default_locations(tmp_path, write_file):
 
 
 @pytest.mark.parametrize("option", ["--config-file", "--config-dir"])
-def test_missing_config_file_is_reported(tmp_path, option):
-    output = startup_error(tmp_path, "--port", "0", option, str(tmp_path / "nowhere"))
+def test_missing_config_file_is_reported(startup_error, tmp_path, option):
+    output = startup_error("--port", "0", option, str(tmp_path / "nowhere"))
     assert str(tmp_path / "nowhere") in output
 
 
-def test_missing_connection_option_is_reported(tmp_path):
+def test_missing_connection_option_is_reported(startup_error, tmp_path):
     (tmp_path / "placement.conf").write_text("")
-    output = startup_error(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
+    output = startup_error("--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
     assert f"Set [placement_database]connection in {tmp_path}/placement.conf" in output
 
 
-def test_missing_config_dir_is_reported(tmp_path):
-    output = startup_error(
-        tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere")
-    )
+def test_missing_config_dir_is_reported(startup_error, tmp_path):
+    output = startup_error("--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere"))
     assert str(tmp_path / "nowhere" / "placement.conf") in output
 
 
-def test_missing_schema_is_reported(tmp_path):
+def test_missing_schema_is_reported(startup_error, tmp_path):
     connection = f"sqlite:///{tmp_path}/empty.sqlite"
-    output = startup_error(tmp_path, "--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
+    output = startup_error("--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
     assert "placement-manage db sync" in output
 
 
@@ -256,24 +259,23 @@ def test_missing_schema_is_reported(tmp_path):
         ("[placement_database]\nconnection = sqlite://\nsync_on_startup = false", "db sync"),
     ],
 )
-def test_startup_error_is_one_sentence(tmp_path, write_file, options, reason):
+def test_startup_error_is_one_sentence(startup_error, write_file, options, reason):
     if "journal" in options and importlib.util.find_spec("systemd") is not None:
         pytest.skip("the bindings are there")
     file = write_file("mine.conf", f"{options}\n")
-    output = startup_error(tmp_path, "--development", "--port", "0", "--config-file", file)
+    output = startup_error("--development", "--port", "0", "--config-file", file)
     assert reason in output.splitlines()[-1]
     assert output.splitlines()[-1].startswith("placement-api: ")
     assert "Traceback" not in output
 
 
-def test_invalid_port(tmp_path):
-    with ApiProcess(tmp_path, "--development", "--port", "70000") as service:
-        assert service.process.wait(START_TIMEOUT_SECONDS) == 2
+def test_invalid_port(run_command):
+    assert run_command("placement-api", "--development", "--port", "70000").returncode == 2
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_noauth2_is_refused_on_network_addresses(tmp_path, host):
-    output = startup_error(tmp_path, "--development", "--port", "0", "--host", host)
+def test_noauth2_is_refused_on_network_addresses(startup_error, host):
+    output = startup_error("--development", "--port", "0", "--host", host)
     assert "--allow-noauth2-on-network" in output
 
 
@@ -283,12 +285,10 @@ def test_noauth2_on_network_can_be_allowed(tmp_path):
         assert service.get()[0] == 200
 
 
-def test_port_in_use_is_reported(tmp_path):
+def test_port_in_use_is_reported(startup_error):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        assert "Address already in use" in startup_error(
-            tmp_path, "--development", "--port", str(port)
-        )
+        assert "Address already in use" in startup_error("--development", "--port", str(port))
 
 
 def test_installed_command_is_a_wsgi_file(tmp_path):

@@ -6,15 +6,13 @@ import shutil
 import socket
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from placement.tests import servers
-from placement.tests.preloaded import OF_PLACEMENT, Commands
-from placement.tests.processes import BIN, ROOT, environment
+from placement.tests.processes import BIN, ROOT
 
 NO_FILE = "No database is configured. Set [placement_database]connection in"
 MANAGE = ("placement-manage", "db", "version")
@@ -26,27 +24,6 @@ COMMANDS = [MANAGE, SYNC, MIGRATE, STATUS, API]
 EXIT_CODES = {"placement-manage": 1, "placement-status": 255, "placement-api": 1}
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[-1])
 on_sqlite = pytest.mark.parametrize("backend", ["sqlite"])
-
-
-@pytest.fixture(scope="session")
-def commands():
-    with closing(Commands(*OF_PLACEMENT)) as commands:
-        yield commands
-
-
-@pytest.fixture
-def run(commands, tmp_path):
-    """Return a function that runs a command in an empty directory."""
-
-    def run(program, *arguments, timeout_seconds=60, **variables):
-        return commands.run(
-            [str(BIN / program), *arguments],
-            folder=tmp_path,
-            environ=environment(HOME=str(tmp_path), **variables),
-            timeout_seconds=timeout_seconds,
-        )
-
-    return run
 
 
 def connection(url, **variables):
@@ -68,59 +45,59 @@ def error_of(completed):
 
 @pytest.mark.skipif(Path("/etc/placement").exists(), reason="this machine has a configuration")
 @each_command
-def test_missing_configuration(run, command):
-    error = error_of(run(*command))
+def test_missing_configuration(run_command, command):
+    error = error_of(run_command(*command))
     assert f"{NO_FILE} /etc/placement/placement.conf" in error
     assert "OS_PLACEMENT_DATABASE__CONNECTION" in error
 
 
 @each_command
-def test_config_dir_without_connection(run, command, tmp_path):
+def test_config_dir_without_connection(run_command, command, tmp_path):
     (tmp_path / "placement.conf").write_text("[DEFAULT]\ndebug = false\n")
-    error = error_of(run(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
     assert f"{NO_FILE} {tmp_path}/placement.conf" in error
 
 
 @each_command
-def test_missing_config_file(run, command, tmp_path):
-    error = error_of(run(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere")))
+def test_missing_config_file(run_command, command, tmp_path):
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere")))
     assert f"{tmp_path}/nowhere/placement.conf" in error
     assert "OS_PLACEMENT_CONFIG_DIR" in error
 
 
 @each_command
-def test_invalid_config_file(run, command, tmp_path):
+def test_invalid_config_file(run_command, command, tmp_path):
     (tmp_path / "placement.conf").write_text("[placement_database\n")
-    error = error_of(run(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
     assert f"{tmp_path}/placement.conf" in error
 
 
 @each_command
 @pytest.mark.parametrize("url", ["nonsense", "nonsense://host/placement"])
-def test_invalid_url(run, command, url):
-    error = error_of(run(*command, **connection(url)))
+def test_invalid_url(run_command, command, url):
+    error = error_of(run_command(*command, **connection(url)))
     assert "[placement_database]connection is not a valid URL" in error
 
 
 @pytest.mark.parametrize("command", [MIGRATE, STATUS], ids=lambda command: command[-1])
-def test_database_without_schema(run, command, empty_database_url):
-    error = error_of(run(*command, **connection(empty_database_url)))
+def test_database_without_schema(run_command, command, empty_database_url):
+    error = error_of(run_command(*command, **connection(empty_database_url)))
     assert "no Placement schema. Run `placement-manage db sync`" in error
 
 
 @each_command
-def test_database_down(run, command):
+def test_database_down(run_command, command):
     port = servers.free_port()
     url = f"mysql+pymysql://placement:secret@127.0.0.1:{port}/placement"
-    error = error_of(run(*command, **connection(url)))
+    error = error_of(run_command(*command, **connection(url)))
     assert "The database is not available" in error
     assert "127.0.0.1" in error
     assert "secret" not in error
 
 
-def test_unknown_revision(run, tmp_path):
+def test_unknown_revision(run_command, tmp_path):
     variables = connection(f"sqlite:///{tmp_path}/p.sqlite")
-    error = error_of(run("placement-manage", "db", "stamp", "unheard_of", **variables))
+    error = error_of(run_command("placement-manage", "db", "stamp", "unheard_of", **variables))
     assert "The revision unheard_of is unknown. Known are b4ed3a175331" in error
 
 
@@ -148,10 +125,10 @@ def wrong_password(backend, request):
 
 @each_command
 @pytest.mark.parametrize("backend", ["mariadb", "postgresql"])
-def test_wrong_password_is_not_retried(run, command, backend, request):
+def test_wrong_password_is_not_retried(run_command, command, backend, request):
     variables = {"OS_PLACEMENT_DATABASE__MAX_RETRIES": "10"}
     url = wrong_password(backend, request)
-    error = error_of(run(*command, **connection(url, **variables)))
+    error = error_of(run_command(*command, **connection(url, **variables)))
     assert "The database refuses the login" in error
     assert "Check user and password in [placement_database]connection" in error
 
@@ -160,17 +137,17 @@ def test_wrong_password_is_not_retried(run, command, backend, request):
 
 
 @on_sqlite
-def test_keystone_without_options(run, database_url):
-    error = error_of(run(*API, **connection(database_url)))
+def test_keystone_without_options(run_command, database_url):
+    error = error_of(run_command(*API, **connection(database_url)))
     assert "[keystone_authtoken] has no auth_type" in error
 
 
 @on_sqlite
-def test_port_in_use(run, database_url):
+def test_port_in_use(run_command, database_url):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         variables = connection(database_url, OS_API__AUTH_STRATEGY="noauth2")
-        error = error_of(run("placement-api", "--port", str(port), **variables))
+        error = error_of(run_command("placement-api", "--port", str(port), **variables))
     assert f"Cannot listen on 127.0.0.1, port {port}: Address already in use" in error
     assert "--port" in error
 
@@ -193,23 +170,25 @@ def test_version(command):
     ],
 )
 @on_sqlite
-def test_upgrade_check_covers_authentication(run, database_url, variables, problem):
-    result = run(*STATUS, **connection(database_url, **variables))
+def test_upgrade_check_covers_authentication(run_command, database_url, variables, problem):
+    result = run_command(*STATUS, **connection(database_url, **variables))
     assert result.returncode == (2 if problem else 0)
     words = re.sub(r"[|\s]+", " ", result.stdout)
     assert problem is None or problem in words
 
 
 @on_sqlite
-def test_upgrade_check_fails_if_the_schema_is_too_old(run, empty_database_url):
+def test_upgrade_check_fails_if_the_schema_is_too_old(run_command, empty_database_url):
     variables = connection(empty_database_url, OS_API__AUTH_STRATEGY="noauth2")
-    assert run(*SYNC, **variables).returncode == 0
-    assert run("placement-manage", "db", "stamp", "a082b8bb98d0", **variables).returncode == 0
-    result = run(*STATUS, **variables)
+    assert run_command(*SYNC, **variables).returncode == 0
+    assert (
+        run_command("placement-manage", "db", "stamp", "a082b8bb98d0", **variables).returncode == 0
+    )
+    result = run_command(*STATUS, **variables)
     assert result.returncode == 2
     assert "The API does not start" in re.sub(r"[|\s]+", " ", result.stdout)
     startup = {"OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true"}
-    assert run(*STATUS, **variables, **startup).returncode == 0
+    assert run_command(*STATUS, **variables, **startup).returncode == 0
 
 
 # --- make ---------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from placement import microversion, openapi
 from placement.openapi.version_range import VersionRange
 
 ASKED = os.environ.get("PLACEMENT_RANDOM_REQUESTS")
-NUMBER = int(ASKED or 100)
+NUMBER = int(ASKED or 60)
 VERSIONS = (
     [str(version) for version in microversion.VERSIONS]
     if ASKED

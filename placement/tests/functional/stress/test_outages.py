@@ -36,11 +36,11 @@ from placement.tests.waiting import wait_until
 CLIENTS = 6
 IS_LONG = SECONDS >= 30
 # in the short form, a few hundred operations a second suffice
-PAUSE_SECONDS = 0 if IS_LONG else 0.01
+PAUSE_SECONDS = 0 if IS_LONG else 0.025
 WORKERS = 2
 PART = SECONDS / 3
 ROUNDS = max(1, round(SECONDS / 10))
-KILLS_AT_LEAST = 3
+KILLS_AT_LEAST = 2
 SECONDS_UNRESPONSIVE = 60
 SECONDS_UNTIL_TIMEOUT = 30
 SECONDS_UNTIL_FAULT = 60
@@ -53,6 +53,17 @@ def db(request):
     """A durable server for one test, which may kill it."""
     with private(request.param) as server:
         yield server
+
+
+@pytest.fixture(params=sorted(servers.KINDS))
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def shared_db(server, backend, database_url):
+    """The server that all tests share, and the name of a database, for faults of other parts."""
+    return server(backend), sa.make_url(database_url).database
 
 
 @contextmanager
@@ -121,8 +132,9 @@ def test_the_database_server_is_killed(db, tmp_path):
     print(f"{db.name} killed {ROUNDS} times: served again after {max(recovered):.2f} s")
 
 
-def test_workers_of_the_service_are_killed(db, tmp_path):
-    url, name = db.tcp_url("placement"), f"workers on {db.name} killed"
+def test_workers_of_the_service_are_killed(shared_db, tmp_path):
+    db, database = shared_db
+    url, name = db.tcp_url(database), f"workers on {db.name} killed"
     with under_load(name, tmp_path, url, workers_are_killed=True) as (api, shared, clients):
         kills, until = 0, time.monotonic() + PART
         while kills < KILLS_AT_LEAST or time.monotonic() < until:
@@ -135,10 +147,11 @@ def test_workers_of_the_service_are_killed(db, tmp_path):
     print(f"{name}: {kills} killed, served again after {recovered:.2f} s")
 
 
-def test_connections_to_the_database_break(db, tmp_path):
+def test_connections_to_the_database_break(shared_db, tmp_path):
+    db, database = shared_db
     with Proxy(db.port) as proxy:
-        url = db.tcp_url("placement", port=proxy.port)
-        direct = db.tcp_url("placement")
+        url = db.tcp_url(database, port=proxy.port)
+        direct = db.tcp_url(database)
         name = f"connections to {db.name} broken"
         with under_load(name, tmp_path, url, direct) as (_, _, clients):
             broken, until = 0, time.monotonic() + PART
@@ -150,10 +163,11 @@ def test_connections_to_the_database_break(db, tmp_path):
         assert broken
 
 
-def test_the_database_is_slow(db, tmp_path):
+def test_the_database_is_slow(shared_db, tmp_path):
+    db, database = shared_db
     with Proxy(db.port) as proxy:
-        url = db.tcp_url("placement", port=proxy.port)
-        direct = db.tcp_url("placement")
+        url = db.tcp_url(database, port=proxy.port)
+        direct = db.tcp_url(database)
         with under_load(f"{db.name} slow", tmp_path, url, direct) as (
             _,
             shared,
