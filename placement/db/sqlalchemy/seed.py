@@ -17,18 +17,26 @@ def sync(store: Store) -> None:
     """Insert the standard traits and resource classes that are missing; change no others.
 
     Safe to run in several processes at once: a conflicting transaction is retried.
+    Cost: three statements; if nothing is missing, no connection for writes is opened.
     """
-    store.write(_insert_clocks)
-    store.write(_insert_names)
+    with store.read() as tx:
+        missing = _missing_clocks(tx.connection), *_missing_names(tx.connection)
+    if any(missing):
+        store.write(_insert_clocks)
+        store.write(_insert_names)
 
 
 def _insert_clocks(tx: Transaction) -> None:
-    """Insert missing clocks: a database that was created without revisions has none."""
-    existing = set(clocks.values(tx.connection))
-    missing = [clock for clock in range(clocks.CLOCKS) if clock not in existing]
+    missing = _missing_clocks(tx.connection)
     if missing:
         rows = [{"id": clock, "value": _first_value(clock)} for clock in missing]
         tx.connection.execute(clocks_table.insert(), rows)
+
+
+def _missing_clocks(connection: sa.Connection) -> list[int]:
+    """Return the missing clocks: a database that was created without revisions has none."""
+    existing = set(clocks.values(connection))
+    return [clock for clock in range(clocks.CLOCKS) if clock not in existing]
 
 
 def _first_value(clock: int) -> int:
@@ -36,13 +44,7 @@ def _first_value(clock: int) -> int:
 
 
 def _insert_names(tx: Transaction) -> None:
-    new_traits = set(os_traits.get_traits()) - _names(tx.connection, traits)
-    existing_classes = _names(tx.connection, resource_classes)
-    new_classes = {
-        name: position
-        for position, name in enumerate(os_resource_classes.STANDARDS)
-        if name not in existing_classes
-    }
+    new_traits, new_classes = _missing_names(tx.connection)
     if new_traits:
         rows = [{"name": name, "created_at": clocks.utcnow()} for name in sorted(new_traits)]
         tx.connection.execute(traits.insert(), rows)
@@ -50,6 +52,17 @@ def _insert_names(tx: Transaction) -> None:
         _insert_classes(tx.connection, new_classes)
     if new_traits or new_classes:
         tx.publish(names=True)
+
+
+def _missing_names(connection: sa.Connection) -> tuple[set[str], Mapping[str, int]]:
+    """Return the missing standard traits, and the missing standard classes with their ids."""
+    existing_classes = _names(connection, resource_classes)
+    new_classes = {
+        name: position
+        for position, name in enumerate(os_resource_classes.STANDARDS)
+        if name not in existing_classes
+    }
+    return set(os_traits.get_traits()) - _names(connection, traits), new_classes
 
 
 def _names(connection: sa.Connection, table: sa.Table) -> set[str]:

@@ -111,3 +111,13 @@ def test_missing_standard_names_are_inserted(store):
     before = store.probe()
     seed.sync(store)
     assert store.probe() == before
+
+
+def test_nothing_is_written_if_no_name_is_missing(store, monkeypatch):
+    seed.sync(store)
+
+    def write(*_):
+        raise AssertionError("A connection for writes was opened.")
+
+    monkeypatch.setattr(store, "write", write)
+    seed.sync(store)
