@@ -31,7 +31,7 @@ from bench.open_loop import Sample, send, send_at_rate
 from bench.own_database import SCHEMA, fill
 from bench.pages import DOCS, RESULTS, write
 from bench.replaced_servers import REPLACEMENTS, WORKERS, Place, Replacement, RunningServer
-from bench.services import CONFIGURATION
+from bench.services import CONFIGURATION, compile_placement
 from bench.worlds import PROJECT, LoadedWorld, gpu
 from placement.tests.servers import free_port
 
@@ -178,6 +178,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure each way to replace workers."""
     options = arguments()
+    compile_placement()
     load = Load(options.rate, options.seconds)
     rows: dict[str, dict[str, str]] = {}
     with (
