@@ -18,9 +18,9 @@ from placement.policies import allocation_candidate as policies
 from placement.render.candidates import allocation_candidates
 from placement.wsgi_wrapper import Request, accepts_json, json_response, query_pairs
 
-# a request takes a few kB; longer queries are rare
-_MAX_KEPT = 500
-_MAX_KEPT_LENGTH = 4000
+# a request takes up to nine times the bytes of its query; longer queries are rare
+_MAX_CACHED = 500
+_MAX_CACHED_LENGTH = 4000
 
 
 @microversion.version_handler("1.10")
@@ -42,7 +42,7 @@ def list_allocation_candidates(request: Request) -> webob.Response:
 
 def _parsed(query_string: str, version: Version) -> CandidateRequest:
     """Return the request in a query string; schedulers repeat those of their flavors."""
-    parse = _parse if len(query_string) > _MAX_KEPT_LENGTH else _kept
+    parse = _parse if len(query_string) > _MAX_CACHED_LENGTH else _parse_cached
     return parse(query_string, version)
 
 
@@ -50,4 +50,4 @@ def _parse(query_string: str, version: Version) -> CandidateRequest:
     return candidate_request(query_pairs(query_string), version)
 
 
-_kept = lru_cache(maxsize=_MAX_KEPT)(_parse)
+_parse_cached = lru_cache(maxsize=_MAX_CACHED)(_parse)

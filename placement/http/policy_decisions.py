@@ -1,8 +1,8 @@
-"""Policy decisions, kept for equal rules, targets and callers.
+"""Policy decisions, cached for equal rules, targets and callers.
 
 A check by oslo.policy takes 0.1 ms, most of which is spent on inspecting the signatures of
 checks. Its result depends on the rule, the target and the caller alone, unless a rule calls an
-external check, such as ``http:``. Then no decision is kept.
+external check, such as ``http:``. Then no decision is cached.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from oslo_policy import policy as oslo_policy
 from placement import exception
 from placement.policies import requirements
 
-# each is a few hundred bytes; a caller needs one for each rule and target
+# each takes about 1 kB; a caller needs one for each rule and target
 _MAX_DECISIONS = 4096
 # its checks compare values of the target and the caller; external checks are elsewhere
 _PURE_CHECKS = "oslo_policy._checks"
@@ -46,11 +46,11 @@ class PolicyDecisions:
             denial = self._denials[key]
         except KeyError:
             denial = self._decide(rule, target, caller)
-            self._keep(key, denial)
+            self._cache(key, denial)
         if denial is not None:
             raise denial()
 
-    def _keep(self, key: tuple[str, str, str], denial: Denial | None) -> None:
+    def _cache(self, key: tuple[str, str, str], denial: Denial | None) -> None:
         if len(self._denials) >= _MAX_DECISIONS:
             self._denials = {}
         if self._is_pure:

@@ -100,7 +100,11 @@ class PartIndex:
 
 
 class _Block:
-    """The providers of some trees, in tree order."""
+    """The providers of some trees, one tree after the other, each in tree order.
+
+    ``rows`` are all of them, and ``tree_of`` the number of the tree of each. By tree: ``roots``,
+    ``tree_sizes``, and ``starts``, the index of its first provider in ``rows``.
+    """
 
     def __init__(self, snapshot: Snapshot, roots: Numbers) -> None:
         forest = snapshot.forest

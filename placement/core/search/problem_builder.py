@@ -13,29 +13,26 @@ request cannot tell apart is removed. So the builder
   problem, whatever the other node of the host looks like. A very large tree is one part.
 
 All this is done by arrays, for a block of anchors at a time. For each part the
-arrays yield a key of a few bytes per option; equal keys are equal problems, and
-only different ones are built and solved.
+arrays yield a key of a few bytes per option (``option_records``); equal keys are equal
+problems, and only different ones are built and solved.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.core.search.feasibility import Feasibility, PartIndex
-from placement.core.search.filters import Domain, having_trait
+from placement.core.search.filters import Domain
+from placement.core.search.option_records import OptionRecords, OwnTree
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Options, Problem
-from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
+from placement.core.snapshot.rows import Indices, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 _MIN_BLOCK = 16
 _MAX_BLOCK = 2048
-_MAX_SORTED_BITS = 40
 
 
 PartKey = tuple[bytes, int]
@@ -78,7 +75,7 @@ class ProblemBuilder:
         self._domains = domains
         self._feasibility = Feasibility(snapshot, plan, domains)
         self._split = self._feasibility.split
-        self._columns = _Columns(snapshot, plan, domains, self._split)
+        self._records = OptionRecords(snapshot, plan, domains, self._split)
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self._roots_that_share = frozenset(roots.tolist())
@@ -109,9 +106,9 @@ class ProblemBuilder:
         return anchor in self._roots_that_share
 
     def _block(self, index: PartIndex) -> Block:
-        records, counts, rows = self._columns.records(index)
+        records, counts, rows = self._records.of_parts(index)
         starts = [0, *np.cumsum(counts).tolist()]
-        width = self._columns.record_size
+        width = self._records.record_size
         record_ends = [width * start for start in starts]
         parts = [records[begin:end] for begin, end in pairwise(record_ends)]
         first_parts = np.flatnonzero(np.diff(index.roots, prepend=-1))
@@ -144,11 +141,11 @@ class ProblemBuilder:
         return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
-        plan, own = self._plan, self._columns.decoded(records)
+        plan, own = self._plan, self._records.decoded(records)
         shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
         options = tuple(
             own.options[column] + shared[slot.need]
-            for column, slot in zip(self._columns.of_slot, plan.slots, strict=True)
+            for column, slot in zip(self._records.of_slot, plan.slots, strict=True)
         )
         return Problem(
             options,
@@ -174,22 +171,20 @@ class ProblemBuilder:
         return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
 
     def _allocatable(
-        self, number: int, name: str, options: Sequence[Options], own: "_OwnTree"
+        self, number: int, name: str, options: Sequence[Options], own: OwnTree
     ) -> Mapping[int, int]:
         """Return the amounts of a contended class at the options of its slots."""
         return {
             option: own.allocatable[number][option]
             if option >= 0
-            else self._columns.clipped_allocatable(name, ~option)
+            else self._records.clipped_allocatable(name, ~option)
             for option in _union(options, self._plan.contended[name])
         }
 
-    def _any_of_bits(
-        self, options: Sequence[Options], own: "_OwnTree"
-    ) -> Iterator[tuple[int, int]]:
+    def _any_of_bits(self, options: Sequence[Options], own: OwnTree) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
         for option in _union(options, self._plan.unsuffixed):
-            yield option, own.any_of[option] if option >= 0 else self._columns.any_of(~option)
+            yield option, own.any_of[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
         """Yield the ancestors of options in other trees."""
@@ -214,140 +209,6 @@ def _next_size(examined: int, possible: int, expected: int | None) -> int:
         return doubled
     missing = -(-(expected - possible) * examined // possible)
     return min(max(missing + missing // 8, _MIN_BLOCK), doubled)
-
-
-class _OwnTree(NamedTuple):
-    """The options of one part in the anchor's own tree, decoded from their records."""
-
-    options: Sequence[Options]
-    any_of: Sequence[int]
-    parents: tuple[int, ...]
-    allocatable: Sequence[Sequence[int]]
-    top: int
-
-
-class _Columns:
-    """What is recorded of each option: bits, the parent, and clipped allocatable amounts.
-
-    There is a bit for each need, or two if slots inside and outside of the split same_subtree
-    have it; one for the top of a split; and one for each ``any_of`` list of the plan.
-    """
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        plan: SearchPlan,
-        domains: Sequence[Domain],
-        split: int | None,
-    ) -> None:
-        inside = frozenset(() if split is None else plan.subtrees[split])
-        columns: dict[tuple[int, bool], int] = {}
-        self.of_slot = [
-            columns.setdefault((slot.need, number in inside), len(columns))
-            for number, slot in enumerate(plan.slots)
-        ]
-        self._snapshot = snapshot
-        self._plan = plan
-        self._is_split = split is not None
-        self._masks = [(domains[need].local, is_inside) for need, is_inside in columns]
-        bits = len(columns) + self._is_split + len(plan.any_of)
-        self._width = -(-bits // 8)
-        self._words = (1 if plan.subtrees else 0) + len(plan.contended)
-        self.record_size = self._width + 4 * self._words
-        self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
-
-    @cached_property
-    def _any_of(self) -> list[Mask]:
-        return [having_trait(self._snapshot, any_of) for any_of in self._plan.any_of]
-
-    @cached_property
-    def _allocatable(self) -> Mapping[str, Numbers]:
-        """The allocatable amount of each contended class, by row."""
-        columns, size = self._snapshot.columns, self._snapshot.size
-        return {
-            name: columns[name].allocatable_by_row(size)
-            if name in columns
-            else np.full(size, -1, dtype=np.int32)
-            for name in self._plan.contended
-        }
-
-    def clipped_allocatable(self, name: str, row: int) -> int:
-        """Return the allocatable amount, clipped to the sum of the requested amounts."""
-        return min(self._allocatable[name].item(row), self._requested[name])
-
-    def any_of(self, row: int) -> int:
-        """Return the trait lists that a provider satisfies, as bits."""
-        return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
-
-    def records(self, index: PartIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
-        """Return the records of all options, how many each part has, and their rows."""
-        rows = index.rows
-        bits = [
-            mask[rows] & index.is_inside if is_inside else mask[rows]
-            for mask, is_inside in self._masks
-        ]
-        kept = np.logical_or.reduce(bits)
-        if self._is_split:
-            bits.append(index.is_top)
-        bits += [mask[rows] for mask in self._any_of]
-        chosen = np.stack(bits)[:, kept]
-        kept_rows, part = rows[kept], index.part[kept]
-        words = [index.nearest(kept)] if self._plan.subtrees else []
-        if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
-            order = _by_bits(chosen, part)
-            chosen, kept_rows = chosen[:, order], kept_rows[order]
-        words += [
-            self._relevant(number, chosen, kept_rows)
-            for number in range(len(self._plan.contended))
-        ]
-        packed = np.packbits(chosen, axis=0, bitorder="little").T
-        records = np.concatenate([packed, *(_as_bytes(word) for word in words)], axis=1)
-        counts = np.bincount(part, minlength=len(index.roots))
-        return records.tobytes(), counts, kept_rows
-
-    def _relevant(self, number: int, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
-        """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
-        name = list(self._plan.contended)[number]
-        columns = sorted({self.of_slot[slot] for slot in self._plan.contended[name]})
-        is_option = np.logical_or.reduce(bits[columns])
-        most = min(self._requested[name], 2**31 - 1)
-        clipped = np.minimum(self._allocatable[name][rows], np.int32(most))
-        amounts: Numbers = np.where(is_option, clipped, np.int32(-1))
-        return amounts
-
-    def decoded(self, records: bytes) -> _OwnTree:
-        """Return the contents of the records of one part."""
-        count = len(records) // self.record_size
-        table = np.frombuffer(records, dtype=np.uint8).reshape(count, self.record_size)
-        codes = [int.from_bytes(row.tobytes(), "little") for row in table[:, : self._width]]
-        words = table[:, self._width :].copy().view("<i4").T.tolist() if self._words else []
-        columns = len(self._masks)
-        return _OwnTree(
-            options=[
-                tuple([at for at, code in enumerate(codes) if code >> column & 1])
-                for column in range(columns)
-            ],
-            any_of=[code >> (columns + self._is_split) for code in codes],
-            parents=tuple(words[0]) if self._plan.subtrees else (),
-            allocatable=words[1:] if self._plan.subtrees else words,
-            top=next((at for at, code in enumerate(codes) if code >> columns & 1), -1),
-        )
-
-
-def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
-    """Return the order of the options by part, then by the number of bits (the most first).
-
-    Of as many bits by their pattern; options with equal bits stay in their order.
-    Every option has a bit, so fewer than all are missing.
-    """
-    weights = 1 << np.arange(len(bits), dtype=np.int64)
-    missing = (~bits).sum(axis=0, dtype=np.int64)
-    rank = part.astype(np.int64) * len(bits) + missing
-    return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
-
-
-def _as_bytes(word: Numbers) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(word, dtype="<i4").view(np.uint8).reshape(len(word), 4)
 
 
 def _union(options: Sequence[Options], slots: Iterable[int]) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from placement.core.snapshot.distinct_sets import distinct_sets
-from placement.core.snapshot.rows import Numbers, joined
+from placement.core.snapshot.rows import Numbers, concatenated
 
 NONE = -1
 K = TypeVar("K", str, tuple[Any, ...])
@@ -51,7 +51,9 @@ class ProviderGroups:
         [[], ['a', 'b']]
         """
         keys = sorted(members)
-        providers = [joined(members[key]) for key in keys]
+        providers = [concatenated(members[key]) for key in keys]
         groups = np.repeat(np.arange(len(keys)), [len(each) for each in providers])
-        number, sets = distinct_sets(len(self._order), joined(providers), groups.astype(np.int32))
+        number, sets = distinct_sets(
+            len(self._order), concatenated(providers), groups.astype(np.int32)
+        )
         return number, [[keys[group] for group in each] for each in sets]

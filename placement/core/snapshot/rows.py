@@ -26,7 +26,7 @@ def numbers(rows: Iterable[int]) -> Numbers:
     return np.fromiter(rows, dtype=np.int32)
 
 
-def joined(parts: Iterable[Numbers]) -> Numbers:
+def concatenated(parts: Iterable[Numbers]) -> Numbers:
     """Return several arrays as one; none of them is an empty one."""
     return np.concatenate([numbers(()), *parts])
 

@@ -4,9 +4,9 @@ The drivers decode a row of a large result in some microseconds, PyMySQL in more
 190,000 providers that is most of a load. Here the server joins the values of many rows to one
 text, which Python splits at once.
 
-Nothing read that way can be incomplete unnoticed: each text is read with the number of its values
-and its length in characters. MySQL truncates the texts at ``group_concat_max_len``, and a name may
-contain the separator: both raise ``Unreadable``, and the caller reads row by row.
+Each text is read with the number of its values and its length in characters, so an incomplete one
+is detected: MySQL truncates texts at ``group_concat_max_len``, and a name may contain the
+separator. Both raise ``Unreadable``, and the caller reads row by row.
 """
 
 from contextlib import suppress
@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SEPARATOR = "\x1e"  # of ASCII, for records; names hardly contain it
+SEPARATOR = "\x1e"  # the record separator of ASCII, which names are unlikely to contain
 
 # Ids of one group, so that a text has less than MAX_LENGTH bytes: an id has up to ten digits,
 # a name up to 200 characters of four bytes
@@ -36,7 +36,7 @@ def prepare(connection: sa.Connection) -> None:
         connection.execute(_SET_LENGTH)
 
 
-def joined(
+def joined_text(
     expression: sa.ColumnElement[str], dialect: str
 ) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
     """Return the values of all rows of a group as one column, and its length as another."""
@@ -83,10 +83,10 @@ def text_of(value: sa.ColumnElement[Any], dialect: str) -> sa.ColumnElement[str]
 
 def record(*fields: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     """Return some fields as one expression, which ``values`` returns one by one."""
-    joined = fields[0]
+    text = fields[0]
     for field in fields[1:]:
-        joined = joined.concat(SEPARATOR).concat(field)
-    return joined
+        text = text.concat(SEPARATOR).concat(field)
+    return text
 
 
 class Times(dict[str, datetime | None]):

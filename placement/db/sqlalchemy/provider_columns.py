@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_groups import ProviderGroups
 from placement.core.snapshot.provider_table import Amounts, ProviderTable, Shared
-from placement.core.snapshot.rows import Numbers, joined, numbers
+from placement.core.snapshot.rows import Numbers, concatenated, numbers
 from placement.db.sqlalchemy import changed_providers, grouped_rows, odd_rows
 from placement.db.sqlalchemy.models import (
     inventories,
@@ -65,7 +65,7 @@ _FIELDS = 7
 
 def _providers(dialect: str) -> sa.Select[Any]:
     """Return the statement for the rows of providers; see ``SELECT_PROVIDER``."""
-    numbers = (
+    integers = (
         _provider.id,
         sa.func.coalesce(_provider.generation, 0),
         sa.func.coalesce(_provider.parent_provider_id, _NO_ID),
@@ -73,24 +73,24 @@ def _providers(dialect: str) -> sa.Select[Any]:
     )
     time = sa.func.coalesce(_provider.updated_at, _provider.created_at)
     record = grouped_rows.record(
-        *(grouped_rows.text_of(each, dialect) for each in numbers),
+        *(grouped_rows.text_of(each, dialect) for each in integers),
         grouped_rows.text_of_time(time, dialect),
         _provider.uuid,
         sa.func.coalesce(_provider.name, _provider.uuid),
     )
     # in the order of the groups, SQLite need not sort the texts
     records = sa.select(_provider.id, record.label("record")).order_by(_provider.id).subquery()
-    return sa.select(sa.func.count(), *grouped_rows.joined(records.c.record, dialect)).group_by(
-        records.c.id // grouped_rows.IDS_OF_TEXTS
-    )
+    return sa.select(
+        sa.func.count(), *grouped_rows.joined_text(records.c.record, dialect)
+    ).group_by(records.c.id // grouped_rows.IDS_OF_TEXTS)
 
 
 def _grouped(
     provider_id: sa.Column[int], common: tuple[sa.Column[Any], ...], dialect: str
 ) -> sa.Select[Any]:
     """Return the statement for the ids of the providers with equal values in some columns."""
-    joined = grouped_rows.joined(grouped_rows.text_of(provider_id, dialect), dialect)
-    return sa.select(*common, sa.func.count(), *joined).group_by(
+    text_and_length = grouped_rows.joined_text(grouped_rows.text_of(provider_id, dialect), dialect)
+    return sa.select(*common, sa.func.count(), *text_and_length).group_by(
         *common, provider_id // grouped_rows.IDS_OF_NUMBERS
     )
 
@@ -116,14 +116,16 @@ def read(
     rows = _ProviderRows()
     for count, text, length in connection.execute(by_kind.providers):
         rows.add(grouped_rows.values(text, length, count * _FIELDS))
-    ids = joined(rows.ids)
+    ids = concatenated(rows.ids)
     groups = ProviderGroups(ids)
-    parent, root = groups.index_of(joined(rows.parents)), groups.index_of(joined(rows.roots))
+    parent, root = (
+        groups.index_of(concatenated(indices)) for indices in (rows.parents, rows.roots)
+    )
     table = ProviderTable(
         ids=ids,
         uuids=rows.uuids,
         names=rows.names,
-        generations=joined(rows.generations),
+        generations=concatenated(rows.generations),
         parent_uuids=[None if at < 0 else rows.uuids[at] for at in parent.tolist()],
         root_uuids=["" if at < 0 else rows.uuids[at] for at in root.tolist()],
         modified_at=rows.modified_at,
