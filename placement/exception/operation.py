@@ -25,12 +25,15 @@ class DatabaseUnavailable(PlacementException):
 
 
 class CommitLost(DatabaseUnavailable):
-    """The connection broke at the commit: whether the write was committed is unknown."""
+    """The commit was sent and not confirmed: whether the write was committed is unknown.
+
+    The connection broke, or an administrator or a time limit ended the statement.
+    """
 
     def __str__(self) -> str:
         return (
-            "The connection to the database broke at the commit: the change may have been "
-            "committed or not. Check the resource, then retry."
+            "The database did not confirm the commit: the change may have been committed or not. "
+            "Check the resource, then retry."
         )
 
 
