@@ -85,12 +85,13 @@ class ProviderChanges:
     _rows: Mapping[int, Sequence[Any]]
 
     def states(self, names: NameTables) -> list[ProviderState]:
-        """Return the changed providers; the names must be as new as the clocks.
+        """Return the changed providers that have a root; the names must be as new as the clocks.
 
         Raises: grouped_rows.Unreadable if the server truncated a text.
         """
         texts = StateTexts(names.classes, names.traits)
-        return [_state(row, texts) for row in self._rows[changed_providers.PROVIDER]]
+        rows = self._rows[changed_providers.PROVIDER]
+        return [_state(row, texts) for row in rows if row.root_uuid is not None]
 
 
 def _state(row: Any, texts: StateTexts) -> ProviderState:
