@@ -3,9 +3,9 @@
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from oslo_context.context import RequestContext
@@ -51,9 +51,7 @@ class RequestLog:
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
-        request_line = (
-            f'{environ.get("REMOTE_ADDR") or "-"} "{environ["REQUEST_METHOD"]} {_uri(environ)}"'
-        )
+        request_line = _RequestLine.of(environ)
         LOG.debug("Starting request: %s", request_line)
 
         def start(
@@ -105,11 +103,29 @@ def _identify(environ: MutableMapping[str, Any]) -> str:
     return request_id
 
 
-def _uri(environ: MutableMapping[str, Any]) -> str:
-    """Return path and query of the request, percent-encoded for the log."""
-    path = _quoted(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), safe="/")
-    query = environ.get("QUERY_STRING", "")
-    return f"{path}?{_quoted(query, safe=_QUERY_SAFE)}" if query else path
+class _RequestLine(NamedTuple):
+    """Client, method and URI of a request; ``str()`` encodes it for the log."""
+
+    client: str
+    method: str
+    path: str
+    query: str
+
+    @classmethod
+    def of(cls, environ: Mapping[str, Any]) -> Self:
+        """Return the request line as it is now: middleware may move parts of the path."""
+        return cls(
+            environ.get("REMOTE_ADDR") or "-",
+            environ["REQUEST_METHOD"],
+            environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""),
+            environ.get("QUERY_STRING", ""),
+        )
+
+    def __str__(self) -> str:
+        uri = _quoted(self.path, safe="/")
+        if self.query:
+            uri = f"{uri}?{_quoted(self.query, safe=_QUERY_SAFE)}"
+        return f'{self.client} "{self.method} {uri}"'
 
 
 # A query string is usually encoded; unencoded characters must not break the log line.
@@ -121,7 +137,7 @@ def _quoted(text: str, *, safe: str) -> str:
 
 
 def _log_response(
-    request_line: str, status: str, headers: Iterable[tuple[str, str]], version: object
+    request_line: _RequestLine, status: str, headers: Iterable[tuple[str, str]], version: object
 ) -> None:
     length = next((value for name, value in headers if name.lower() == "content-length"), "-")
     LOG.info(

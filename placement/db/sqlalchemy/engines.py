@@ -24,7 +24,6 @@ from sqlalchemy.engine import URL, make_url
 from placement.db.lineage import Lineage
 from placement.db.sqlalchemy import (
     db_errors,
-    driver_rows,
     grouped_rows,
     server_checks,
     statement_batch,
@@ -141,7 +140,6 @@ def _create(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
         pool_reset_on_return=None,
         **arguments,
     )
-    driver_rows.prepare(engine)
     if settings.connection_trace:
         event.listen(engine, "before_cursor_execute", _add_origin, retval=True)
     return engine

@@ -9,6 +9,7 @@ without quotation marks and backslashes, such as UUIDs.
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from types import NoneType
 from typing import Any
 
@@ -46,6 +47,7 @@ def _text(value: str) -> str:
     return f"'{value}'"
 
 
+@lru_cache(maxsize=10)  # the columns of one statement have the same
 def _timestamp(value: datetime) -> str:
     if value.tzinfo is not None:
         raise _NotPlain

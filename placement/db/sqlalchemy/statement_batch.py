@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy import event
 
 from placement.db.sqlalchemy import compiled_statements, driver_rows
 from placement.db.sqlalchemy.compiled_statements import Values
@@ -173,7 +172,7 @@ def prepare(engine: sa.Engine) -> None:
     """Let an engine send the messages of its batches."""
     _skip_second_commit(engine.dialect)
     if engine.dialect.driver == "psycopg":
-        event.listen(engine, "do_execute_no_params", _execute_unprepared)
+        setattr(engine.dialect, "do_execute_no_params", _execute_unprepared)  # noqa: B010
 
 
 def _skip_second_commit(dialect: sa.Dialect) -> None:
@@ -190,7 +189,6 @@ def _skip_second_commit(dialect: sa.Dialect) -> None:
     setattr(dialect, "do_commit", do_commit)  # noqa: B010  a method
 
 
-def _execute_unprepared(cursor: Any, statement: str, _context: Any) -> bool:
+def _execute_unprepared(cursor: Any, statement: str, _context: object = None) -> None:
     """Execute a batch: psycopg would prepare a text that is repeated, but only one statement."""
     cursor.execute(statement, prepare=False)
-    return True

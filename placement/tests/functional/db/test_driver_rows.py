@@ -1,4 +1,4 @@
-"""Statements that return the rows of the driver: the rest is as with SQLAlchemy's results."""
+"""Statements that the driver executes: the rest is as if SQLAlchemy executed them."""
 
 import pytest
 import sqlalchemy as sa
@@ -12,9 +12,11 @@ INSERT = "INSERT INTO projects (external_id) VALUES ('taken')"
 PERCENT = "SELECT '100%s'"
 
 
-@pytest.fixture
-def connection(store):
+@pytest.fixture(params=["not observed", "observed"])
+def connection(request, store):
     pools = store.engines()
+    if request.param == "observed":
+        sa.event.listen(pools.writer, "after_cursor_execute", lambda *_: None)
     with pools.writer.connect() as connected:
         if pools.begin_write is not None:
             connected.exec_driver_sql(pools.begin_write)
@@ -53,6 +55,25 @@ def test_an_error_is_that_of_sqlalchemy(connection):
     assert rows(connection, "SELECT 1") == [(1,)]
 
 
+def test_a_connection_that_broke_is_discarded(connection):
+    connection.connection.dbapi_connection.close()
+    with pytest.raises(sa.exc.DBAPIError) as raised:
+        driver_rows.execute(connection, "SELECT 1", None)
+    assert raised.value.connection_invalidated
+    assert connection.invalidated
+
+
+def test_an_interruption_discards_the_connection(connection, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(connection.dialect, "do_execute_no_params", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        driver_rows.execute(connection, "SELECT 1", None)
+    assert connection.invalidated
+
+
+@pytest.mark.parametrize("connection", ["not observed"], indirect=True)
 def test_listeners_see_the_statement(store, connection):
     seen = []
 
