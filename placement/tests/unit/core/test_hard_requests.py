@@ -7,11 +7,12 @@ from itertools import count as count_up
 import pytest
 
 from placement.core.request import SearchSettings
+from placement.core.search import feasibility
 from placement.core.search.deadline import Deadline
 from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
 from placement.render.candidates import allocation_candidates
-from placement.tests.queries import LATEST, ask, request_of, snapshot_of
+from placement.tests.queries import LATEST, ask, name_of, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -111,6 +112,21 @@ def test_memory_does_not_grow_with_the_square_of_a_tree():
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_trees_too_large_to_divide_keep_their_place(monkeypatch):
+    monkeypatch.setattr(feasibility, "_MAX_DIVIDED", 6)
+    hosts = {"h1": 1, "h2": 3, "h3": 2, "h4": 1}
+    snapshot = snapshot_of(
+        "\n".join(
+            "\n".join([f"{host} DISK_GB=9", *(f"  {host}d{n} VGPU=2" for n in range(devices))])
+            for host, devices in hosts.items()
+        )
+    )
+    query = "resources_A=VGPU:1&resources_B=VGPU:1&resources_C=DISK_GB:1&same_subtree=_A,_B"
+    candidates = ask(snapshot, f"{query}&group_policy=none&limit=4").candidates
+    disks = [uuid for one in candidates for uuid in one.mappings["_C"]]
+    assert [name_of(snapshot, uuid) for uuid in disks] == list(hosts)
 
 
 def test_a_long_chain_through_a_deep_tree_begins_at_once():
