@@ -11,7 +11,7 @@ import pytest
 
 from placement.tests.processes import ApiProcess
 
-SECONDS = 20
+SECONDS = 60
 HEADERS = {
     "Host": "placement",
     "Connection": "close",

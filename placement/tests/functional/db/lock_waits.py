@@ -1,20 +1,17 @@
 """The number of transactions that wait for a lock which another transaction has."""
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from placement.tests.functional.db import innodb_status
+
 POSTGRESQL = (
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
-# information_schema.innodb_trx is not up to date if several connections read it
-MYSQL = "SHOW ENGINE INNODB STATUS"
-CONNECTIONS = "SELECT id FROM information_schema.processlist WHERE db = DATABASE()"
-WAITING = re.compile(r"^LOCK WAIT .*\n.*?thread id (\d+),", re.MULTILINE)
 
 
 @contextmanager
@@ -36,10 +33,7 @@ def _of_postgresql(connection: sa.Connection) -> int:
 
 
 def _of_mysql(connection: sa.Connection) -> int:
-    status = connection.exec_driver_sql(MYSQL).one()[2]
-    _, _, transactions = status.partition("\nTRANSACTIONS\n")
-    waiting = {int(id_) for id_ in WAITING.findall(transactions)}
-    return len(waiting.intersection(connection.exec_driver_sql(CONNECTIONS).scalars()))
+    return sum(each.waits_for_lock for each in innodb_status.open_transactions(connection))
 
 
 @contextmanager

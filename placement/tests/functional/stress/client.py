@@ -16,6 +16,10 @@ STALE = "placement.concurrent_update"
 LONGEST_OUTAGE_SECONDS = 100
 
 
+def _nothing() -> None:
+    """Wait for nothing: no fault leaves a transaction behind."""
+
+
 class NoResponse(Exception):  # noqa: N818
     """There is no response, so it is unknown whether the request was carried out."""
 
@@ -29,6 +33,7 @@ class SharedState:
     history: History = field(default_factory=History)
     survives_outages: bool = False
     workers_are_killed: bool = False
+    wait_for_abandoned: Callable[[], None] = _nothing
 
 
 @dataclass
@@ -166,7 +171,8 @@ class StressClient:
 
     def resolve(self, requested: dict[str, Amounts]) -> None:
         """Check that a write without a response was applied as a whole, or not at all."""
-        time.sleep(0.3)  # the abandoned transaction may still commit
+        time.sleep(0.3)  # the server reads the rest of the abandoned transaction
+        self.shared.wait_for_abandoned()
         applied = {uuid: self.read(uuid) == resources for uuid, resources in requested.items()}
         before = {
             uuid: self.consumers.get(uuid, ConsumerState({}, 0)).resources for uuid in requested

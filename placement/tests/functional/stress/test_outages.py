@@ -21,6 +21,7 @@ from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
+from placement.tests.functional.stress.abandoned import ends_of_transactions
 from placement.tests.functional.stress.api import Api
 from placement.tests.functional.stress.proxy import Proxy
 from placement.tests.functional.stress.workload import (
@@ -91,7 +92,10 @@ def under_load(name, folder, url, url_of_checks=None, *, workers_are_killed=Fals
     seed.sync(store)
     shared = new_shared_state(store, survives_outages=True, workers_are_killed=workers_are_killed)
     started_at = time.monotonic()
-    with Api(folder / "api", url, WORKERS) as api:
+    with (
+        ends_of_transactions(url_of_checks or url) as shared.wait_for_abandoned,
+        Api(folder / "api", url, WORKERS) as api,
+    ):
         with running_clients(shared, [api.port], CLIENTS, PAUSE_SECONDS) as clients:
             workers = api.pids()
             time.sleep(PART)
