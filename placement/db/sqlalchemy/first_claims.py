@@ -83,8 +83,8 @@ class FirstClaims:
 
 
 def _fit(uuids: Sequence[str], owners: Sequence[tuple[sa.Column[str], str]]) -> bool:
-    texts = [*uuids, *(name for _, name in owners)]
-    return len(uuids) <= CHUNK and len(owners) <= _MAX_OWNERS and all(map(is_storable, texts))
+    texts = [*uuids, *[name for _, name in owners]]
+    return len(uuids) <= CHUNK and len(owners) <= _MAX_OWNERS and is_storable("".join(texts))
 
 
 def _added_columns(
