@@ -162,7 +162,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             f"{len(planned.actions)} actions planned in {arguments.plan}; to apply them on an API "
             f"host: placement-manage audit --apply {arguments.plan}\n"
         )
-        for code, count in planned.left.items():
+        for code, count in planned.without_action.items():
             self.app.stderr.write(f"{count} {code} need a decision\n")
 
 

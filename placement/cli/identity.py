@@ -13,7 +13,7 @@ from placement.cli.documents import cells
 from placement.cli.identity_options import add_arguments, write_plan
 from placement.cli.output import WrittenOutput
 from placement.core.insight import identity_plan
-from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.insight.identity_plan import AllocatedConsumer, CannotPlan
 from placement.core.printable_text import printable
 from placement.render import identity_rows, insight_identity
 
@@ -41,7 +41,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
         identity = insight_identity.from_document(document)
         try:
-            message = write_plan(parsed_args, identity, self._holdings)
+            message = write_plan(parsed_args, identity, self._consumers_of)
         except (CannotPlan, OSError) as error:
             raise CommandError(printable(str(error))) from None
         if message:
@@ -51,14 +51,14 @@ class ShowIdentity(WrittenOutput, command.Lister):
             raise CommandError(printable(identity_plan.nothing_found(identity)))
         return identity_rows.COLUMNS, map(cells, rows)
 
-    def _holdings(self, uuid: str) -> list[Holding]:
-        query, holdings = {"provider": uuid}, []
+    def _consumers_of(self, uuid: str) -> list[AllocatedConsumer]:
+        query, allocated = {"provider": uuid}, []
         while True:
             document = get(self.app, f"/insight/consumers?{urlencode(query)}")
-            holdings += [
-                Holding(each["uuid"], each["generation"], each["allocations"])
+            allocated += [
+                AllocatedConsumer(each["uuid"], each["generation"], each["allocations"])
                 for each in document["consumers"]
             ]
             if not document["next"]:
-                return holdings
+                return allocated
             query["marker"] = document["next"]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from placement.core.insight import identity_plan
 from placement.core.insight.identity import Identity
-from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.insight.identity_plan import AllocatedConsumer, CannotPlan
 from placement.core.insight.repair import Action, Plan, as_text
 from placement.core.timestamps import timestamp
 
-HoldingsOf = Callable[[str], Sequence[Holding]]
+ConsumersOf = Callable[[str], Sequence[AllocatedConsumer]]
 """Returns the consumers that have allocations on a provider, given by UUID."""
 
 
@@ -53,7 +53,7 @@ def _days(text: str) -> int:
 
 
 def write_plan(
-    options: argparse.Namespace, identity: Identity, holdings_of: HoldingsOf
+    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
 ) -> str | None:
     """Write the plan that the options ask for; return a sentence about it, None without a plan.
 
@@ -64,7 +64,7 @@ def write_plan(
         raise CannotPlan("Give --plan FILE together with one of --adopt, --rename and --retire.")
     if not is_changed:
         return None
-    actions = _actions(options, identity, holdings_of)
+    actions = _actions(options, identity, consumers_of)
     created_at = timestamp(datetime.now(UTC))
     text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
     try:
@@ -79,10 +79,10 @@ def write_plan(
 
 
 def _actions(
-    options: argparse.Namespace, identity: Identity, holdings_of: HoldingsOf
+    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
 ) -> Sequence[Action]:
     if options.rename:
         return identity_plan.rename(identity, *options.rename)
     if options.retire:
         return identity_plan.retire(identity, options.retire)
-    return identity_plan.adopt(identity, options.adopt, holdings_of(options.adopt.lower()))
+    return identity_plan.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))

@@ -111,7 +111,7 @@ def _write_plan(store: Store, report: Audit, options: Any) -> int:
     planned = planning.plan(report.findings, frozenset(options.code))
     repair.write_plan(Path(options.plan), store, planned)
     print(f"{len(planned.actions)} actions planned in {options.plan}")
-    for code, count in planned.left.items():
+    for code, count in planned.without_action.items():
         print(f"{count} {code} need a decision: see `placement-manage audit --code {code}`")
     if planned.actions:
         print(f"To apply them: placement-manage audit --apply {options.plan}")

@@ -17,7 +17,7 @@ from placement.cmd.errors import CommandError
 from placement.core.insight import identity_plan
 from placement.core.insight.consumers import ConsumerFilter
 from placement.core.insight.identity import Identity
-from placement.core.insight.identity_plan import CannotPlan, Holding
+from placement.core.insight.identity_plan import AllocatedConsumer, CannotPlan
 from placement.core.printable_text import printable
 from placement.db.store import Store
 from placement.insight import consumers
@@ -50,18 +50,20 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
     try:
-        return identity_options.write_plan(options, identity, lambda uuid: _holdings(store, uuid))
+        return identity_options.write_plan(
+            options, identity, lambda uuid: _consumers_of(store, uuid)
+        )
     except CannotPlan as error:
         raise CommandError(str(error)) from error
 
 
-def _holdings(store: Store, uuid: str) -> Sequence[Holding]:
-    holdings: list[Holding] = []
+def _consumers_of(store: Store, uuid: str) -> Sequence[AllocatedConsumer]:
+    allocated: list[AllocatedConsumer] = []
     marker = None
     while True:
         page = consumers.page(store, ConsumerFilter(provider=uuid, marker=marker))
-        holdings += [
-            Holding(
+        allocated += [
+            AllocatedConsumer(
                 each.uuid,
                 each.generation,
                 {key: dict(own) for key, own in each.allocations.items()},
@@ -70,7 +72,7 @@ def _holdings(store: Store, uuid: str) -> Sequence[Holding]:
         ]
         marker = page.next_marker
         if marker is None:
-            return holdings
+            return allocated
 
 
 def _text(identity: Identity) -> str:

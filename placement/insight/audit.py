@@ -34,16 +34,16 @@ def audit(store: Store, settings: AuditSettings, now: datetime | None = None) ->
     """
     at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
-        data = tx.audit.data(
+        state = tx.audit.state(
             at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
         )
     counts: Counter[str] = Counter()
     reported = []
-    for finding in findings(data, now=at, stale_days=settings.stale_days):
+    for finding in findings(state, now=at, stale_days=settings.stale_days):
         if settings.codes and finding.code not in settings.codes:
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
             reported.append(finding)
     truncated = [code for code, count in counts.items() if count > settings.at_most]
-    return Audit(at, reported, truncated, data.compared)
+    return Audit(at, reported, truncated, state.compared)

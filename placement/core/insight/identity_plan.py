@@ -22,7 +22,7 @@ class CannotPlan(Exception):  # noqa: N818
     """The change is not possible; the message says why and what to do."""
 
 
-class Holding(NamedTuple):
+class AllocatedConsumer(NamedTuple):
     """A consumer with allocations on a provider: its generation, and all its allocations."""
 
     consumer: str
@@ -71,10 +71,12 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     return [_deletion(each) for each in (*match.descendants, match.provider)]
 
 
-def adopt(identity: Identity, uuid: str, holdings: Sequence[Holding]) -> Sequence[Action]:
+def adopt(
+    identity: Identity, uuid: str, consumers: Sequence[AllocatedConsumer]
+) -> Sequence[Action]:
     """Return the move of all allocations of a provider to the one that has the name.
 
-    ``holdings`` are the consumers that have allocations on the adopted provider, which is removed
+    ``consumers`` are those that have allocations on the adopted provider, which is removed
     at last, with its descendants.
     Raises: CannotPlan.
     """
@@ -89,7 +91,7 @@ def adopt(identity: Identity, uuid: str, holdings: Sequence[Holding]) -> Sequenc
             source=source.provider.uuid,
             target=target.uuid,
         )
-        for each in holdings
+        for each in consumers
     ]
     last = _deletion(source.provider)
     if moves:  # they change its generation

@@ -31,21 +31,21 @@ class Planned:
     """The actions in the order of a plan, and the number of findings without one, by code."""
 
     actions: Sequence[Action]
-    left: Mapping[str, int]
+    without_action: Mapping[str, int]
 
 
 def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
     """Return the actions that repair the errors, and the notices of the ``codes``."""
-    actions, left = [], Counter[str]()
+    actions, without_action = [], Counter[str]()
     for finding in findings:
         if finding.severity != ERROR and finding.code not in codes:
             continue
         action = action_for(finding)
         if action is None:
-            left[finding.code] += 1
+            without_action[finding.code] += 1
         else:
             actions.append(action)
-    return Planned(sorted(actions, key=lambda each: _ORDER.index(each.finding)), left)
+    return Planned(sorted(actions, key=lambda each: _ORDER.index(each.finding)), without_action)
 
 
 def action_for(finding: Finding) -> Action | None:

@@ -101,7 +101,7 @@ class AuditReader:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def data(
+    def state(
         self, written_before: datetime, at_most: int, live: LiveConsumers | None = None
     ) -> AuditedState:
         """Return the state that the transaction sees.

@@ -23,17 +23,9 @@ IDS_OF_NUMBERS = 65_536
 IDS_OF_TEXTS = 1_024
 MAX_LENGTH = 2**20
 
-_SET_LENGTH = sa.text(f"SET SESSION group_concat_max_len = {MAX_LENGTH}")
-
 
 class Unreadable(Exception):  # noqa: N818
     """The values of a text cannot be told apart, or are not complete."""
-
-
-def prepare(connection: sa.Connection) -> None:
-    """Let the server return texts of ``MAX_LENGTH`` bytes; the default of MySQL is 1,024."""
-    if connection.dialect.name == "mysql":
-        connection.execute(_SET_LENGTH)
 
 
 def joined_text(

@@ -172,64 +172,42 @@ class Inventories:
 
         Cost: one statement for each hundred counters.
         """
-        provider_ids = {provider_id for provider_id, _ in amounts}
-        if len(provider_ids) == 1:
-            by_class = {class_id: amount for (_, class_id), amount in amounts.items()}
-            self._add_to_one(provider_ids.pop(), by_class)
-            return
+        is_one_provider = len({provider_id for provider_id, _ in amounts}) == 1
         for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
             parameters: dict[str, int] = {}
             for number, ((provider_id, class_id), amount) in enumerate(chunk):
-                parameters |= {f"provider_{number}": provider_id, f"class_{number}": class_id}
+                parameters[f"provider_{number}"] = provider_id
+                parameters[f"class_{number}"] = class_id
                 parameters[f"amount_{number}"] = amount
-            self._batch.execute(_addition(len(chunk)), parameters)
-
-    def _add_to_one(self, provider_id: int, amounts: Mapping[int, int]) -> None:
-        for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
-            parameters = {"provider": provider_id}
-            for number, (class_id, amount) in enumerate(chunk):
-                parameters |= {f"class_{number}": class_id, f"amount_{number}": amount}
-            self._batch.execute(_addition_to_one(len(chunk)), parameters)
+            addition = _addition(len(chunk), is_one_provider=is_one_provider)
+            self._batch.execute(addition, parameters)
 
 
-@lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
-def _addition_to_one(count: int) -> sa.Update:
-    """Return the statement that adds so many amounts to the counters of one provider."""
-    class_ids = [sa.bindparam(f"class_{number}", type_=sa.Integer) for number in range(count)]
-    added = [sa.bindparam(f"amount_{number}", type_=sa.BigInteger) for number in range(count)]
-    case = sa.case(
-        *(
-            (_inventory_c.resource_class_id == class_id, amount)
-            for class_id, amount in zip(class_ids, added, strict=True)
-        )
-    )
-    return (
-        inventories.update()
-        .where(
-            _inventory_c.resource_provider_id == sa.bindparam("provider", type_=sa.Integer),
-            _inventory_c.resource_class_id.in_(class_ids),
-        )
-        .values(used=_inventory_c.used + case)
-    )
-
-
-@lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
-def _addition(count: int) -> sa.Update:
+@lru_cache(maxsize=2 * _CHUNK_OF_AMOUNTS)
+def _addition(count: int, *, is_one_provider: bool) -> sa.Update:
     """Return the statement that adds so many amounts; to build it costs more than to send it.
 
-    ``(a, b) IN ((1, 2), ...)`` would be shorter, but MariaDB reads the whole table for it.
+    The statement for one provider is shorter. For several, ``(a, b) IN ((1, 2), ...)`` would be
+    shorter, but MariaDB reads the whole table for it.
     """
-    keys = [
-        sa.and_(
-            _inventory_c.resource_provider_id
-            == sa.bindparam(f"provider_{number}", type_=sa.Integer),
-            _inventory_c.resource_class_id == sa.bindparam(f"class_{number}", type_=sa.Integer),
-        )
-        for number in range(count)
+    providers = [
+        _inventory_c.resource_provider_id == _integer("provider", n) for n in range(count)
     ]
+    class_ids = [_integer("class", number) for number in range(count)]
+    classes = [_inventory_c.resource_class_id == class_id for class_id in class_ids]
+    if is_one_provider:
+        conditions = classes
+        where = sa.and_(providers[0], _inventory_c.resource_class_id.in_(class_ids))
+    else:
+        conditions = [sa.and_(*both) for both in zip(providers, classes, strict=True)]
+        where = sa.or_(*conditions)
     added = [sa.bindparam(f"amount_{number}", type_=sa.BigInteger) for number in range(count)]
-    case = sa.case(*zip(keys, added, strict=True))
-    return inventories.update().where(sa.or_(*keys)).values(used=_inventory_c.used + case)
+    case = sa.case(*zip(conditions, added, strict=True))
+    return inventories.update().where(where).values(used=_inventory_c.used + case)
+
+
+def _integer(name: str, number: int) -> sa.BindParameter[int]:
+    return sa.bindparam(f"{name}_{number}", type_=sa.Integer)
 
 
 def _values(inventory: Inventory) -> dict[str, Any]:

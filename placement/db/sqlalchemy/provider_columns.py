@@ -107,11 +107,10 @@ def _aggregates_by_uuid(dialect: str) -> sa.Select[Any]:
 def read(
     connection: sa.Connection, class_names: Mapping[int, str], trait_names: Mapping[int, str]
 ) -> ProviderTable:
-    """Return all providers that have a root.  Cost: four statements, MySQL five.
+    """Return all providers that have a root.  Cost: four statements.
 
     Raises: grouped_rows.Unreadable if the providers must be read row by row.
     """
-    grouped_rows.prepare(connection)
     by_kind = statements(connection.dialect.name)
     rows = _ProviderRows()
     for count, text, length in connection.execute(by_kind.providers):

@@ -160,7 +160,7 @@ class SnapshotReader:
         return {row[0]: row[1] for row in self._connection.execute(sa.select(id_, name))}
 
     def table(self, names: NameTables) -> ProviderTable:
-        """Return all providers, in tree order.  Cost: four statements, MySQL five."""
+        """Return all providers, in tree order.  Cost: four statements."""
         try:
             table = provider_columns.read(self._connection, names.classes, names.traits)
         except grouped_rows.Unreadable as error:

@@ -59,7 +59,7 @@ def claim(store, consumer, resources, **values) -> None:
 def allocations_of(store, consumer) -> dict:
     """Return the allocations of a consumer, by provider."""
     allocations = allocation.of_consumer(store, consumer).allocations
-    return {uuid: dict(holding.resources) for uuid, holding in allocations.items()}
+    return {uuid: dict(allocated.resources) for uuid, allocated in allocations.items()}
 
 
 def consumer_generation(store, consumer):

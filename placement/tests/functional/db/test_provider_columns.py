@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import grouped_rows, models, provider_columns, snapshot_reader
+from placement.db.sqlalchemy import models, provider_columns, snapshot_reader
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 NAMES = ("plain", "two, three", "quotes \"' \\ %s", "line\nbreak", "", "ünïcode 漢字", None)
@@ -176,11 +176,11 @@ def test_texts_of_the_server_are_complete(store, caplog):
 
 
 @pytest.mark.parametrize("backend", ["mariadb"], indirect=True)
-def test_a_text_that_was_cut_off_is_read_row_by_row(store, monkeypatch, caplog):
+def test_a_text_that_was_cut_off_is_read_row_by_row(store, caplog):
     """Even if the values that remain are as many as expected."""
     expected = {new_provider(store, "x" * 200): "x" * 200}
-    statement = sa.text("SET SESSION group_concat_max_len = 128")
-    monkeypatch.setattr(grouped_rows, "_SET_LENGTH", statement)
+    with store.read() as tx:
+        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 128")
     with caplog.at_level("INFO", snapshot_reader.LOG.name):
         loaded, _ = both_ways(store)
     assert {each.provider.uuid: each.provider.name for each in loaded.values()} == expected

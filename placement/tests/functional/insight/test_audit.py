@@ -82,10 +82,10 @@ def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, other_store):
     host = Host(store)
     before = datetime.now(UTC).replace(tzinfo=None)
     with store.read() as tx:
-        first = tx.audit.data(before, 1)
+        first = tx.audit.state(before, 1)
         claim(other_store, uuid(), {host.uuid: {"VCPU": 2}})
         host_of_another = Host(other_store)
-        assert tx.audit.data(before, 1) == first
+        assert tx.audit.state(before, 1) == first
     assert host_of_another.name in {each.name for each in _providers(store)}
 
 
@@ -131,7 +131,7 @@ def _vcpu(numbers):
 
 def _providers(store):
     with store.read() as tx:
-        return tx.audit.data(datetime.now(UTC).replace(tzinfo=None), 1).providers
+        return tx.audit.state(datetime.now(UTC).replace(tzinfo=None), 1).providers
 
 
 def _consumers(store):
