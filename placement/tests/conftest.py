@@ -55,6 +55,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient_explanations() -> Iterator[None]:
+    """Explain each request, even if the machine is busy for a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placement.insight.explaining.BUDGET_SECONDS", 60)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def restored_logging() -> Iterator[None]:
     """Remove logging handlers that a command added: their streams end with the test."""

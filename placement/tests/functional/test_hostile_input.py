@@ -290,6 +290,5 @@ def test_large_bodies(http, write):
     method, path, document = write
     began = time.monotonic()
     assert 400 <= status(http, "1.39", method, path, json.dumps(document)) < 500
-    assert (
-        time.monotonic() - began < 120
-    )  # some take a second; what is not linear would take hours
+    # some take a second; what is not linear would take hours
+    assert time.monotonic() - began < 120

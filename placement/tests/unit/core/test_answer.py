@@ -83,7 +83,7 @@ def sample(seed, query=EACH + "&limit=3", **settings):
         DEVICES,
         request_of(query),
         SearchSettings(**settings),
-        Deadline(5, time.monotonic),
+        Deadline(60, time.monotonic),
         rng=random.Random(seed),
     )
 
