@@ -89,3 +89,12 @@ def test_listeners_see_the_statement(store, connection):
 def test_other_statements_have_results(connection):
     result = connection.exec_driver_sql("SELECT 1 AS number")
     assert result.one().number == 1
+
+
+def test_the_log_of_sqlalchemy_has_the_statement(store, caplog):
+    writer = store.engines().writer
+    caplog.set_level("INFO", "sqlalchemy.engine")
+    with writer.connect() as connection:
+        rows(connection, TWO_ROWS)
+        connection.rollback()
+    assert TWO_ROWS in caplog.messages
