@@ -200,9 +200,9 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     world, huge = flat(hosts), "claim, 1 client, one host"
     loop = f"/allocation_candidates?{FLAT}&limit=1000"
     many = "claims, 8 clients, many hosts"
-    yield Row(huge, world, Timed(claim("huge")), Faster(5), quick)
-    yield Row("claim, 1 client, many hosts", world, Timed(claim("host")), Faster(5), quick)
-    yield Row(many, world, Concurrent(claim("host")), Faster(6), quick)
+    yield Row(huge, world, Timed(claim("huge")), Faster(7), quick)
+    yield Row("claim, 1 client, many hosts", world, Timed(claim("host")), Faster(7), quick)
+    yield Row(many, world, Concurrent(claim("host")), Faster(9), quick)
     yield Row(
         "claims, 8 clients, one host", world, Concurrent(claim("huge")), AtLeast(0.5, many), quick
     )
