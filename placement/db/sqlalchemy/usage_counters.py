@@ -48,23 +48,21 @@ def differences(
 
 
 def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, int, int, int]]:
-    keys = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
-    sums = sa.select(*keys, sa.func.sum(allocations.c.used).label("used")).group_by(*keys)
-    if provider_ids is not None:
-        sums = sums.where(allocations.c.resource_provider_id.in_(provider_ids))
-    summed = sums.subquery()
-    allocated = sa.func.coalesce(summed.c.used, 0)
-    joined = inventories.outerjoin(
-        summed,
-        (summed.c.resource_provider_id == inventories.c.resource_provider_id)
-        & (summed.c.resource_class_id == inventories.c.resource_class_id),
-    )
+    """Return the statement that compares.
+
+    It is one join, grouped by inventory, which MariaDB reads in the order of two indexes. Joined
+    sums would be a temporary table: with 300,000 of them it takes 9 seconds on disk. The columns
+    of the inventory are aggregates for SQL modes that allow no others.
+    """
+    counter = sa.func.max(inventories.c.used)
+    allocated = sa.func.coalesce(sa.func.sum(allocations.c.used), 0)
     statement = (
         sa.select(
-            inventories.c.id, inventories.c.resource_provider_id, inventories.c.used, allocated
+            inventories.c.id, sa.func.max(inventories.c.resource_provider_id), counter, allocated
         )
-        .select_from(joined)
-        .where(inventories.c.used != allocated)
+        .select_from(inventories.outerjoin(allocations, _OF_INVENTORY))
+        .group_by(inventories.c.id)
+        .having(counter != allocated)
     )
     if provider_ids is not None:
         statement = statement.where(inventories.c.resource_provider_id.in_(provider_ids))
@@ -114,6 +112,10 @@ def count_again(tx: "Transaction", provider_ids: list[int]) -> int:
     return len(wrong)
 
 
+_OF_INVENTORY = sa.and_(
+    allocations.c.resource_provider_id == inventories.c.resource_provider_id,
+    allocations.c.resource_class_id == inventories.c.resource_class_id,
+)
 _SET = (
     inventories.update()
     .where(inventories.c.id == sa.bindparam("inventory"))
