@@ -214,10 +214,16 @@ def wait_for_applications(deployment, log, count):
 
     A worker ignores SIGTERM that arrives while it loads the application.
     """
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while (deployment.folder / log).read_text().count("WSGI app 0 ") < count:
-        assert time.monotonic() < deadline, deployment.logs()
-        time.sleep(0.05)
+    wait_for_text_in_log(deployment, log, "WSGI app 0 ", count)
+
+
+def wait_for_text_in_log(deployment, log, text, count):
+    """Wait until a log of the deployment contains the text ``count`` times."""
+    wait_until(
+        lambda: (deployment.folder / log).read_text().count(text) >= count,
+        START_TIMEOUT_SECONDS,
+        message=deployment.logs,
+    )
 
 
 def start_uwsgi_behind_proxy(deployment, **variables):

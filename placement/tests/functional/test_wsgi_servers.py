@@ -31,6 +31,7 @@ from placement.tests.processes import (
     start_uwsgi_behind_proxy,
     uwsgi,
     wait_for_applications,
+    wait_for_text_in_log,
 )
 from placement.tests.waiting import wait_until
 
@@ -185,10 +186,7 @@ def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deploymen
 
 def wait_until_ready(deployment, count):
     """Wait until the hook of so many workers has written its message."""
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while (deployment.folder / "output").read_text().count(" is ready") < count:
-        assert time.monotonic() < deadline, deployment.logs()
-        time.sleep(0.05)
+    wait_for_text_in_log(deployment, "output", " is ready", count)
 
 
 # more would only load the processors: a moment without a worker lasts longer
