@@ -17,28 +17,35 @@ from pathlib import Path
 import pytest
 
 PORT = 3306
-# a link is removed with a delay: each test uses another name and other addresses
+# a link is removed with a delay: each host has another number, and a name and a network by it
+_NETWORKS = 2**14
 _numbers = itertools.count(os.getpid())
+_NUMBER_IS_USED = "exists"
 NOT_PERMITTED = "network namespaces require root, and are not available everywhere"
 
 
 class UnreachableHost:
     """A network namespace, connected by a pair of virtual interfaces."""
 
-    def __init__(self) -> None:
-        number = next(_numbers)
-        self.name, network = f"far{number}", f"169.254.{number % 250 + 1}"
-        self.address, self._here = f"{network}.2", f"{network}.1"
+    def __init__(self, number: int) -> None:
+        first, rest = divmod(number % _NETWORKS, 64)
+        self.name, network = f"far{number % _NETWORKS}", f"169.254.{first}"
+        self.address, self._here = f"{network}.{4 * rest + 2}", f"{network}.{4 * rest + 1}"
         self.is_responding = True
 
     def connect(self) -> None:
-        """Create the namespace and the link. Skips the test where this is not permitted."""
+        """Create the namespace and the link.
+
+        Raises: CalledProcessError if this is not permitted, or the number is used; also by a host
+        that a killed test run has left.
+        """
         near, far = f"near{self.name}", self.name
-        if os.getuid() != 0 or _ip("netns", "add", self.name, check=False):
-            pytest.skip(NOT_PERMITTED)
-        if _ip("link", "add", near, "type", "veth", "peer", far, "netns", self.name, check=False):
+        _ip("netns", "add", far)
+        try:
+            _ip("link", "add", near, "type", "veth", "peer", far, "netns", far)
+        except subprocess.CalledProcessError:
             self.disconnect()
-            pytest.skip(NOT_PERMITTED)
+            raise
         _ip("address", "add", f"{self._here}/30", "dev", near)
         self._ip("address", "add", f"{self.address}/30", "dev", far)
         _ip("link", "set", near, "up")
@@ -73,15 +80,30 @@ class UnreachableHost:
                 process.terminate()
 
 
-def _ip(*words: str, check: bool = True) -> int:
-    return subprocess.run(["ip", *words], check=check, capture_output=True).returncode
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+def _connected() -> UnreachableHost:
+    """Return a connected host with a number that is free. Skips the test if not permitted."""
+    if os.getuid() != 0:
+        pytest.skip(NOT_PERMITTED)
+    for number in itertools.islice(_numbers, _NETWORKS):
+        host = UnreachableHost(number)
+        try:
+            host.connect()
+        except subprocess.CalledProcessError as error:
+            if _NUMBER_IS_USED not in error.stderr:
+                pytest.skip(f"{NOT_PERMITTED}: {error.stderr.strip()}")
+        else:
+            return host
+    raise RuntimeError("all networks are used")
 
 
 @contextmanager
 def unreachable_host(socket: Path) -> Iterator[UnreachableHost]:
     """A host that forwards ``PORT`` to a Unix socket of this machine."""
-    host = UnreachableHost()
-    host.connect()
+    host = _connected()
     try:
         with host.forwarding_to(socket):
             yield host
