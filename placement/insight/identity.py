@@ -1,7 +1,7 @@
 """Which providers a name could mean, with recorded conflicts of the last days."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -67,18 +67,22 @@ def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
         if each.parent_uuid:
             children.setdefault(each.parent_uuid, []).append(each)
     return [
-        Match(each.match, each.provider, tuple(_below(each.provider.uuid, children)))
-        for each in matches
+        Match(each.match, each.provider, _below(each.provider.uuid, children)) for each in matches
     ]
 
 
 def _below(
     uuid: str, children: Mapping[str, Sequence[ProviderSummary]]
-) -> Iterator[ProviderSummary]:
-    """Yield the descendants of a provider, each after its own."""
-    for child in children.get(uuid, ()):
-        yield from _below(child.uuid, children)
-        yield child
+) -> tuple[ProviderSummary, ...]:
+    """Return the descendants of a provider, each after its own; parents may form a loop."""
+    descendants: dict[str, ProviderSummary] = {}
+    stack = [*children.get(uuid, ())]
+    while stack:
+        each = stack.pop()
+        if each.uuid != uuid and each.uuid not in descendants:
+            descendants[each.uuid] = each
+            stack += children.get(each.uuid, ())
+    return tuple(reversed(descendants.values()))
 
 
 def _conflict(record: RecordedRequest) -> NameConflict:

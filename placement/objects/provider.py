@@ -1,6 +1,6 @@
 """Resource providers: create, show, update and delete one."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
@@ -198,9 +198,9 @@ def _rename_and_move(
     _check_move(provider, parent_uuid, nodes, may_move=may_move)
     parent_id = None if parent_uuid is None else nodes[parent_uuid].id
     tx.providers.update(provider.id, name, parent_id)
-    changed = [provider.id]
+    changed = {provider.id}
     if parent_uuid != provider.parent_uuid:
-        changed = list(_subtree(nodes, provider.id))
+        changed = _subtree(nodes, provider.id)
         root_id = nodes[parent_uuid].root_id if parent_uuid else provider.id
         if root_id != nodes[uuid].root_id:
             tx.providers.move(changed, root_id)
@@ -236,16 +236,19 @@ def _reason_against_move(
     return None
 
 
-def _subtree(nodes: Mapping[str, Node], top: int) -> Iterator[int]:
-    """Yield the ids of a provider and of its descendants."""
+def _subtree(nodes: Mapping[str, Node], top: int) -> set[int]:
+    """Return the ids of a provider and of its descendants; parents may form a loop."""
     children: dict[int | None, list[int]] = {}
     for node in nodes.values():
         children.setdefault(node.parent_id, []).append(node.id)
+    subtree: set[int] = set()
     stack = [top]
     while stack:
         id_ = stack.pop()
-        yield id_
-        stack += children.get(id_, ())
+        if id_ not in subtree:
+            subtree.add(id_)
+            stack += children.get(id_, ())
+    return subtree
 
 
 def delete(store: Store, uuid: str) -> None:

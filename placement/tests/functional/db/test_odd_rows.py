@@ -91,6 +91,19 @@ def test_a_loop_of_parents_is_left_out(store, hosts, caplog):
     assert by_name(engine.current()).keys() == {"sound"}
 
 
+def test_a_provider_in_a_loop_of_parents_can_be_moved_out_of_it(store, hosts):
+    child = new_provider(store, "child", hosts[0])
+    ids = [provider.show(store, each).id for each in (hosts[0], child)]
+    parent = "UPDATE resource_providers SET parent_provider_id = :child WHERE id = :id"
+    execute(store, parent, id=ids[0], child=ids[1])
+    with pytest.raises(exception.CannotSaveProvider, match="creating loop"):
+        provider.update(store, hosts[0], "odd", hosts[0], may_move=True)
+    moved = provider.update(store, hosts[0], "odd", hosts[1], may_move=True)
+    assert (moved.parent_uuid, moved.root_uuid) == (hosts[1], hosts[1])
+    assert provider.show(store, child).root_uuid == hosts[1]
+    assert by_name(Engine(store).current()).keys() == {"odd", "child", "sound"}
+
+
 def test_a_provider_without_name_is_shown_with_its_uuid(store, hosts):
     execute(store, "UPDATE resource_providers SET name = NULL WHERE name = 'odd'")
     assert by_name(Engine(store).current()).keys() == {hosts[0], "sound"}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sqlalchemy as sa
 import webtest
 
 from placement import exception
@@ -204,6 +205,17 @@ def test_numbers_and_descendants_are_those_of_the_provider(store):
     assert match.provider.children == 1
     assert [each.uuid for each in match.descendants] == [leaf, numa]
     assert identity.database == str(store.epoch())
+
+
+def test_descendants_in_a_loop_of_parents_are_listed_once(store):
+    host = new_provider(store, "cn1")
+    numa = new_provider(store, "cn1.numa0", host)
+    leaf = new_provider(store, "leaf", numa)
+    loop = "UPDATE resource_providers SET parent_provider_id = :leaf WHERE id = :host"
+    ids = {"host": provider.show(store, host).id, "leaf": provider.show(store, leaf).id}
+    store.write(lambda tx: tx.connection.execute(sa.text(loop), ids))
+    (match,) = identify(store, "cn1").matches
+    assert [each.uuid for each in match.descendants] == [leaf, numa]
 
 
 # --- plans --------------------------------------------------------------------------------
