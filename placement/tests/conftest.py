@@ -21,13 +21,15 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy import migration, models, seed
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.store import Store
-from placement.tests import servers
+from placement.tests import environment, servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Create one folder for all processes of this run."""
+    """Make this run independent of the caller; create one folder for all of its processes."""
+    environment.normalize(os.environ)
+    os.umask(0o022)  # servers run as other users, which read files of the tests
     if not hasattr(config, "workerinput"):
         config.run_folder = tempfile.mkdtemp(prefix="placement-run-")
         config.run_pid = os.getpid()
