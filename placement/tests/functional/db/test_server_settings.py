@@ -1,6 +1,5 @@
 """Limits and modes of a server, and connection poolers."""
 
-import getpass
 import shutil
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.factories import claim, new_provider, uuid
+from placement.tests.processes import IS_ROOT
 from placement.tests.waiting import wait_until
 
 LIMITS = {
@@ -88,7 +88,7 @@ def pgbouncer(server, database, mode, folder):
         f"auth_type = any\npool_mode = {mode}\n"
     )
     folder.chmod(0o755)
-    as_user = ["--user", "nobody"] if getpass.getuser() == "root" else []
+    as_user = ["--user", "nobody"] if IS_ROOT else []
     process = subprocess.Popen(["pgbouncer", "-q", *as_user, str(configuration)])
     try:
         wait_until(lambda: is_listening(port))
