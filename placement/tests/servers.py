@@ -32,6 +32,7 @@ USER = "placement"
 PORTS = (10_000, 32_768)  # Linux assigns larger ones to clients and to port 0
 # pytest seeds the random module alike in all processes of a run
 _random = random.SystemRandom()
+_returned_ports: set[int] = set()
 
 
 class Missing(Exception):  # noqa: N818
@@ -49,13 +50,16 @@ def find(program: str, *folders: str) -> str:
 
 
 def free_port() -> int:
-    """Return a free TCP port, outside of the range that Linux assigns.
+    """Return a free TCP port, outside of the range that Linux assigns, and each one once.
 
     So no other process gets it before its server starts, or while its server is killed.
     """
     while True:
         port = _random.randrange(*PORTS)
+        if port in _returned_ports:
+            continue
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            _returned_ports.add(port)
             return port
 
 
