@@ -16,6 +16,8 @@ from placement.policies import requirements
 
 # each takes about 1 kB; a caller needs one for each rule and target
 _MAX_DECISIONS = 4096
+# a target may have a text of the query, of any length
+_MAX_KEY_LENGTH = 4000
 # its checks compare values of the target and the caller; external checks are elsewhere
 _PURE_CHECKS = "oslo_policy._checks"
 
@@ -53,7 +55,7 @@ class PolicyDecisions:
     def _cache(self, key: tuple[str, str, str], denial: Denial | None) -> None:
         if len(self._denials) >= _MAX_DECISIONS:
             self._denials = {}
-        if self._is_pure:
+        if self._is_pure and sum(map(len, key)) <= _MAX_KEY_LENGTH:
             self._denials[key] = denial
 
     def _decide(

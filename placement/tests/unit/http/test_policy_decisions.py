@@ -79,3 +79,12 @@ def test_the_number_of_kept_decisions_is_bounded(monkeypatch):
     for project in ("p", "q", "r", "p"):
         assert is_allowed(decisions, "read", OWN, caller("reader", project=project))
     assert rules.checks == 4
+
+
+def test_decisions_on_long_targets_are_not_kept():
+    """A client chooses the project of ``GET /usages``: many long ones would fill the memory."""
+    rules = enforcer(read="role:reader")
+    decisions = policy_decisions.PolicyDecisions(rules)
+    for _ in range(2):
+        assert is_allowed(decisions, "read", {"project_id": "p" * 5000}, caller("reader"))
+    assert rules.checks == 2
