@@ -7,7 +7,8 @@ the highest, and earlier slots to options below it. So each assignment is in
 exactly one restriction.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,11 +18,14 @@ from placement.core.search.problem import Options, Problem
 
 
 class _Subtree(NamedTuple):
-    """One same_subtree: its slots, and the options that may be its highest provider, if known."""
+    """One same_subtree: its slots, and the option that must be its highest provider, if one must.
+
+    ``descendants`` returns an option and the options below it.
+    """
 
     slots: Sequence[int]
-    tops: set[int] | None
-    ancestors: Mapping[int, frozenset[int]]
+    top: int | None
+    descendants: Callable[[int], Iterable[int]]
 
 
 def split_by_subtree(
@@ -31,7 +35,8 @@ def split_by_subtree(
 
     No assignment is in two of them; together they contain all.
     """
-    subtrees, ancestors = constraints.plan.subtrees, _ancestors(constraints.problem)
+    subtrees, problem = constraints.plan.subtrees, constraints.problem
+    descendants = _descendants(problem)
     levels: list[Iterator[tuple[Options, ...]]] = [iter((options,))]
     while levels:
         deadline.tick()
@@ -44,8 +49,8 @@ def split_by_subtree(
             yield restricted
         else:
             number = len(levels) - 1
-            tops = {tops[1]} if (tops := constraints.problem.top) and tops[0] == number else None
-            subtree = _Subtree(subtrees[number], tops, ancestors)
+            top = problem.top[1] if problem.top and problem.top[0] == number else None
+            subtree = _Subtree(subtrees[number], top, descendants)
             levels.append(_restrictions(constraints.matchings, restricted, subtree, deadline))
 
 
@@ -73,13 +78,21 @@ def _can_match(
     return all(each.matching(options, deadline) is not None for each in matchings)
 
 
-def _ancestors(problem: Problem) -> Mapping[int, frozenset[int]]:
-    """Return for each option itself and its ancestors."""
-    own: dict[int, frozenset[int]] = {}
-    for position, parent in enumerate(problem.parents):
-        own[position] = own.get(parent, frozenset()) | {position}
-    # Merged only now: in ``parents`` -1 is "no parent", as an option it is row 0 of another tree.
-    return {**problem.ancestors, **own}
+def _descendants(problem: Problem) -> Callable[[int], Iterable[int]]:
+    """Return a function from an option to itself and the options below it.
+
+    Options of the own tree are in tree order, so these are a range: sets would take the square
+    of the depth of a tree.
+    """
+    sizes = [1] * len(problem.parents)
+    for position in reversed(range(len(sizes))):
+        if (parent := problem.parents[position]) >= 0:
+            sizes[parent] += sizes[position]
+    elsewhere: defaultdict[int, list[int]] = defaultdict(list)
+    for option, ancestors in problem.ancestors.items():
+        for ancestor in ancestors:
+            elsewhere[ancestor].append(option)
+    return lambda top: range(top, top + sizes[top]) if top >= 0 else elsewhere[top]
 
 
 def _below_each_top(
@@ -90,10 +103,10 @@ def _below_each_top(
     lists = list(dict.fromkeys(options[slot] for slot in slots))
     list_of = {slot: lists.index(options[slot]) for slot in slots}
     ranks = [{option: rank for rank, option in enumerate(own)} for own in lists]
-    for top, descendants in _descendants(chain.from_iterable(lists), subtree.ancestors).items():
-        if subtree.tops is not None and top not in subtree.tops:
-            continue
+    tops = dict.fromkeys(chain.from_iterable(lists)) if subtree.top is None else (subtree.top,)
+    for top in tops:
         deadline.check()
+        descendants = subtree.descendants(top)
         below = [tuple(sorted(rank.keys() & descendants, key=rank.__getitem__)) for rank in ranks]
         if all(below):
             yield top, {slot: below[list_of[slot]] for slot in slots}
@@ -110,15 +123,3 @@ def _by_slot_at_top(
         if all(restricted.values()):
             yield tuple(restricted.get(slot, others) for slot, others in enumerate(options))
         below[first] = tuple(option for option in own if option != top)
-
-
-def _descendants(
-    options: Iterable[int], ancestors: Mapping[int, frozenset[int]]
-) -> Mapping[int, set[int]]:
-    """Return, for each of the options in their order, itself and the options below it."""
-    descendants: dict[int, set[int]] = {option: set() for option in options}
-    for option in descendants:
-        for top in ancestors[option]:
-            if top in descendants:
-                descendants[top].add(option)
-    return descendants

@@ -105,8 +105,10 @@ def test_groups_under_one_of_very_many_siblings():
     assert count(devices(500), f"{query}&same_subtree={named}") == 0
 
 
-def test_memory_does_not_grow_with_the_square_of_a_tree():
-    snapshot = snapshot_of("h DISK_GB=9\n" + "\n".join(f"  d{n} VGPU=2" for n in range(2000)))
+@pytest.mark.parametrize(("devices", "indentation"), [(2000, 0), (1000, 1)], ids=["wide", "deep"])
+def test_memory_does_not_grow_with_the_square_of_a_tree(devices, indentation):
+    lines = (f"  {'  ' * indentation * n}d{n} VGPU=2" for n in range(devices))
+    snapshot = snapshot_of("h DISK_GB=9\n" + "\n".join(lines))
     query = "resources_A=VGPU:1&resources_B=VGPU:1&resources_C=DISK_GB:1&same_subtree=_A,_B"
     ask(snapshot, f"{query}&group_policy=none&limit=10")
     tracemalloc.start()
