@@ -64,6 +64,9 @@ class Rows:
         return len(self.numbers)
 
 
+NO_ROWS = Rows(numbers(()))
+
+
 def without(rows: Numbers, removed: Numbers) -> Numbers:
     """Return sorted rows without some of them."""
     return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows

@@ -17,25 +17,24 @@ copies one array for each of its classes; a provider that is created, removed or
 copies the forest.
 
 A snapshot does not know how it is kept current (see ``engine``), and contains nothing
-that a search could change. Two caches are part of it, both idempotent: masks of
-row sets, and the text that ``render`` stores with an entry.
+that a search could change. Three caches are part of it, all idempotent: the objects of
+providers that were read, masks of row sets, and the text that ``render`` stores with an entry.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
+from placement.core.model import SHARING_TRAIT, Provider, ProviderState
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry
 from placement.core.snapshot.forest import Forest
 from placement.core.snapshot.provider_table import Amounts, ProviderTable, Shared
-from placement.core.snapshot.rows import Numbers, Rows, numbers, resized
+from placement.core.snapshot.rows import NO_ROWS, Numbers, Rows, numbers, resized
+from placement.core.snapshot.state_diff import StateDiff, changed_sets
 from placement.core.snapshot.tree_aggregates import TreeAggregates
-
-_NO_ROWS = Rows(numbers(()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +111,7 @@ class Snapshot:
             if number in row_of_id and number not in states
         ]
         forest, after = self._relocated(states, removed_ids)
-        diff = _StateDiff.between(self.entries, after)
+        diff = StateDiff.between(self.entries, after)
         entries = self.entries.changed(
             {
                 **self._roots_without_text(forest, after),
@@ -123,8 +122,8 @@ class Snapshot:
             entries=entries,
             forest=forest,
             columns=diff.columns(self.columns),
-            traits=_changed_sets(self.traits, diff.traits),
-            aggregates=_changed_sets(self.aggregates, diff.aggregates),
+            traits=changed_sets(self.traits, diff.traits),
+            aggregates=changed_sets(self.aggregates, diff.aggregates),
             tree_aggregates=self._new_tree_aggregates(forest, entries, diff, after),
             class_names=self.class_names if class_names is None else frozenset(class_names),
             trait_names=self.trait_names if trait_names is None else frozenset(trait_names),
@@ -163,7 +162,7 @@ class Snapshot:
         self,
         forest: Forest,
         entries: Entries,
-        diff: "_StateDiff",
+        diff: StateDiff,
         after: Mapping[int, ProviderState | None],
     ) -> TreeAggregates:
         if forest is self.forest and not diff.aggregates:
@@ -203,11 +202,11 @@ class Snapshot:
 
     def with_trait(self, name: str) -> Rows:
         """Return the providers that have a trait themselves."""
-        return self.traits.get(name, _NO_ROWS)
+        return self.traits.get(name, NO_ROWS)
 
     def with_aggregate(self, uuid: str) -> Rows:
         """Return the providers that are in an aggregate themselves."""
-        return self.aggregates.get(uuid, _NO_ROWS)
+        return self.aggregates.get(uuid, NO_ROWS)
 
 
 def _columns(amounts: Shared[Amounts]) -> Mapping[str, Column]:
@@ -230,103 +229,3 @@ def _sets(names: Shared[frozenset[str]]) -> Mapping[str, Rows]:
 
 def _has_moved(before: Provider, after: Provider) -> bool:
     return before.uuid != after.uuid or before.parent_uuid != after.parent_uuid
-
-
-_RowDiff = tuple[list[int], list[int]]
-"""The rows that were added to a set, and those that were removed."""
-
-
-def _row_diffs() -> defaultdict[str, _RowDiff]:
-    return defaultdict(lambda: ([], []))
-
-
-def _changed_sets(sets: Mapping[str, Rows], diffs: Mapping[str, _RowDiff]) -> Mapping[str, Rows]:
-    if not diffs:
-        return sets
-    after = dict(sets)
-    for name, (added, removed) in diffs.items():
-        after[name] = after.get(name, _NO_ROWS).changed(added, removed)
-        if not len(after[name]):
-            del after[name]
-    return after
-
-
-@dataclass(frozen=True, slots=True)
-class _StateDiff:
-    """The differences between states, by resource class, trait and aggregate."""
-
-    cells: defaultdict[str, dict[int, Cell]] = field(default_factory=lambda: defaultdict(dict))
-    removed_cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    traits: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
-    aggregates: defaultdict[str, _RowDiff] = field(default_factory=_row_diffs)
-    _cell_of: dict[tuple[int, int], Cell] = field(default_factory=dict)
-
-    @classmethod
-    def between(cls, before: Entries, after: Mapping[int, ProviderState | None]) -> "_StateDiff":
-        """Return how the rows of ``after`` differ from ``before``."""
-        diff = cls()
-        for row in sorted(after):
-            entry = before.get(row)
-            diff._add(row, entry.state if entry else None, after[row])
-        return diff
-
-    def _add(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
-        old, new = before or _EMPTY_STATE, after or _EMPTY_STATE
-        if old.inventories is not new.inventories or old.used is not new.used:
-            self._add_cells(row, old, new)
-        _add_names(self.traits, row, old.traits, new.traits)
-        _add_names(self.aggregates, row, old.aggregates, new.aggregates)
-
-    def _add_cells(self, row: int, old: ProviderState, new: ProviderState) -> None:
-        for name, inventory in new.inventories.items():
-            used = new.used.get(name, 0)
-            if used != old.used.get(name, 0) or inventory != old.inventories.get(name):
-                self.cells[name][row] = self._cell(inventory, used)
-        for name in old.inventories:
-            if name not in new.inventories:
-                self.removed_cells[name].append(row)
-
-    def _cell(self, inventory: Inventory, used: int) -> Cell:
-        """Return the cell, the same for all providers with this inventory object."""
-        key = id(inventory), used
-        cell = self._cell_of.get(key)
-        if cell is None:
-            cell = self._cell_of[key] = Cell.of(inventory, used)
-        return cell
-
-    def columns(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
-        """Return the columns after the changes; unchanged ones are shared."""
-        if not self.cells and not self.removed_cells:
-            return columns
-        after = dict(columns)
-        for name in {**self.cells, **self.removed_cells}:
-            cells = self.cells.get(name, {})
-            column = after.get(name)
-            after[name] = (
-                column.changed(cells, self.removed_cells.get(name, ()))
-                if column
-                else Column.of(cells)
-            )
-            if not len(after[name].rows):
-                del after[name]
-        return after
-
-
-def _add_names(
-    diffs: defaultdict[str, _RowDiff], row: int, old: frozenset[str], new: frozenset[str]
-) -> None:
-    if old is new or old == new:
-        return
-    for name in new - old:
-        diffs[name][0].append(row)
-    for name in old - new:
-        diffs[name][1].append(row)
-
-
-_EMPTY_STATE = ProviderState(
-    provider=Provider(id=0, uuid="", name="", generation=0, parent_uuid=None, root_uuid=""),
-    inventories={},
-    used={},
-    traits=frozenset(),
-    aggregates=frozenset(),
-)
