@@ -21,7 +21,8 @@ from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
 from placement.db.sqlalchemy.grouped_rows import Unreadable
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.engine import free_memory
 from placement.engine.single_flight import SingleFlight
 from placement.observability.events import (

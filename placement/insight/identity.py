@@ -17,7 +17,8 @@ from placement.core.insight.identity import (
 )
 from placement.core.insight.recorded import RecordedRequest, first_id
 from placement.core.storable_text import is_storable
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 DAYS: Final = 7
 MOST_PROVIDERS: Final = 200

@@ -17,7 +17,8 @@ from typing import Final
 
 from placement.core.insight.recorded import RANDOM_BITS, RecordedRequest, first_id
 from placement.db.per_process import PerProcess
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,8 @@ from dataclasses import replace as with_values
 from placement import exception
 from placement.core.model import Provider, ProviderAggregates
 from placement.core.storable_text import check_storable
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked
 
 MAX_LENGTH = 36

@@ -24,7 +24,8 @@ from placement.core.model import (
 from placement.core.storable_text import check_storable
 from placement.db.sqlalchemy.consumers import LockedConsumers
 from placement.db.sqlalchemy.inventory_locks import needed_classes
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.provider import existing
 
 

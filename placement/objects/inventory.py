@@ -18,7 +18,8 @@ from placement.core.model import (
     ProviderInventories,
     ReplaceInventories,
 )
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked, locked_at_generation
 
 Report = Callable[[Overcommit], object]

@@ -11,7 +11,8 @@ from placement.core.insight.identity import ProviderSummary
 from placement.core.model import Provider
 from placement.core.storable_text import check_storable, is_storable
 from placement.db.sqlalchemy.providers import Node
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 T = TypeVar("T")
 

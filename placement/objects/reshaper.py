@@ -18,7 +18,8 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects import allocation, inventory
 
 Inventories = Mapping[str, Inventory]

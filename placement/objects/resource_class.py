@@ -3,7 +3,8 @@
 from placement import exception
 from placement.core.model import Names
 from placement.db.sqlalchemy.resource_classes import ResourceClass
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 
 def list_all(store: Store) -> Names:

@@ -6,7 +6,8 @@ from dataclasses import replace as with_values
 from placement import exception
 from placement.core.model import Names, ProviderTraits
 from placement.db.sqlalchemy.traits import Trait
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked
 
 

@@ -17,7 +17,8 @@ from placement.db.sqlalchemy.models import (
     placement_aggregates,
     resource_providers,
 )
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 

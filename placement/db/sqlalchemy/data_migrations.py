@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from placement.core.model import IncompleteConsumer
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.clocks import utcnow
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 _providers = sa.table(
     "resource_providers",

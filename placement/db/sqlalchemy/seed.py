@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.models import clocks as clocks_table
 from placement.db.sqlalchemy.models import resource_classes, traits
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 
 def sync(store: Store) -> None:

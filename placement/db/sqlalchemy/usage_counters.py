@@ -19,7 +19,8 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
 
 if TYPE_CHECKING:
-    from placement.db.store import Store, Transaction
+    from placement.db.store import Store
+from placement.db.transaction import Transaction
 
 Report = Callable[[str], object]
 

@@ -4,7 +4,7 @@ from placement.core.claims import AllocationState, plan_claims
 from placement.core.insight import repair as actions
 from placement.core.model import ConsumerClaim
 from placement.core.timestamps import timestamp
-from placement.db.store import Transaction
+from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.classes_and_traits import class_id_of
 from placement.objects.repair.consumers import locked_consumer, scope_of

@@ -12,7 +12,8 @@ from placement.core.insight import repair as actions
 from placement.core.insight.repair import Action, action_as_json
 from placement.core.insight.undo import Image, Undo
 from placement.core.model import IncompleteConsumer
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.repair import allocations, classes_and_traits, consumers, providers
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.outcome import APPLIED, SKIPPED, Outcome

@@ -3,7 +3,7 @@
 from placement.core.insight import repair as actions
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
 from placement.db.sqlalchemy.traits import Traits
-from placement.db.store import Transaction
+from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 
 

@@ -7,7 +7,7 @@ from placement.core.insight.repair import Amounts
 from placement.core.insight.undo import Scope
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.db.sqlalchemy.consumers import LockedConsumers
-from placement.db.store import Transaction
+from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 
 

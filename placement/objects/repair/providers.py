@@ -3,7 +3,7 @@
 from placement.core.insight import repair as actions
 from placement.core.insight.undo import Drift, Scope
 from placement.db.sqlalchemy.repairs import ProviderRow
-from placement.db.store import Transaction
+from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.classes_and_traits import class_id_of
 

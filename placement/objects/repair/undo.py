@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from placement import exception
 from placement.core.insight.undo import AFTER, BEFORE, Image, Undo, state_of
-from placement.db.store import Store, Transaction
+from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement.objects.repair.change import ChangedSince
 from placement.objects.repair.outcome import ALREADY, APPLIED, SKIPPED, Outcome
 

@@ -13,7 +13,7 @@ import webtest
 from placement import errors, exception
 from placement.core.insight.recorded import RecordedFilter
 from placement.core.model import Inventory
-from placement.db import store as store_module
+from placement.db import retries
 from placement.db.sqlalchemy import clocks, db_errors, engines, migration, seed, server_checks
 from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
@@ -441,8 +441,8 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
     Reads wait for what another node has written meanwhile, which this one cannot apply. The
     times are shortened: 30 seconds for attempts, 10 for the last lock, 30 for a read.
     """
-    assert store_module.RETRY_SECONDS + engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
-    monkeypatch.setattr(store_module, "RETRY_SECONDS", 3)
+    assert retries.RETRY_SECONDS + engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 3)
     monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 1)
     nodes[0].set_provider_option("repl.causal_read_timeout=PT2S")
     nodes[0].execute("SET GLOBAL lock_wait_timeout = 20")  # by default a day
