@@ -22,7 +22,7 @@ from bench import world_loader
 from bench.services import Service
 from bench.worlds import World, gpu, used
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 
 REPEATS = 5

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench import databases
 from placement.core.insight.consumers import ConsumerFilter
 from placement.db.sqlalchemy import migration, models, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.insight.consumers import page
 

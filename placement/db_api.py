@@ -21,7 +21,7 @@ from placement.db.sqlalchemy import (
     seed,
     usage_counters,
 )
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)

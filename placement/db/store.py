@@ -23,8 +23,9 @@ from placement.db.sqlalchemy import (
     snapshot_reader,
     usage_counters,
 )
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.db_errors import WriteConflict
-from placement.db.sqlalchemy.engines import DatabaseSettings, Engines
+from placement.db.sqlalchemy.engines import Engines
 from placement.db.sqlalchemy.snapshot_reader import (
     ProviderChanges,
     SnapshotReader,

@@ -19,7 +19,7 @@ from placement import conf as placement_conf
 from placement import db_api
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy import migration, models, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import environment, servers
 

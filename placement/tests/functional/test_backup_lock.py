@@ -9,7 +9,7 @@ import pytest
 import webtest
 
 from placement.db import retries
-from placement.db.sqlalchemy import engines, migration, seed
+from placement.db.sqlalchemy import migration, seed, server_engines
 from placement.tests import servers
 from placement.tests.functional.db.factories import new_provider, used
 
@@ -45,9 +45,9 @@ def locked_tables(database):
 @pytest.fixture
 def short_limits(monkeypatch):
     """Shorten the times: 30 seconds for attempts, and 10 for the last lock."""
-    assert retries.RETRY_SECONDS + engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    assert retries.RETRY_SECONDS + server_engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
     monkeypatch.setattr(retries, "RETRY_SECONDS", 1)
-    monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr(server_engines, "LOCK_TIMEOUT_SECONDS", 1)
     return 2 + 20  # the sum, and the time of a busy machine; without them it is 40
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from placement.cmd import errors, programs, standard_output
 from placement.cmd.standard_output import CLOSED
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.factories import new_provider
 from placement.tests.processes import ApiProcess

@@ -22,7 +22,7 @@ from placement.core.model import (
     Reshape,
 )
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy import tcp_timeouts
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
 from placement.tests.functional.db.connect_timeouts import ConnectTimeouts

@@ -9,7 +9,7 @@ import pytest
 
 from placement import exception
 from placement.db.sqlalchemy import tcp_timeouts
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.objects import provider
 from placement.tests import servers

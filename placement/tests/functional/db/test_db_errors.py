@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from placement import db_api, exception
 from placement.db.retries import RETRY_SECONDS
 from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.db_errors import WriteConflict
-from placement.db.sqlalchemy.engines import DatabaseSettings
 from placement.db.sqlalchemy.models import projects, users
 from placement.db.store import Store
 from placement.tests import servers

@@ -13,7 +13,7 @@ import webtest
 
 from placement import db_api, deploy
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.functional.db.sql import execute as execute_in

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from placement import exception
 from placement.db import server_settings
 from placement.db.sqlalchemy import migration, models, seed, server_checks
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import provider

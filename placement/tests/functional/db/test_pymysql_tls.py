@@ -7,7 +7,7 @@ import pytest
 
 from placement import exception
 from placement.db.sqlalchemy import pymysql_connection
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from placement import exception
 from placement.db import server_settings
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import engines, tcp_timeouts
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy import server_engines, tcp_timeouts
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
@@ -33,7 +33,7 @@ def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test; for those to connect see the fixtures."""
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
-    monkeypatch.setattr(engines, "IDLE_TIMEOUT_SECONDS", 3)
+    monkeypatch.setattr(server_engines, "IDLE_TIMEOUT_SECONDS", 3)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from placement import exception
 from placement.db.sqlalchemy.clocks import of_provider
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait

@@ -14,8 +14,15 @@ from placement import errors, exception
 from placement.core.insight.recorded import RecordedFilter
 from placement.core.model import Inventory
 from placement.db import retries
-from placement.db.sqlalchemy import clocks, db_errors, engines, migration, seed, server_checks
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy import (
+    clocks,
+    db_errors,
+    migration,
+    seed,
+    server_checks,
+    server_engines,
+)
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.insight.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
@@ -441,9 +448,9 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
     Reads wait for what another node has written meanwhile, which this one cannot apply. The
     times are shortened: 30 seconds for attempts, 10 for the last lock, 30 for a read.
     """
-    assert retries.RETRY_SECONDS + engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    assert retries.RETRY_SECONDS + server_engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
     monkeypatch.setattr(retries, "RETRY_SECONDS", 3)
-    monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr(server_engines, "LOCK_TIMEOUT_SECONDS", 1)
     nodes[0].set_provider_option("repl.causal_read_timeout=PT2S")
     nodes[0].execute("SET GLOBAL lock_wait_timeout = 20")  # by default a day
     store = Store(DatabaseSettings(connection=nodes[0].tcp_url("placement"), max_retries=0))

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.engines import DatabaseSettings
+from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
