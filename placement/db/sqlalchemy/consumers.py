@@ -1,9 +1,9 @@
-"""Statements for consumers, and for the projects, users and types that they refer to."""
+"""Statements for consumers, which a write locks before the providers of their allocations."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -22,6 +22,7 @@ from placement.db.sqlalchemy.models import (
     resource_providers,
     users,
 )
+from placement.db.sqlalchemy.owners import Owner, OwnerIds
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
@@ -85,58 +86,6 @@ _UPDATE = consumers.update().values(
 _UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
 _DELETE = consumers.delete()
 
-PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
-
-
-class Owner(NamedTuple):
-    """The ids of project, user and type of a consumer; ``type_id`` None keeps the type."""
-
-    project_id: int
-    user_id: int
-    type_id: int | None
-
-
-@dataclass(slots=True)
-class OwnerIds:
-    """The ids of projects, users and consumer types that this transaction has read.
-
-    They are valid in this transaction only. A process that kept them would, after a restore of
-    the database or a failover that lost commits, write claims as another project's.
-    """
-
-    by_column: dict[sa.Column[str], dict[str, int]] = field(
-        default_factory=lambda: {PROJECT: {}, USER: {}, TYPE: {}}
-    )
-    looked_up: bool = False  # all names of the claims: what is missing does not exist
-
-    def missing(self, claims: Iterable[ConsumerClaim]) -> list[Lookup]:
-        """Return the names in the claims whose ids were not read, by column."""
-        names: dict[sa.Column[str], dict[str, None]] = {PROJECT: {}, USER: {}, TYPE: {}}
-        for claim in claims:
-            names[PROJECT][claim.project_id] = names[USER][claim.user_id] = None
-            if claim.type is not None:
-                names[TYPE][claim.type] = None
-        return [
-            (column, missing)
-            for column, own in names.items()
-            if (missing := [name for name in own if name not in self.by_column[column]])
-        ]
-
-    def read_from(self, rows: Iterable[sa.Row[Any]]) -> None:
-        """Add the current owners of consumers: in most claims they stay the same."""
-        for row in rows:
-            self.by_column[PROJECT][row.project] = row.project_id
-            self.by_column[USER][row.user] = row.user_id
-            self.by_column[TYPE][row.type] = row.type_id
-
-    def of(self, claim: ConsumerClaim) -> Owner:
-        """Return the ids for a claim whose names were all read."""
-        return Owner(
-            self.by_column[PROJECT][claim.project_id],
-            self.by_column[USER][claim.user_id],
-            None if claim.type is None else self.by_column[TYPE][claim.type],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class LockedConsumers:
@@ -176,11 +125,12 @@ class Consumers:
         more if another transaction held one of the rows.
         """
         owner_ids = OwnerIds()
-        existing = sorted(set(filter(is_storable, uuids)) - self._absent(claims, owner_ids))
+        requested = set(filter(is_storable, uuids))
+        existing = sorted(requested - self._absent(claims, owner_ids))
         rows = self._locked(existing)
         if not all(row.is_fresh for row in rows):
             rows = self._locked(existing)
-        rows = [row for row in rows if row.uuid in uuids]
+        rows = [row for row in rows if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}
         without_row = sorted(set(existing) - ids.keys())
         owner_ids.read_from(rows)
@@ -205,7 +155,7 @@ class Consumers:
         return set(new) - recorded.keys() - allocated.keys()
 
     def _locked(self, uuids: Sequence[str]) -> list[sa.Row[Any]]:
-        """Lock consumers in the order of UUIDs; ``is_fresh`` as in ``Inventories``."""
+        """Lock consumers in the order of UUIDs; ``is_fresh`` as in ``inventory_locks``."""
         return [
             row
             for chunk in chunks(uuids)

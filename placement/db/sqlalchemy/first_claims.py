@@ -17,7 +17,7 @@ from placement.core.claims import ProviderUsage
 from placement.core.model import ConsumerClaim
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements
-from placement.db.sqlalchemy.consumers import LockedConsumers, OwnerIds, is_first
+from placement.db.sqlalchemy.consumers import LockedConsumers, is_first
 from placement.db.sqlalchemy.inventory_locks import (
     AddedColumns,
     lock_rows,
@@ -26,6 +26,7 @@ from placement.db.sqlalchemy.inventory_locks import (
 )
 from placement.db.sqlalchemy.lookups import CHUNK, rows_named
 from placement.db.sqlalchemy.models import allocations, consumers
+from placement.db.sqlalchemy.owners import OwnerIds
 
 # Each is a subquery. Usually there are three: a project, a user and a type.
 _MAX_OWNERS = 10

@@ -5,7 +5,9 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import ReplaceAllocations
-from placement.db.sqlalchemy import consumers, models
+from placement.db.sqlalchemy import models
+from placement.db.sqlalchemy.consumers import LockedConsumers
+from placement.db.sqlalchemy.owners import PROJECT, TYPE, USER, OwnerIds
 from placement.objects import allocation
 from placement.tests.functional.db.factories import (
     a_claim,
@@ -33,9 +35,7 @@ def lock(store, *claims):
 
 def test_state_of_a_new_consumer(store, host):
     state = lock(store, first(uuid(), {host: {"VCPU": 1}}))
-    assert state.consumers == consumers.LockedConsumers(
-        {}, {}, {}, consumers.OwnerIds(looked_up=True)
-    )
+    assert state.consumers == LockedConsumers({}, {}, {}, OwnerIds(looked_up=True))
     assert state.providers[host].inventories.keys() == {"VCPU", "MEMORY_MB"}
     assert state.class_ids.keys() == {"VCPU", "MEMORY_MB"}
 
@@ -50,9 +50,9 @@ def test_ids_of_owners_are_those_of_their_rows(store, host):
         row = tx.connection.execute(sa.select(models.consumers)).one()
     assert row.uuid == consumer
     assert state.consumers.owner_ids.by_column == {
-        consumers.PROJECT: {"p": row.project_id},
-        consumers.USER: {"u": row.user_id},
-        consumers.TYPE: {"T": row.consumer_type_id},
+        PROJECT: {"p": row.project_id},
+        USER: {"u": row.user_id},
+        TYPE: {"T": row.consumer_type_id},
     }
 
 
