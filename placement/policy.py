@@ -35,8 +35,8 @@ _Stamps = dict[str, tuple[int, int, int] | None]
 class Policy:
     """The effective rules: the defaults, overridden by the policy files.
 
-    A changed file takes effect at the next check, a new file within a second. If a file cannot be
-    read, the error is logged and the current rules stay.
+    A changed file takes effect at the next check, a new file within a second. If a file or a
+    directory cannot be read, the error is logged and the current rules stay.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -68,7 +68,10 @@ class Policy:
         if time.monotonic() < self._search_at:
             return False
         self._search_at = time.monotonic() + _SECONDS_BETWEEN_SEARCHES
-        return stamps.keys() != set(policy_files(self._conf))
+        try:
+            return stamps.keys() != set(policy_files(self._conf))
+        except OSError:  # a directory that cannot be read: the reload logs it
+            return True
 
     def _reload(self) -> None:
         """Read the files again; concurrent requests use the previous rules until this is done."""

@@ -139,6 +139,20 @@ def test_a_broken_file_changes_nothing_but_is_logged(policy_file, caplog):
     assert "The policy files cannot be loaded" in caplog.text
 
 
+def test_a_folder_that_cannot_be_read_changes_nothing_but_is_logged(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
+    (tmp_path / "policy.d").mkdir()
+    write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_dirs=[str(tmp_path / "policy.d")]))
+    monkeypatch.setattr(policy, "policy_files", refuse)
+    assert allowed(rules, usage.OF_PROJECT, ["accountant"])
+    assert "Permission denied" in caplog.text
+
+
+def refuse(_conf):
+    raise PermissionError("Permission denied: 'policy.d'")
+
+
 def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_files_they_name(monkeypatch, tmp_path):
     (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = other.yaml\n")
     arguments = [
