@@ -1,4 +1,4 @@
-"""What is done for a request after its response has been sent."""
+"""Tasks of a request that run after its response has been sent."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -25,15 +25,15 @@ class AfterResponse:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Answer the request."""
+        """Handle the request."""
         tasks: list[Task] = []
         environ[AFTER_RESPONSE] = tasks
-        answer = self._application(environ, start_response)
-        return _Response(answer, tasks) if tasks else answer
+        parts = self._application(environ, start_response)
+        return _Response(parts, tasks) if tasks else parts
 
 
 class _Response:
-    """The parts of a response, and what is to be done after the last."""
+    """The parts of a response, and the tasks that run after the last."""
 
     def __init__(self, parts: Iterable[bytes], tasks: list[Task]) -> None:
         self._parts = parts

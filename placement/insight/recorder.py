@@ -1,8 +1,8 @@
-"""Writes recorded requests: bounded in number, age and rate, and never at a request's cost.
+"""Writes recorded requests: bounded in number, age and rate, and never before the response.
 
-A process has one writer at a time. Whoever finds it busy leaves its record to it, so that a
-database that is slow keeps one thread at most. After a failure nothing is written for some
-seconds; what comes meanwhile is dropped.
+One thread of a process writes at a time. A thread that finds another one writing leaves its record
+to it, so that a slow database delays one thread at most. After a failure nothing is written for
+some seconds, and records of that time are dropped.
 """
 
 import logging
@@ -111,14 +111,14 @@ class Recorder:
             if process.is_pruning_due(self._clock()):
                 self._prune()
                 process.unpruned, process.pruned_at = 0, self._clock()
-        except Exception as error:  # whatever it is, a record is not worth a request
+        except Exception as error:  # a record is not worth an error of its request
             process.paused_until = self._clock() + _PAUSE_SECONDS
             process.dropped += len(records) + len(process.waiting)
             process.waiting.clear()
             process.warn(error, self._clock())
 
     def _prune(self) -> None:
-        """Remove a few batches of what is too old or too much."""
+        """Remove a few batches of the rows that are too old or too many."""
         oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
         for _ in range(_PRUNE_BATCHES):
             removed = self._transaction(
@@ -134,7 +134,7 @@ class Recorder:
 
 @dataclass
 class _Process:
-    """What one process knows of its recorder."""
+    """The state of the recorder in one process."""
 
     refilled_at: float
     burst: int
@@ -169,7 +169,7 @@ class _Process:
             self.tokens[kind] -= max(tokens - 1, 0)
 
     def is_new(self, key: str, now: float) -> bool:
-        """Remember the key for an hour; return whether it was not remembered."""
+        """Keep the key for an hour; return whether it was not kept already."""
         with self.counting:
             if now - self.seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
                 return False
@@ -185,11 +185,11 @@ class _Process:
         self.waiting.append(record)
 
     def take(self) -> list[RecordedRequest]:
-        """Return what waits, which is then the caller's to write."""
+        """Remove and return the waiting records."""
         return [self.waiting.popleft() for _ in range(len(self.waiting))]
 
     def is_pruning_due(self, now: float) -> bool:
-        """Return whether enough rows were added, or enough time went by."""
+        """Return whether enough rows were added since the last time, or it was long ago."""
         return self.unpruned >= PRUNE_AFTER_ROWS or now - self.pruned_at >= _PRUNE_AFTER_SECONDS
 
     def warn(self, error: Exception, now: float) -> None:

@@ -49,9 +49,9 @@ class RecordedByAnother(Exception):  # noqa: N818
 
 
 def repeated(work: Callable[[], T]) -> T:
-    """Return the result of the work, which is repeated after failures caused by another process.
+    """Return the result of the work, repeated if another process or a lost connection ends it.
 
-    So it is after a lost connection. Raises: the last error after 30 attempts.
+    Raises: the last error after 30 attempts.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -112,7 +112,7 @@ def exclusive(store: Store) -> Iterator[sa.Connection]:
 
 
 def _lock(connection: sa.Connection) -> None:
-    """Wait for other processes that migrate; SQLite's transaction is lock enough."""
+    """Wait for other processes that migrate; on SQLite the transaction is the lock."""
     match connection.dialect.name:
         case "mysql" | "mariadb":
             # a table in use is waited for, however long its transactions take

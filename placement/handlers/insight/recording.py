@@ -1,4 +1,4 @@
-"""What handlers of the Placement API leave to the recorder, for after the response."""
+"""Logging and recording of empty responses and refusals, as tasks that run after the response."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 def empty_response(
     request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
 ) -> None:
-    """Have it logged, recorded and counted why there are no candidates."""
+    """After the response, log, record and count why there are no candidates."""
     question = Question(candidate_request, text(request.query_pairs), str(request.version))
     recorder, observe, source = (
         request.services.recorder,
@@ -37,7 +37,7 @@ def empty_response(
 
 @contextmanager
 def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
-    """Have it logged, recorded and counted if what is done here is refused."""
+    """A context that logs, records and counts a refusal of the claims, and raises it."""
     try:
         yield
     except refusals.REFUSALS as error:
@@ -55,7 +55,7 @@ def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[N
 
 @contextmanager
 def name_conflicts_of(request: Request, name: str, uuid: str) -> Iterator[None]:
-    """Have it recorded if a provider with this name and UUID is refused because one is taken."""
+    """A context that logs and records that the name or the UUID of a provider is taken."""
     try:
         yield
     except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
