@@ -34,11 +34,6 @@ class StoreManager:
         self._store: Store | None = None
         self._replacement: Store | None = None
 
-    @property
-    def has_replacement(self) -> bool:
-        """Whether another store replaces the configured one."""
-        return self._replacement is not None
-
     def configure(self, settings: DatabaseSettings) -> None:
         """Use this database, unless one is configured already."""
         if self._store is not None:

@@ -6,7 +6,7 @@ not expected to. So a part considers the providers that have all of its classes,
 shared; only where a tree can reach none of these, all providers of the tree.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -126,5 +126,4 @@ class GroupsBuilder:
         return conditions
 
 
-Details = Mapping[str, object]
 Groups = Sequence[Group]

@@ -209,11 +209,6 @@ def revisions() -> list[str]:
     return [step.revision for step in _scripts().walk_revisions()][::-1]
 
 
-def head() -> str:
-    """Return the newest revision."""
-    return HEAD
-
-
 def _scripts() -> "ScriptDirectory":
     from alembic.script import ScriptDirectory
 

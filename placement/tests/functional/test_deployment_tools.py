@@ -162,7 +162,7 @@ def test_the_dockerfile_of_kolla_finds_its_files():
 def test_the_options_that_puppet_sets_are_accepted(tmp_path):
     (tmp_path / "placement.conf").write_text(PUPPET_CONFIGURATION.format(folder=tmp_path))
     manage(tmp_path, "db", "sync")
-    assert manage(tmp_path, "db", "version").strip() == migration.head()
+    assert manage(tmp_path, "db", "version").strip() == migration.HEAD
 
 
 def test_the_debian_package_has_the_names_that_puppet_uses():

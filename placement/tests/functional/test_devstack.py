@@ -59,7 +59,7 @@ def test_the_plugin_replaces_the_package_and_upgrades_the_schema(stack, tmp_path
     with sqlite3.connect(tmp_path / "placement.sqlite") as connection:
         revisions = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     connection.close()
-    assert revisions == [(migration.head(),)]
+    assert revisions == [(migration.HEAD,)]
 
 
 def test_the_plugin_ignores_that_the_other_package_is_not_installed(stack):

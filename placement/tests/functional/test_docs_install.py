@@ -66,7 +66,7 @@ def is_served_by(configuration, tmp_path, capsys):
     assert manage.main([*file, "db", "sync"]) == 0
     capsys.readouterr()
     assert manage.main([*file, "db", "version"]) == 0
-    return capsys.readouterr().out.strip() == migration.head()
+    return capsys.readouterr().out.strip() == migration.HEAD
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_mariadb_is_set_up_as_documented(mariadb, name, tmp_path, capsys):
     _, configuration = documented("mariadb", name)
     reached = configuration.replace("db.example.org", f"127.0.0.1:{mariadb.port}")
     assert is_served_by(reached, tmp_path, capsys)
-    assert restored(mariadb, name) == [migration.head()]
+    assert restored(mariadb, name) == [migration.HEAD]
 
 
 def restored(server, name):

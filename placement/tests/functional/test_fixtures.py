@@ -160,7 +160,7 @@ class Configured(placement_fixture.PlacementFixture):
     """As subclasses set options, before there is a database."""
 
     def _configure_placement(self, conf_fixture):
-        assert not db_api.placement_context_manager.has_replacement
+        assert db_api.placement_context_manager._replacement is None
         conf_fixture.config(group="placement", max_allocation_candidates=1)
         conf_fixture.config(group="oslo_policy", enforce_new_defaults=True)
 
@@ -188,7 +188,7 @@ def test_subclass_may_configure_the_database(use, tmp_path):
     with sqlite3.connect(path) as connection:
         names = connection.execute("SELECT name FROM resource_providers").fetchall()
         (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    assert (names, revision) == ([("host1",)], migration.head())
+    assert (names, revision) == ([("host1",)], migration.HEAD)
 
 
 def test_register_opts_registers_the_policy_options():

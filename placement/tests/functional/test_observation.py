@@ -66,7 +66,7 @@ class TestHealth:
         (reason,) = response.json["reasons"]
         assert reason == {
             "class": "HealthcheckResult",
-            "details": f"database: reachable, schema: {migration.head()}, "
+            "details": f"database: reachable, schema: {migration.HEAD}, "
             "snapshot: 0 providers, keystone: not used",
             "reason": "OK",
         }

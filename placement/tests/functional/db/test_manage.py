@@ -49,7 +49,7 @@ def test_sync_prints_nothing_and_version_prints_the_revision(run):
     code, printed = run(manage.main, "db", "sync")
     assert (code, printed.out) == (0, "")
     code, printed = run(manage.main, "db", "version")
-    assert (code, printed.out) == (0, f"{migration.head()}\n")
+    assert (code, printed.out) == (0, f"{migration.HEAD}\n")
     assert run(manage.main, "db", "sync")[0] == 0
 
 

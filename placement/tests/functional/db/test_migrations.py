@@ -176,7 +176,7 @@ def test_upstream_revisions_precede_ours():
         "422ece571366",
         "a082b8bb98d0",
     ]
-    assert script.get_heads() == [migration.head()] == [migration.HEAD]
+    assert script.get_heads() == [migration.HEAD]
 
 
 def test_upstream_revisions_create_the_upstream_schema(empty_store):
@@ -249,7 +249,7 @@ def test_failed_upgrade_is_resumed(empty_store):
     test_a_provider_without_root_stops_the_second_revision(empty_store)
     execute(empty_store, "UPDATE resource_providers SET root_provider_id = id")
     migration.upgrade(empty_store)
-    assert migration.version(empty_store) == migration.head()
+    assert migration.version(empty_store) == migration.HEAD
 
 
 def test_concurrent_upgrades_succeed(empty_store):
@@ -261,7 +261,7 @@ def test_concurrent_upgrades_succeed(empty_store):
 
     with ThreadPoolExecutor(len(stores)) as pool:
         list(pool.map(start, stores))
-    assert migration.version(empty_store) == migration.head()
+    assert migration.version(empty_store) == migration.HEAD
     assert scalar(empty_store, "SELECT COUNT(*) FROM resource_classes") == 21
     for store in stores:
         store.dispose()
@@ -274,7 +274,7 @@ def test_stamp_records_a_revision_without_applying_it(empty_store):
     assert migration.version(empty_store) == COMMON_HEAD
     assert described(empty_store.engines().writer) == tables
     migration.stamp(empty_store, "head")
-    assert migration.version(empty_store) == migration.head()
+    assert migration.version(empty_store) == migration.HEAD
 
 
 def test_a_database_without_tables_has_no_revision(empty_store):
@@ -299,7 +299,7 @@ def test_database_stamped_by_another_implementation_is_upgraded(inherited):
     migration.stamp(inherited, COMMON_HEAD)
     execute(inherited, "UPDATE inventories SET used = 77")
     migration.sync(inherited)
-    assert migration.version(inherited) == migration.head()
+    assert migration.version(inherited) == migration.HEAD
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
 
@@ -313,7 +313,7 @@ def test_concurrent_upgrades_succeed_where_get_lock_is_forbidden(mariadb_store):
     outputs = [sync.communicate(timeout=300)[0] for sync in syncs]
     assert [sync.returncode for sync in syncs] == [0] * 4, outputs
     assert all("GET_LOCK is refused" in output for output in outputs)
-    assert recorded(mariadb_store) == [migration.head()]
+    assert recorded(mariadb_store) == [migration.HEAD]
     assert scalar(mariadb_store, "SELECT COUNT(*) FROM clocks") == clocks.CLOCKS
 
 
@@ -331,7 +331,7 @@ def test_the_first_revision_is_not_recorded_after_a_later_one(mariadb_store):
     migration.upgrade(mariadb_store)
     ((output, returncode),) = outputs
     assert returncode == 0, output
-    assert recorded(mariadb_store) == [migration.head()]
+    assert recorded(mariadb_store) == [migration.HEAD]
 
 
 @pytest.fixture
@@ -379,11 +379,11 @@ def test_an_interrupted_upgrade_is_completed_by_the_next(empty_store):
     number, interruptions = 1, 0
     while interrupt(empty_store, number):
         number, interruptions = number + 5, interruptions + 1
-        if migration.version(empty_store) == migration.head():
+        if migration.version(empty_store) == migration.HEAD:
             break
     migration.upgrade(empty_store)
     assert interruptions > 3
-    assert migration.version(empty_store) == migration.head()
+    assert migration.version(empty_store) == migration.HEAD
     seed.sync(empty_store)
     with empty_store.read() as tx:
         assert set(clocks.values(tx.connection)) == set(range(clocks.CLOCKS))

@@ -80,7 +80,7 @@ def test_store_is_prepared_once(conf, manager, empty_database_url):
         db_api.store(conf)
     conf.set_override("sync_on_startup", True, "placement_database")
     store = db_api.store(conf)
-    assert migration.version(store) == migration.head()
+    assert migration.version(store) == migration.HEAD
     store.write(lambda tx: tx.connection.execute(models.traits.delete()))
     assert db_api.store(conf) is store
     with store.read() as tx:

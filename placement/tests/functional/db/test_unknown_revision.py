@@ -37,7 +37,7 @@ def test_sync_completes_an_additive_revision_of_upstream(empty_store, caplog):
     at_next_revision(empty_store, *ADDITIVE)
     migration.sync(empty_store)
     migration.check_is_new_enough(empty_store)
-    assert migration.version(empty_store) == migration.head()
+    assert migration.version(empty_store) == migration.HEAD
     assert NEXT in caplog.text
     assert "note" in columns(empty_store, "resource_providers")
 

@@ -353,7 +353,7 @@ def test_services_with_sync_on_startup_start_on_three_nodes_at_once(empty_urls, 
 def assert_migrated(urls):
     for url in urls:
         store = Store(DatabaseSettings(connection=url, max_retries=0))
-        assert migration.version(store) == migration.head()
+        assert migration.version(store) == migration.HEAD
         seed.sync(store)
         assert_sound(store)
         assert len(store.probe()) == clocks.CLOCKS
