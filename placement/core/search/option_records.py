@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.search.feasibility import PartIndex
 from placement.core.search.filters import Domain, having_trait
+from placement.core.search.parts import PartIndex
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Options
 from placement.core.snapshot.rows import Indices, Mask, Numbers

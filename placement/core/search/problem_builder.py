@@ -23,9 +23,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.core.search.feasibility import Feasibility, PartIndex
+from placement.core.search.feasibility import Feasibility
 from placement.core.search.filters import Domain
 from placement.core.search.option_records import OptionRecords, OwnTree
+from placement.core.search.parts import PartIndex
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Options, Problem
 from placement.core.snapshot.rows import Indices, Numbers, numbers

@@ -8,7 +8,7 @@ from itertools import count as count_up
 import pytest
 
 from placement.core.request import SearchSettings
-from placement.core.search import feasibility
+from placement.core.search import parts
 from placement.core.search.deadline import Deadline
 from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
@@ -120,7 +120,7 @@ def test_memory_does_not_grow_with_the_square_of_a_tree(devices, indentation):
 
 
 def test_trees_too_large_to_divide_keep_their_place(monkeypatch):
-    monkeypatch.setattr(feasibility, "_MAX_DIVIDED", 6)
+    monkeypatch.setattr(parts, "_MAX_DIVIDED", 6)
     hosts = {"h1": 1, "h2": 3, "h3": 2, "h4": 1}
     snapshot = snapshot_of(
         "\n".join(
