@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from placement.core.insight import identity_plan
 from placement.core.insight.identity import Identity
 from placement.core.insight.identity_plan import AllocatedConsumer, CannotPlan
-from placement.core.insight.repair import Action, Plan, as_text
+from placement.core.insight.repair import Plan, as_text
+from placement.core.insight.repair_actions import Action
 from placement.core.timestamps import timestamp
 
 ConsumersOf = Callable[[str], Sequence[AllocatedConsumer]]

@@ -17,7 +17,8 @@ from placement.cmd.errors import CommandError
 from placement.cmd.repair_journal import Journal
 from placement.core.insight import repair as plans
 from placement.core.insight.planning import Planned
-from placement.core.insight.repair import Action, Plan, action_as_json
+from placement.core.insight.repair import Plan, action_as_json
+from placement.core.insight.repair_actions import Action
 from placement.core.insight.repair_file import (
     Document,
     Header,

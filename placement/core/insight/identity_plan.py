@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from placement.core.insight.identity import NAME, UUID, Identity, Match, ProviderSummary
-from placement.core.insight.repair import (
-    LONGEST_NAME,
+from placement.core.insight.repair import LONGEST_NAME, is_provider_name
+from placement.core.insight.repair_actions import (
     Action,
     Amounts,
     DeleteProvider,
     MoveAllocations,
     RenameProvider,
-    is_provider_name,
 )
 
 FINDING: Final = "similar_names"

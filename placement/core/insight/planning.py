@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from placement.core.insight.finding import ERROR, Finding
-from placement.core.insight.repair import (
+from placement.core.insight.repair_actions import (
     Action,
     CreateConsumer,
     DeleteResourceClass,

@@ -1,7 +1,7 @@
 """Actions that remove and move allocations."""
 
 from placement.core.claims import AllocationState, plan_claims
-from placement.core.insight import repair as actions
+from placement.core.insight import repair_actions as actions
 from placement.core.model import ConsumerClaim
 from placement.core.timestamps import timestamp
 from placement.db.transaction import Transaction

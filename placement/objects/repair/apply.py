@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from placement import exception
-from placement.core.insight import repair as actions
-from placement.core.insight.repair import Action, action_as_json
+from placement.core.insight import repair_actions as actions
+from placement.core.insight.repair import action_as_json
+from placement.core.insight.repair_actions import Action
 from placement.core.insight.undo import Image, Undo
 from placement.core.model import IncompleteConsumer
 from placement.db.store import Store

@@ -1,6 +1,6 @@
 """Actions that delete unused resource classes and traits."""
 
-from placement.core.insight import repair as actions
+from placement.core.insight import repair_actions as actions
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
 from placement.db.sqlalchemy.traits import Traits
 from placement.db.transaction import Transaction

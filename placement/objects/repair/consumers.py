@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from placement.core.insight import repair as actions
-from placement.core.insight.repair import Amounts
+from placement.core.insight import repair_actions as actions
+from placement.core.insight.repair_actions import Amounts
 from placement.core.insight.undo import Scope
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.db.sqlalchemy.consumers import LockedConsumers

@@ -1,6 +1,6 @@
 """Actions that change or delete a provider."""
 
-from placement.core.insight import repair as actions
+from placement.core.insight import repair_actions as actions
 from placement.core.insight.undo import Drift, Scope
 from placement.db.sqlalchemy.repairs import ProviderRow
 from placement.db.transaction import Transaction

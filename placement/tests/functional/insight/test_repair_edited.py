@@ -5,7 +5,8 @@ import json
 import pytest
 
 from placement.core.insight import repair
-from placement.core.insight.repair import Plan, RenameProvider, SetTree
+from placement.core.insight.repair import Plan
+from placement.core.insight.repair_actions import RenameProvider, SetTree
 from placement.objects import provider
 from placement.tests.functional.db.factories import assert_sound, new_provider
 

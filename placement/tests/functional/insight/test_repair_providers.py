@@ -2,13 +2,8 @@
 
 import pytest
 
-from placement.core.insight.repair import (
-    DeleteProvider,
-    MoveAllocations,
-    Plan,
-    RenameProvider,
-    as_text,
-)
+from placement.core.insight.repair import Plan, as_text
+from placement.core.insight.repair_actions import DeleteProvider, MoveAllocations, RenameProvider
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait
 from placement.tests.functional.db.factories import (
