@@ -74,11 +74,11 @@ class InventoryMetrics:
             return self._computed(current())
 
     def _kept(self, most_seconds: float) -> bytes | None:
-        """Return the text of the file, None if it is older or missing."""
+        """Return the text of the file, None if it is missing, older, or so far in the future."""
         path = self._folder / FILE
         try:
-            age = time.time() - path.stat().st_mtime
-            return path.read_bytes() if age < most_seconds else None
+            age = time.time() - path.stat().st_mtime  # negative if the clock was set back
+            return path.read_bytes() if abs(age) < most_seconds else None
         except FileNotFoundError:
             return None
 

@@ -3,6 +3,7 @@
 import importlib
 import os
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -120,6 +121,12 @@ def test_one_process_computes_per_interval(metrics, tmp_path):
     assert processes[1].text(current) == first
     assert processes[2].text(current) == first
     assert len(computed) == 2
+
+
+def test_a_file_from_before_the_clock_was_set_back_is_not_kept(metrics, tmp_path):
+    old = metrics(interval_seconds=60).text(lambda: CLOUD)
+    os.utime(tmp_path / FILE, (time.time() + 3600, time.time() + 3600))
+    assert metrics(interval_seconds=60).text(lambda: snapshot_of("cn9 VCPU=1")) != old
 
 
 def test_while_one_computes_the_others_send_what_there_is(metrics, tmp_path):
