@@ -29,6 +29,7 @@ BACKENDS = ("sqlite", "mariadb", "postgresql")
 def pytest_configure(config: pytest.Config) -> None:
     """Make this run independent of the caller; create one folder for all of its processes."""
     environment.normalize(os.environ)
+    tempfile.tempdir = None  # pytest has read TMPDIR
     os.umask(0o022)  # servers run as other users, which read files of the tests
     if not hasattr(config, "workerinput"):
         config.run_folder = tempfile.mkdtemp(prefix="placement-run-")

@@ -10,7 +10,8 @@ _LOOPBACK = "127.0.0.1,localhost"
 def normalize(environ: MutableMapping[str, str]) -> None:
     """Remove the variables that options and database clients read, and use no proxy on loopback.
 
-    pip needs the proxy of the machine.
+    pip needs the proxy of the machine. TMPDIR is removed, too: a path of a Unix socket has at most
+    107 bytes, and servers that run as other users must be able to enter their directories.
 
     >>> variables = {"OS_CLOUD": "mine", "PGHOST": "db", "http_proxy": "http://proxy:3128"}
     >>> normalize(variables)
@@ -19,5 +20,6 @@ def normalize(environ: MutableMapping[str, str]) -> None:
     """
     for name in [name for name in environ if name.startswith(_PREFIXES)]:
         del environ[name]
+    environ.pop("TMPDIR", None)
     for name in ("no_proxy", "NO_PROXY"):
         environ[name] = ",".join(filter(None, (environ.get(name), _LOOPBACK)))
