@@ -282,7 +282,7 @@ def start_mod_wsgi(deployment, script, **changes):
     if not built_for:
         skip_untested("mod_wsgi is not installed: apt-get install libapache2-mod-wsgi-py3")
     if version not in {path.name.partition("-")[2] for path in built_for}:
-        skip_untested(f"mod_wsgi is {built_for[0].name}, and the tests run on Python {version}")
+        pytest.skip(f"mod_wsgi is {built_for[0].name}, and the tests run on Python {version}")
     user = "user=nobody group=nogroup" if IS_ROOT else ""
     site = sample(
         "apache2/placement-api.conf",
