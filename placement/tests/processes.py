@@ -42,6 +42,14 @@ def skip_untested(reason):
     pytest.skip(message)
 
 
+def skip_unless_readable_by_nobody():
+    """Skip the test if user ``nobody`` cannot read this checkout, as in a home directory."""
+    for path in (WSGI_FILE, SITE_PACKAGES):
+        command = ["setpriv", "--reuid=nobody", "--clear-groups", "test", "-r", path]
+        if IS_ROOT and subprocess.run(command, check=False).returncode:
+            pytest.skip(f"NOT TESTED: user nobody cannot read {path}")
+
+
 def program(name, package):
     """Return the path of an installed program; skip the test if there is none."""
     path = shutil.which(name, path=f"{BIN}:/usr/sbin:{os.environ.get('PATH', '')}")
@@ -283,6 +291,7 @@ def start_mod_wsgi(deployment, script, **changes):
         skip_untested("mod_wsgi is not installed: apt-get install libapache2-mod-wsgi-py3")
     if version not in {path.name.partition("-")[2] for path in built_for}:
         pytest.skip(f"mod_wsgi is {built_for[0].name}, and the tests run on Python {version}")
+    skip_unless_readable_by_nobody()
     user = "user=nobody group=nogroup" if IS_ROOT else ""
     site = sample(
         "apache2/placement-api.conf",

@@ -9,7 +9,7 @@ import pytest
 
 from placement.cmd import api, errors, manage, status
 from placement.db.sqlalchemy import migration
-from placement.tests.processes import IS_ROOT
+from placement.tests.processes import IS_ROOT, skip_unless_readable_by_nobody
 
 MANAGE = [
     ("db", "sync"),
@@ -138,6 +138,7 @@ def test_invalid_policy_file(run, tmp_path):
 @pytest.mark.skipif(not IS_ROOT, reason="NOT TESTED: only root can become another user")
 def test_configuration_without_read_permission(capfd):
     """In a child process, which gives up its privileges."""
+    skip_unless_readable_by_nobody()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
