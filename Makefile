@@ -19,7 +19,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: constraints screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -106,12 +106,6 @@ openapi: $(VENV)/.serve  ## Print the OpenAPI description (V=1.36: of one microv
 
 stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percentile, largest
 	@$(BIN)/python -m placement.tests.stats
-
-constraints: $(VENV)/.lint $(VENV)/.test $(VENV)/.package $(VENV)/.docs .keystone/.installed  ## Record the releases in these environments for CI
-	$(BIN)/python -c 'import pathlib, bench.services as s; s.install_upstream(pathlib.Path(".bench"))'
-	for each in $(VENV) .keystone .bench/openstack-placement; do \
-		$$each/bin/python -m pip freeze --exclude-editable; \
-	done | sort --unique --ignore-case > .ci/constraints.txt
 
 clean:  ## Remove generated files
 	rm -rf $(VENV) .keystone $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
