@@ -7,10 +7,8 @@ import numpy as np
 
 from placement.core.model import Provider
 from placement.core.snapshot.provider_table import ProviderTable
-from placement.core.snapshot.rows import CHUNK, Indices, Mask, Numbers, numbers, resized
+from placement.core.snapshot.rows import CHUNK, NO_ROW, Indices, Mask, Numbers, numbers, resized
 from placement.core.snapshot.tree_order import TreeOrder, tree_order
-
-NONE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +46,7 @@ class Forest:
             row_of=row_of,
             row_of_id=dict(zip(table.ids.tolist(), rows, strict=True)),
             uuids=table.uuids,
-            parent=resized(table.parents(row_of), size, NONE),
+            parent=resized(table.parents(row_of), size, NO_ROW),
             exists=resized(np.ones(len(table), dtype=np.bool_), size, 0),
             free=(),
         )
@@ -83,7 +81,7 @@ class Forest:
 
     def ancestors(self, row: int) -> Iterator[int]:
         """Yield a row, its parent, and so on up to the root."""
-        while row != NONE:
+        while row != NO_ROW:
             yield row
             row = self.parent.item(row)
 
@@ -110,7 +108,7 @@ class _Draft:
         self.row_of = dict(forest.row_of)
         self.row_of_id = dict(forest.row_of_id)
         self.uuids = [*forest.uuids, *[""] * (last + 1 - len(forest.uuids))]
-        self.parent: Numbers = resized(forest.parent, size, NONE)
+        self.parent: Numbers = resized(forest.parent, size, NO_ROW)
         self.exists: Mask = resized(forest.root >= 0, size, 0)
 
     def remove(self, rows: Mapping[int, None]) -> None:
@@ -120,9 +118,9 @@ class _Draft:
             self.uuids[row] = ""
         removed = numbers(rows)
         self.exists[removed] = False
-        self.parent[removed] = NONE
+        self.parent[removed] = NO_ROW
         if len(removed):
-            self.parent[np.isin(self.parent, removed)] = NONE
+            self.parent[np.isin(self.parent, removed)] = NO_ROW
 
     def add(self, moved: Mapping[int, Provider]) -> None:
         """Add or move providers."""
@@ -132,11 +130,11 @@ class _Draft:
         rows = numbers(moved)
         self.exists[rows] = True
         self.parent[rows] = numbers(
-            row_of.get(provider.parent_uuid or "", NONE) for provider in moved.values()
+            row_of.get(provider.parent_uuid or "", NO_ROW) for provider in moved.values()
         )
         for row, uuid in renamed.items():
             unchanged = [child for child in children[row] if child not in moved]
-            self.parent[unchanged] = row_of.get(uuid, NONE)
+            self.parent[unchanged] = row_of.get(uuid, NO_ROW)
 
     def _register(self, moved: Mapping[int, Provider]) -> dict[int, str]:
         """Assign rows to providers; return the former UUIDs of rows that get another one.
@@ -179,7 +177,7 @@ def _finished(  # noqa: PLR0913
     free: tuple[int, ...],
 ) -> Forest:
     trees: TreeOrder = tree_order(parent, np.flatnonzero(exists).astype(np.int32))
-    is_root = exists & (parent == NONE)
+    is_root = exists & (parent == NO_ROW)
     return Forest(
         row_of=row_of,
         row_of_id=row_of_id,

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from placement.core.snapshot.distinct_sets import distinct_sets
-from placement.core.snapshot.rows import Numbers, concatenated
+from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated
 
-NONE = -1
 K = TypeVar("K", str, tuple[Any, ...])
 
 
@@ -26,9 +25,9 @@ class ProviderGroups:
         [1, -1, 0]
         """
         if not len(self._order):
-            return np.full(len(ids), NONE, dtype=np.int32)
+            return np.full(len(ids), NO_ROW, dtype=np.int32)
         at = np.minimum(np.searchsorted(self._sorted, ids), len(self._order) - 1)
-        return np.where(self._sorted[at] == ids, self._order[at], np.int32(NONE))
+        return np.where(self._sorted[at] == ids, self._order[at], np.int32(NO_ROW))
 
     def existing(self, ids: Numbers) -> Numbers:
         """Return the indices of the ids that are not missing."""

@@ -13,10 +13,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
+from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, numbers
 from placement.core.snapshot.tree_order import tree_order
 
-NONE = -1
 T = TypeVar("T")
 
 Amounts = tuple[Mapping[str, Inventory], Mapping[str, int]]
@@ -104,7 +103,7 @@ class ProviderTable:
     def parents(self, index_of: Mapping[str, int]) -> Numbers:
         """Return the index of each parent, -1 where there is none in the table."""
         return numbers(
-            NONE if uuid is None else index_of.get(uuid, NONE) for uuid in self.parent_uuids
+            NO_ROW if uuid is None else index_of.get(uuid, NO_ROW) for uuid in self.parent_uuids
         )
 
     def in_tree_order(self) -> "ProviderTable":

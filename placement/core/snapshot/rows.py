@@ -20,6 +20,9 @@ S = TypeVar("S", bound=np.generic)
 CHUNK = 1024
 """The number of rows is a multiple of this, so that arrays rarely grow."""
 
+NO_ROW = -1
+"""In an array of rows, the place of a provider that does not exist: the parent of a root."""
+
 
 def numbers(rows: Iterable[int]) -> Numbers:
     """Return the rows as an array, in the given order."""

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.core.snapshot.rows import Numbers
-
-NONE = -1
+from placement.core.snapshot.rows import NO_ROW, Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +38,12 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
     subtree_size[rows] = 1
     for level in levels[:0:-1]:
         np.add.at(subtree_size, parent[level], subtree_size[level])
-    position = np.full(len(parent), NONE, dtype=np.int32)
+    position = np.full(len(parent), NO_ROW, dtype=np.int32)
     position[levels[0]] = _starts(subtree_size[levels[0]])
     for level in levels[1:]:
         siblings = level[np.argsort(parent[level], kind="stable")]
         own, above = _starts(subtree_size[siblings]), parent[siblings]
-        is_first = np.diff(above, prepend=NONE) != 0
+        is_first = np.diff(above, prepend=NO_ROW) != 0
         first = own[is_first][np.cumsum(is_first) - 1]
         position[siblings] = position[above] + 1 + own - first
     order = np.empty(len(rows), dtype=np.int32)
@@ -55,12 +53,12 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
 
 def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:
     """Return the root of each row, and the rows by their distance from it."""
-    root = np.full(len(parent), NONE, dtype=np.int32)
+    root = np.full(len(parent), NO_ROW, dtype=np.int32)
     root[rows] = rows
     levels: list[Numbers] = []
     below, above = rows, parent[rows]
     while len(below):
-        is_here = above == NONE
+        is_here = above == NO_ROW
         if not is_here.any():  # each level between a root and a row has rows
             raise ParentLoop
         levels.append(below[is_here])
