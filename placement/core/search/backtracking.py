@@ -127,6 +127,8 @@ class Backtracking:
 
     def _any_of_by_depth(self) -> Sequence[int]:
         """Return for each depth the trait lists that the slots from there on could satisfy."""
+        if not self._all_any_of:
+            return [0] * (len(self._order) + 1)
         reachable = [0]
         for slot in reversed(self._order):
             bits = [self._any_of(slot, option) for option in self._options[slot]]
@@ -135,14 +137,14 @@ class Backtracking:
 
     def _symmetry_classes(self) -> Mapping[int, int]:
         """Number the options so that interchangeable ones have the same number."""
-        slots_of: defaultdict[int, list[int]] = defaultdict(list)
-        for slot, options in enumerate(self._options):
+        lists_with: defaultdict[int, list[int]] = defaultdict(list)
+        for number, options in enumerate(dict.fromkeys(self._options)):
             for option in options:
-                slots_of[option].append(slot)
+                lists_with[option].append(number)
         numbers: dict[Hashable, int] = {}
         return {
-            option: numbers.setdefault((tuple(slots), self._properties(option)), len(numbers))
-            for option, slots in slots_of.items()
+            option: numbers.setdefault((tuple(lists), self._properties(option)), len(numbers))
+            for option, lists in lists_with.items()
         }
 
     def _properties(self, option: int) -> Hashable:

@@ -77,9 +77,12 @@ def _scarce(plan: SearchPlan, problem: Problem) -> AllocatableAmounts:
     for (name, amounts), allocatable in zip(
         plan.contended.items(), problem.allocatable, strict=True
     ):
-        requested: Counter[int] = Counter()
+        amount_of: Counter[Options] = Counter()  # many slots may have the same many options
         for slot, amount in amounts.items():
-            requested.update(dict.fromkeys(problem.options[slot], amount))
+            amount_of[problem.options[slot]] += amount
+        requested: Counter[int] = Counter()
+        for options, amount in amount_of.items():
+            requested.update(dict.fromkeys(options, amount))
         scarce.update(
             {
                 (option, name): left

@@ -19,7 +19,7 @@ problems, and only different ones are built and solved.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -213,4 +213,6 @@ def _next_size(examined: int, possible: int, expected: int | None) -> int:
 
 
 def _union(options: Sequence[Options], slots: Iterable[int]) -> list[int]:
-    return list(dict.fromkeys(option for slot in slots for option in options[slot]))
+    """Return the options of some slots; many slots may have the same many options."""
+    lists = dict.fromkeys(options[slot] for slot in slots)
+    return list(dict.fromkeys(chain.from_iterable(lists)))
