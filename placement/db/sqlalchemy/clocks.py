@@ -105,7 +105,8 @@ def publish(
     """Advance the clocks of the providers and stamp them; see ``Transaction.publish``.
 
     The rows of the providers that remain must be locked already.
-    Cost: one statement for the clocks (two for several on PostgreSQL) and one for the stamps.
+    Cost: one statement for the clocks (two for several on PostgreSQL), one for the stamps, another
+    one for stamps of providers whose generation increases, and one for each removed provider.
     """
     remaining = changed | generation_bumped
     touched = {of_provider(provider_id) for provider_id in remaining | removed.keys()}

@@ -54,8 +54,8 @@ class ConsumerList:
     def page(self, wanted: ConsumerFilter) -> ConsumerPage:
         """Return the consumers that the filter describes, in the order of UUIDs.
 
-        Cost: a statement for each name in the filter, one for the consumers and one for each
-        thousand of their allocations.
+        Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
+        one for the allocations of each thousand of them.
         """
         conditions = list(self._conditions(wanted))
         if any(condition is None for condition in conditions):

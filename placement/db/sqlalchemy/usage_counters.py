@@ -76,8 +76,8 @@ def reconcile(store: "Store", report: Report = ignore) -> int:
     Writers may be active: the providers are locked, a batch at a time, and compared again.
     Providers whose allocations are not noted as counted are compared here, so that their next
     write need not do it.
-    Cost: two statements, one of which reads all allocations from an index, then four for each
-    thousand providers with wrong counters or without that note.
+    Cost: two statements, one of which reads all allocations from an index, then ``count_again``
+    for each thousand providers with wrong counters or without that note.
     """
     report("Comparing usage counters with allocations")
     with store.read() as tx:
@@ -94,7 +94,7 @@ def reconcile(store: "Store", report: Report = ignore) -> int:
 def count_again(tx: "Transaction", provider_ids: list[int]) -> int:
     """Set the counters of these providers to the sums; return how many were wrong.
 
-    Cost: three statements, and two if counters were wrong.
+    Cost: three statements; if counters were wrong, one more and those of ``clocks.publish``.
     """
     locked = (
         sa.select(resource_providers.c.id)
