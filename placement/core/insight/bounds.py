@@ -148,13 +148,18 @@ class Bounds:
         return np.flatnonzero(fitting)
 
     def _below(self, rows: Indices) -> NDArray[np.intp]:
-        """Return for each provider how many of the rows are at or below it."""
-        parent, size = self._snapshot.forest.parent, self._snapshot.size
-        number = np.zeros(size, dtype=np.intp)
-        while len(rows):
-            number += np.bincount(rows, minlength=size)
-            above = parent[rows]
-            rows = above[above >= 0].astype(np.intp)
+        """Return for each provider how many of the rows are at or below it.
+
+        Every subtree is a slice of the tree order, so this is the difference of two sums.
+        """
+        forest = self._snapshot.forest
+        is_counted = np.zeros(forest.size, dtype=np.bool_)
+        is_counted[rows] = True
+        sums = np.zeros(len(forest.order) + 1, dtype=np.intp)
+        np.cumsum(is_counted[forest.order], out=sums[1:])
+        number: NDArray[np.intp] = (
+            sums[forest.position + forest.subtree_size] - sums[forest.position]
+        )
         return number
 
     # --- counting
