@@ -5,15 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from placement.core.search.candidates import Candidate, CandidateForm
 from placement.core.search.deadline import Deadline
+from placement.core.search.forms import CandidateForms, Solution
 from placement.core.search.ordering import breadth_first
 from placement.core.search.plan import SearchPlan
-from placement.core.search.problem import Assignment, Options, Problem
+from placement.core.search.problem import Problem
 from placement.core.search.problem_builder import Block, PartKey, ProblemBuilder
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Indices
@@ -26,14 +27,6 @@ _new_candidate = cast(
     "Callable[[tuple[CandidateForm, tuple[str, ...]]], Candidate]",
     partial(tuple.__new__, Candidate),
 )
-
-
-class Solution(NamedTuple):
-    """A form, and the options of a problem that its providers are."""
-
-    form: CandidateForm
-    options: Options
-    is_in_other_trees: bool
 
 
 class _LazySolutions:
@@ -57,44 +50,6 @@ class _LazySolutions:
                 return None
             computed.append(solution)
         return computed[number]
-
-
-class CandidateForms:
-    """The forms of the candidates of one plan, each created once."""
-
-    def __init__(self, plan: SearchPlan) -> None:
-        self._plan = plan
-        self._forms: dict[tuple[int, ...], CandidateForm] = {}
-        resourceless = [number for number, slot in enumerate(plan.slots) if not slot.resources]
-        resourced = [number for number, slot in enumerate(plan.slots) if slot.resources]
-        self._slots = (*resourced, *resourceless)
-
-    def solution(self, assignment: Assignment) -> Solution:
-        """Return an assignment as a form and its options, without repetition."""
-        number_of: dict[int, int] = {}
-        pattern = tuple(
-            [number_of.setdefault(assignment[slot], len(number_of)) for slot in self._slots]
-        )
-        form = self._forms.get(pattern)
-        if form is None:
-            form = self._forms[pattern] = self._form(pattern)
-        options = tuple(number_of)
-        return Solution(form, options, max(options) < 0)
-
-    def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
-        number_of = dict(zip(self._slots, pattern, strict=True))
-        amounts: dict[int, dict[str, int]] = {}
-        mappings: dict[str, dict[int, None]] = {}
-        for number, slot in enumerate(self._plan.slots):
-            provider = number_of[number]
-            mappings.setdefault(slot.suffix, {})[provider] = None
-            for name, amount in slot.resources:
-                own = amounts.setdefault(provider, {})
-                own[name] = own.get(name, 0) + amount
-        return CandidateForm(
-            allocations=tuple(amounts[number] for number in sorted(amounts)),
-            mappings={suffix: tuple(numbers) for suffix, numbers in mappings.items()},
-        )
 
 
 class CandidateGenerator:
