@@ -8,7 +8,7 @@ import pymysql
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import tcp_timeouts
+from placement.db.sqlalchemy import server_checks, tcp_timeouts
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.objects import provider
@@ -71,7 +71,9 @@ def proxy(server, backend):
 
 
 @pytest.fixture
-def store(store_through_proxy):
+def store(store_through_proxy, monkeypatch):
+    """A store whose open connections are not checked: a busy machine takes seconds for a test."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
     return store_through_proxy
 
 
