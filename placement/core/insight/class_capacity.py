@@ -95,8 +95,6 @@ class Reading:
         is_single = name in self.shape.single
         capable = [self.considered.capable[need] for need in needs]
         able = _any([self.domains[need].local for need in needs])
-        for need in needs:
-            able[list(self.domains[need].shared)] = True
         free = free_by_row(self.snapshot, name)
         providers = OfProviders(
             free,

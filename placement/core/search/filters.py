@@ -30,8 +30,8 @@ class Condition(NamedTuple):
 class Domain:
     """The providers that satisfy one need.
 
-    ``local`` are those that satisfy it at their own root; ``shared`` the rows of
-    sharing providers that satisfy it at other roots, also by each of their aggregates.
+    ``local`` are those that satisfy it at their own root; ``shared`` the rows of sharing
+    providers that satisfy it at other roots, too, also by each of their aggregates.
     """
 
     local: Mask

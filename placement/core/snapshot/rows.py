@@ -51,10 +51,12 @@ class Rows:
         self._mask: Mask | None = None
 
     def mask(self, size: int) -> Mask:
-        """Return the set as a mask of ``size`` rows. Read-only."""
+        """Return the set as a mask of ``size`` rows, which cannot be written to."""
         mask = self._mask
         if mask is None or len(mask) != size:
-            mask = self._mask = mask_of(self.numbers, size)
+            mask = mask_of(self.numbers, size)
+            mask.flags.writeable = False
+            self._mask = mask
         return mask
 
     def changed(self, added: Iterable[int], removed: Iterable[int]) -> "Rows":
