@@ -18,6 +18,7 @@ from placement.observability.inventory_metrics import (
 )
 from placement.observability.metrics import MetricsMiddleware
 from placement.tests.queries import snapshot_of
+from placement.tests.waiting import SECONDS_TO_WAIT
 from placement.tests.worlds import aggregate_uuid, provider_uuid
 
 prometheus_client = pytest.importorskip("prometheus_client")
@@ -137,12 +138,12 @@ def test_while_one_computes_the_others_send_what_there_is(metrics, tmp_path):
 
     def slow():
         begun.set()
-        may_end.wait(30)
+        may_end.wait(SECONDS_TO_WAIT)
         return snapshot_of("cn9 VCPU=1")
 
     thread = threading.Thread(target=lambda: seen.append(one.text(slow)))
     thread.start()
-    begun.wait(30)
+    begun.wait(SECONDS_TO_WAIT)
     assert other.text(slow) == old
     may_end.set()
     thread.join()

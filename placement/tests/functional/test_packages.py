@@ -20,6 +20,7 @@ import requests
 
 import placement
 from placement.tests.servers import free_port
+from placement.tests.waiting import SECONDS_TO_WAIT
 
 ROOT = Path(placement.__file__).parent.parent
 SECONDS_TO_START = 60
@@ -59,7 +60,7 @@ def serving(command, url, folder, **environment):
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(SECONDS_TO_WAIT)
 
 
 def responds(url):

@@ -10,6 +10,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from placement.tests.waiting import SECONDS_TO_WAIT
+
 CHROMIUM = shutil.which("chromium")
 # Without these, Chromium looks for hosts of its vendor.
 COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
@@ -48,7 +50,7 @@ class Service:
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(30)
+            self._process.wait(SECONDS_TO_WAIT)
             self._process = None
 
     @property

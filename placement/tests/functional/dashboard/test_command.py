@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from placement.tests.waiting import SECONDS_TO_WAIT
+
 pytestmark = pytest.mark.xdist_group("chromium")
 
 OPENSTACK = Path(sys.executable).with_name("openstack")
@@ -79,7 +81,7 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
         origin = re.match(r"http://[^/]+", address)[0]
         assert status(f"{origin}/insight/providers") == 404
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(SECONDS_TO_WAIT) == 0
 
 
 def test_a_service_that_stops_is_a_bad_gateway(small_to_change, tmp_path):

@@ -26,6 +26,7 @@ from placement.tests.functional.db.factories import (
     uuid,
 )
 from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name, loaded
+from placement.tests.waiting import SECONDS_TO_WAIT
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000
 COMPARISONS = int(os.environ.get("PLACEMENT_TEST_COMPARISONS", "40"))
@@ -289,11 +290,11 @@ def test_a_lock_that_another_thread_held_at_the_fork_is_free_in_the_child(engine
     def hold():
         with engine._keeper().flight._ended:
             lock_taken.set()
-            forked.wait(30)
+            forked.wait(2 * SECONDS_TO_WAIT)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    lock_taken.wait(30)
+    lock_taken.wait(SECONDS_TO_WAIT)
     try:
         assert exit_code_of(engine.current) == 0
     finally:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement.engine.single_flight import SingleFlight
+from placement.tests.waiting import SECONDS_TO_WAIT
 
 
 class Slow:
@@ -22,7 +23,7 @@ class Slow:
         seen = self.value
         self.count += 1
         self.began.release()
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=SECONDS_TO_WAIT)
         return seen
 
 
@@ -37,14 +38,14 @@ def test_those_that_come_during_a_fetch_share_the_next():
     flight = SingleFlight(slow.fetch)
     with ThreadPoolExecutor(6) as pool:
         first = pool.submit(flight.result)
-        assert slow.began.acquire(timeout=10)
+        assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
         slow.value = 1  # written, and acknowledged, after the first fetch had looked
         later = [pool.submit(flight.result) for _ in range(5)]
         slow.go.release()
-        assert slow.began.acquire(timeout=10)
-        assert first.result(10) == 0
+        assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
+        assert first.result(SECONDS_TO_WAIT) == 0
         slow.go.release(5)
-        assert [each.result(10) for each in later] == [1] * 5
+        assert [each.result(SECONDS_TO_WAIT) for each in later] == [1] * 5
     # some may have come only when the second fetch was under way, and needed a third
     assert slow.count <= 3
 
@@ -64,7 +65,7 @@ def test_an_error_is_raised_by_all_that_waited_for_it_and_not_kept():
         slow.go.release(2)
         for each in both:
             with pytest.raises(LookupError):
-                each.result(10)
+                each.result(SECONDS_TO_WAIT)
     slow.value = 2
     slow.go.release()
     assert flight.result() == 2
@@ -81,14 +82,14 @@ def test_an_error_is_raised_at_once_by_all_that_waited_for_the_end_of_the_fetch(
     flight = SingleFlight(fetch)
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(flight.result)
-        assert slow.began.acquire(timeout=10)
+        assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
         later = [pool.submit(flight.result) for _ in range(3)]
         while len(flight._ended._waiters) < len(later):
             time.sleep(0.001)
         slow.go.release(5)
         for each in (first, *later):
             with pytest.raises(LookupError):
-                each.result(10)
+                each.result(SECONDS_TO_WAIT)
     assert slow.count == 1
 
 

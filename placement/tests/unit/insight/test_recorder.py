@@ -12,6 +12,7 @@ from placement.core.insight.recorded import LARGEST_ID, RecordedRequest, first_i
 from placement.insight import recorder as recorders
 from placement.insight.recorder import Recorder, RecorderSettings, new_id
 from placement.tests.unit.insight.records import record
+from placement.tests.waiting import SECONDS_TO_WAIT
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Memory:
         self.calls += 1
         self.entered.set()
         if self.gate is not None:
-            assert self.gate.wait(10)
+            assert self.gate.wait(SECONDS_TO_WAIT)
         if self.error is not None:
             raise self.error
         return work(self, *arguments)
@@ -151,12 +152,12 @@ def test_who_finds_the_writer_busy_leaves_its_record_to_it(recorder, store):
     store.gate = threading.Event()
     first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
-    assert store.entered.wait(10)
+    assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 4):
         recorder.record(record(number))  # returns at once
     assert store.rows == []
     store.gate.set()
-    first.join(10)
+    first.join(SECONDS_TO_WAIT)
     assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
 
 
@@ -164,11 +165,11 @@ def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store):
     store.gate = threading.Event()
     first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
-    assert store.entered.wait(10)
+    assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 151):
         recorder.record(record(number))
     store.gate.set()
-    first.join(10)
+    first.join(SECONDS_TO_WAIT)
     kept = [row.request_id for row in store.rows]
     assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
 
