@@ -91,7 +91,7 @@ bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds
 	$(BIN)/python -m bench.worst
 
 dashboard:  ## Check the dashboard and build it into the package (needs Node)
-	cd dashboard && npm ci --no-audit --no-fund && npm run -s check && npm test \
+	cd dashboard && npm ci --include=dev --no-audit --no-fund && npm run -s check && npm test \
 		&& npm run -s build
 
 screenshots: $(VENV)/.test  ## Take the pictures of the dashboard for the documentation
