@@ -75,7 +75,7 @@ def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
 def _below(
     uuid: str, children: Mapping[str, Sequence[ProviderSummary]]
 ) -> tuple[ProviderSummary, ...]:
-    """Return the descendants of a provider, each after its own; parents may form a loop."""
+    """Return the descendants of a provider, children before parents, each once even in a loop."""
     descendants: dict[str, ProviderSummary] = {}
     stack = [*children.get(uuid, ())]
     while stack:

@@ -20,7 +20,7 @@ from placement.db.sqlalchemy.models import allocations, inventories, resource_pr
 
 if TYPE_CHECKING:
     from placement.db.store import Store
-from placement.db.transaction import Transaction
+    from placement.db.transaction import Transaction
 
 Report = Callable[[str], object]
 

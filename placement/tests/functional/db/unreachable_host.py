@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 PORT = 3306
-# a link is removed with a delay: each host has another number, and a name and a network by it
+# A link is removed with a delay, so each host has a number of its own, which determines its name
+# and its network.
 _NETWORKS = 2**14
 _numbers = itertools.count(os.getpid())
 _NUMBER_IS_USED = "exists"
