@@ -23,6 +23,7 @@ from placement.compare.report import report, text, to_json
 from placement.compare.request_log import read_log
 from placement.compare.run import compare
 from placement.compare.state import State, UnusableState
+from placement.core.printable_text import printable, printable_lines
 
 EQUAL, DIFFERENT, USAGE, UNUSABLE = 0, 1, 2, 3
 _BAR_WIDTH = 30
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         standard_output.discard_unwritten()
         return standard_output.CLOSED
     except UnusableService as error:
-        print(f"placement-compare: {error}", file=sys.stderr)
+        print(f"placement-compare: {printable(str(error))}", file=sys.stderr)
         return UNUSABLE
     except (UnusableState, OSError, EOFError, zlib.error) as error:
         standard_output.discard_unwritten()
@@ -60,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     with closing(old), closing(new), closing(State(options.state, old.url, new.url)) as state:
         is_complete = _compare(options, old, new, state)
         document = report(state.results, old.url, new.url)
-    print(to_json(document) if options.json else text(document))
+    print(to_json(document) if options.json else printable_lines(text(document)))
     if not is_complete:
         print(f"placement-compare: {_interrupted(options.state)}", file=sys.stderr)
         return INTERRUPTED

@@ -104,8 +104,7 @@ class Service:
             "OpenStack-API-Version": f"placement {read.version}",
             "X-Auth-Token": self._token,
         }
-        # logs may contain characters that a request line may not
-        path = quote(self.prefix + read.path, safe=string.punctuation)
+        path = quote(self.prefix, safe=string.punctuation) + read.encoded_path
         self._connection.request("GET", path, headers=headers)
         response = self._connection.getresponse()
         return response.status, response.read()

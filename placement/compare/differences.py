@@ -65,7 +65,8 @@ def _values(old: Any, new: Any, where: str) -> Iterator[Difference]:
 def _objects(old: dict[str, Any], new: dict[str, Any], where: str) -> Iterator[Difference]:
     for name in sorted(old.keys() | new.keys()):
         # A UUID or a resource class is data; differences of all of them have one cause.
-        place = f"{where}.{name if name.islower() and '-' not in name else '*'}".lstrip(".")
+        is_field = name.isidentifier() and name.islower()
+        place = f"{where}.{name if is_field else '*'}".lstrip(".")
         if name in old and name in new:
             yield from _values(old[name], new[name], place)
         else:

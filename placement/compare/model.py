@@ -1,7 +1,9 @@
 """Values of a comparison: requests, responses, differences and results."""
 
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 Microversion = tuple[int, int]
 
@@ -22,6 +24,11 @@ class Read:
     def version(self) -> str:
         """Return the microversion as the header contains it: ``1.39``."""
         return ".".join(map(str, self.microversion))
+
+    @property
+    def encoded_path(self) -> str:
+        """Return the path with the characters encoded that a request line may not contain."""
+        return quote(self.path, safe=string.punctuation)
 
     @property
     def is_candidates(self) -> bool:

@@ -1,6 +1,7 @@
 """Sends requests to both services, and compares the responses."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -54,8 +55,12 @@ def _limit(read: Read) -> int | None:
 
 
 def curl(service_url: str, read: Read) -> str:
-    """Return a command that repeats a request; the token is taken from the environment."""
+    """Return a command that repeats a request; the token is taken from the environment.
+
+    Clients have chosen the path: a shell does not expand it, and curl neither (``-g``).
+    """
+    url = shlex.quote(service_url + read.encoded_path)
     return (
-        f"curl -sS -H 'X-Auth-Token: '\"$OS_TOKEN\" "
-        f"-H 'OpenStack-API-Version: placement {read.version}' '{service_url}{read.path}'"
+        f"curl -gsS -H 'X-Auth-Token: '\"$OS_TOKEN\" "
+        f"-H 'OpenStack-API-Version: placement {read.version}' {url}"
     )

@@ -185,6 +185,17 @@ def test_requests_of_a_log_are_replayed_at_their_microversions(services, capsys,
     assert {"path": "/traits", "microversion": [1, 39]} in reads
 
 
+def test_control_characters_of_a_log_do_not_reach_the_terminal(services, capsys, tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text('"GET /placement/resource_providers/x\x1b]0;owned\x07 HTTP/1.1" 404 9\n')
+    capsys.readouterr()
+    urls = ["--old", services[0], "--new", services[1], "--token", "admin", "--sample", "0"]
+    assert compare.main([*urls, "--log", str(log)]) == compare.EQUAL
+    output = capsys.readouterr().out
+    assert "\\x1b]0;owned" in output
+    assert all(line.isprintable() for line in output.splitlines())
+
+
 def test_a_comparison_is_resumed(services, capsys, tmp_path):
     state = tmp_path / "state"
     _, whole = compared(services, capsys, "--state", str(state))

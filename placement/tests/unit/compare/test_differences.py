@@ -106,6 +106,12 @@ def test_an_absent_name_is_a_difference():
     assert kinds(response({"generation": 1}), response({})) == [("body", "generation")]
 
 
+def test_a_name_that_is_no_field_is_not_a_place():
+    """Line breaks in it would begin lines of the report."""
+    old, new = (response({"usages": {"a\n  old curl x": used}}) for used in (1, 2))
+    assert kinds(old, new) == [("body", "usages.*")]
+
+
 def test_an_item_that_occurs_more_often_is_a_difference():
     assert kinds(response({"traits": ["A"]}), response({"traits": ["A", "A"]})) == [
         ("body", "traits.*")

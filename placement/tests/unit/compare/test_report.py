@@ -49,8 +49,8 @@ def test_differences_are_grouped_by_kind_most_frequent_first():
     assert (document["requests"], document["equal"], document["equal_without_limit"]) == (5, 2, 1)
     groups = [(group["route"], group["requests"]) for group in document["differences"]]
     assert groups == [("/resource_providers/{uuid}/usages", 2), ("/allocations/{uuid}", 1)]
-    assert f"'{OLD}/resource_providers/{UUID}/usages'" in document["differences"][0]["old_curl"]
-    assert f"'{NEW}/resource_providers/{UUID}/usages'" in document["differences"][0]["new_curl"]
+    assert f" {OLD}/resource_providers/{UUID}/usages" in document["differences"][0]["old_curl"]
+    assert f" {NEW}/resource_providers/{UUID}/usages" in document["differences"][0]["new_curl"]
 
 
 def test_latencies_are_in_milliseconds_by_route():

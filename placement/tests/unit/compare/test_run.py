@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+from urllib.parse import unquote
 
 import pytest
 
@@ -78,3 +81,37 @@ def test_the_curl_command_contains_no_token():
     assert "'http://new/placement/traits?name=in:A,B'" in command
     assert "placement 1.6" in command
     assert "$OS_TOKEN" in command
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "'$(touch${IFS}owned)'",
+        "';touch${IFS}owned;'",
+        "`touch${IFS}owned`",
+        "\n touch owned\n",
+        "[1-9]{a,b}",
+        "\x1b[31m",
+        "\u200b\xe9",
+    ],
+)
+def test_a_shell_passes_the_url_of_a_logged_request_to_curl_unchanged(tmp_path, name):
+    path = f"/resource_providers?name={name}"
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "curl").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    (folder / "curl").chmod(0o755)
+    command = curl("http://new/placement", Read(path, (1, 39)))
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=tmp_path,
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "OS_TOKEN": "secret"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not (tmp_path / "owned").exists()
+    assert command.isprintable()
+    options, *_, url = done.stdout.splitlines()
+    assert unquote(url) == f"http://new/placement{path}"
+    assert options == "-gsS"  # without -g, curl itself expands [1-9] and {a,b}
