@@ -58,16 +58,16 @@ class CapacityOfRoots:
 
     Cost: a few array operations for standalone roots, 10,000 of them within 10 ms; the others
     by ``simulation``, up to the deadline.
-    Raises: UnknownTrait, UnknownResourceClass.
+    Raises: UnknownTrait, UnknownResourceClass, SearchDeadlineExceeded.
     """
 
     def __init__(self, snapshot: Snapshot, request: CandidateRequest, deadline: Deadline) -> None:
         check_names(snapshot, request)
         self.snapshot = snapshot
         self._shape = Shape.of(SearchPlan.of(request))
-        self._considered = considered(snapshot, self._shape)
+        self._considered = considered(snapshot, self._shape, deadline)
         self.rows: Indices = self._considered.roots
-        domains = find_domains(snapshot, self._shape.plan)
+        domains = find_domains(snapshot, self._shape.plan, deadline)
         reading = Reading(snapshot, self._shape, self._considered, domains)
         self._by_class = {name: reading.of(name) for name in self._shape.totals}
         self._count(domains, deadline)
@@ -75,7 +75,7 @@ class CapacityOfRoots:
     def _count(self, domains: Sequence[Domain], deadline: Deadline) -> None:
         """Count the claims of each row, the roots that fit now, and the bounds."""
         snapshot, plan, size = self.snapshot, self._shape.plan, self.snapshot.size
-        possible = possible_anchors(snapshot, plan, domains)
+        possible = possible_anchors(snapshot, plan, domains, deadline)
         anchors = anchors_by_kind(snapshot, plan, domains, possible)
         bounds = np.stack([of.bound for of in self._by_class.values()])
         self._limiting = np.argmin(bounds, axis=0)

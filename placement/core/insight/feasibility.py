@@ -37,7 +37,7 @@ class Feasibility:
         """
         self._deadline.check()
         domains = [self._domain(need) for need in plan.needs]
-        possible = possible_anchors(self._snapshot, plan, domains)
+        possible = possible_anchors(self._snapshot, plan, domains, self._deadline)
         if among is not None:
             possible = possible & among
         if not possible.any():

@@ -12,6 +12,7 @@ from functools import reduce
 import numpy as np
 
 from placement.core.search.anchors import possible_anchors
+from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.plan import Need, SearchPlan
 from placement.core.snapshot.rows import Mask, mask_of, numbers
@@ -58,10 +59,13 @@ class Considered:
     capable: Sequence[Domain]
 
 
-def considered(snapshot: Snapshot, shape: Shape) -> Considered:
-    """Return the roots that meet all but the amounts.  Cost: that of finding the domains."""
+def considered(snapshot: Snapshot, shape: Shape, deadline: Deadline) -> Considered:
+    """Return the roots that meet all but the amounts.  Cost: that of finding the domains.
+
+    Raises: SearchDeadlineExceeded.
+    """
     capable = [_capable(snapshot, need) for need in shape.plan.needs]
-    roots = np.flatnonzero(possible_anchors(snapshot, shape.plan, capable))
+    roots = np.flatnonzero(possible_anchors(snapshot, shape.plan, capable, deadline))
     return Considered(roots, capable)
 
 

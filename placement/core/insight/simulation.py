@@ -65,8 +65,8 @@ class _Round:
     """One solution for each root, taken as often as it fits."""
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
-        domains = find_domains(snapshot, plan)
-        anchors = find_anchors(snapshot, plan, domains)
+        domains = find_domains(snapshot, plan, deadline)
+        anchors = find_anchors(snapshot, plan, domains, deadline)
         self._anchors = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
         self._builder = ProblemBuilder(snapshot, plan, domains)
         self._snapshot, self._plan, self._deadline = snapshot, plan, deadline

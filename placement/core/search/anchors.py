@@ -10,12 +10,14 @@ anchors that have an option for every slot, and divide them into three kinds:
 ``general``     all others: each poses a problem
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, partial, reduce
+from itertools import chain
 
 import numpy as np
 
+from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, having_trait, root_conditions
 from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask, distinct
@@ -31,29 +33,45 @@ class Anchors:
     general: Indices
 
 
-def find_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> Anchors:
+def find_anchors(
+    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], deadline: Deadline
+) -> Anchors:
     """Return the roots that have an option for every slot.
 
     Of ``shared_only`` ones, one for each set of aggregates.
+
+    Raises: SearchDeadlineExceeded.
     """
-    possible = possible_anchors(snapshot, plan, domains)
+    possible = possible_anchors(snapshot, plan, domains, deadline)
     anchors = anchors_by_kind(snapshot, plan, domains, possible)
     numbers = snapshot.tree_aggregates.number[anchors.shared_only]
     firsts = np.sort(distinct(numbers).firsts)
     return replace(anchors, shared_only=anchors.shared_only[firsts])
 
 
-def possible_anchors(snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> Mask:
-    """Return the roots that meet their own conditions and have an option for every slot."""
-    masks = [snapshot.forest.is_root]
-    masks += [condition.mask for condition in root_conditions(snapshot, plan)]
-    masks += [roots_with_option(snapshot, domain) for domain in domains]
-    return reduce(np.logical_and, masks)
+def possible_anchors(
+    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], deadline: Deadline
+) -> Mask:
+    """Return the roots that meet their own conditions and have an option for every slot.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    masks = chain(
+        (condition.mask for condition in root_conditions(snapshot, plan)),
+        _roots_with_option(snapshot, domains, deadline),
+    )
+    return reduce(np.logical_and, masks, snapshot.forest.is_root)
 
 
-def roots_with_option(snapshot: Snapshot, domain: Domain) -> Mask:
-    """Return the roots that have an option, in their tree or shared with it."""
-    return roots_with_local_option(snapshot, domain) | roots_with_shared_option(snapshot, domain)
+def _roots_with_option(
+    snapshot: Snapshot, domains: Sequence[Domain], deadline: Deadline
+) -> Iterator[Mask]:
+    """Yield for each domain the roots that have an option, in their tree or shared with it."""
+    shared_with = cache(partial(_roots_in_aggregates, snapshot))  # many domains, few sets
+    for domain in domains:
+        deadline.check()
+        shared = shared_with(frozenset(domain.shared_by_aggregate))
+        yield roots_with_local_option(snapshot, domain) | shared
 
 
 def roots_with_local_option(snapshot: Snapshot, domain: Domain) -> Mask:
@@ -73,12 +91,16 @@ def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
 
 def roots_with_shared_option(snapshot: Snapshot, domain: Domain) -> Mask:
     """Return the roots that a sharing provider of the domain shares with."""
-    sharing_aggregates = domain.shared_by_aggregate.keys()
-    if not sharing_aggregates:
+    return _roots_in_aggregates(snapshot, domain.shared_by_aggregate.keys())
+
+
+def _roots_in_aggregates(snapshot: Snapshot, uuids: Set[str]) -> Mask:
+    """Return the roots of trees with a member in one of the aggregates."""
+    if not uuids:
         return np.zeros(snapshot.size, dtype=np.bool_)
     tree_aggregates = snapshot.tree_aggregates
     is_shared_with = [
-        not sharing_aggregates.isdisjoint(aggregates) for aggregates in tree_aggregates.aggregates
+        not uuids.isdisjoint(aggregates) for aggregates in tree_aggregates.aggregates
     ]
     by_number = np.array(is_shared_with, dtype=np.bool_)
     return by_number[tree_aggregates.number] & snapshot.forest.is_root
@@ -88,9 +110,8 @@ def anchors_by_kind(
     snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], possible: Mask
 ) -> Anchors:
     """Return the possible anchors by kind; standalone ones only if they serve all slots."""
-    shared = reduce(
-        np.logical_or, [roots_with_shared_option(snapshot, domain) for domain in domains]
-    )
+    sharing_aggregates = set(chain.from_iterable(domain.shared_by_aggregate for domain in domains))
+    shared = _roots_in_aggregates(snapshot, sharing_aggregates)
     standalone = possible & snapshot.forest.is_single & ~shared
     others = np.flatnonzero(possible & ~standalone)
     local = _with_any_local_option(snapshot, domains)[others]

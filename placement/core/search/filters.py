@@ -6,13 +6,14 @@ the query spells them, and a mask over all rows. The search intersects the masks
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
+from placement.core.search.deadline import Deadline
 from placement.core.search.plan import Need, SearchPlan
 from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
@@ -39,19 +40,32 @@ class Domain:
     shared_by_aggregate: Mapping[str, tuple[int, ...]]
 
 
-def find_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
-    """Return the domain of each need of a plan."""
-    return [find_domain(snapshot, need) for need in plan.needs]
+def find_domains(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> list[Domain]:
+    """Return the domain of each need of a plan.  Raises: SearchDeadlineExceeded."""
+    by_aggregate = cache(partial(_by_aggregate, snapshot))  # many needs, few sets of providers
+    domains = []
+    for need in plan.needs:
+        deadline.check()
+        domains.append(_domain(snapshot, need, by_aggregate))
+    return domains
 
 
 def find_domain(snapshot: Snapshot, need: Need) -> Domain:
     """Return the providers that satisfy a need. A few microseconds per 10,000 providers."""
+    return _domain(snapshot, need, partial(_by_aggregate, snapshot))
+
+
+def _domain(
+    snapshot: Snapshot,
+    need: Need,
+    by_aggregate: Callable[[tuple[int, ...]], Mapping[str, tuple[int, ...]]],
+) -> Domain:
     masks = [condition.mask for condition in provider_conditions(snapshot, need)]
     able = reduce(np.logical_and, masks)
     members = in_member_of(snapshot, need)
     shared = _shared(snapshot, need, able if members is None else able & members)
     local = able if members is None else able & _with_root_members(snapshot, need, members)
-    return Domain(local, shared, _by_aggregate(snapshot, shared))
+    return Domain(local, shared, by_aggregate(shared))
 
 
 def conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:

@@ -96,12 +96,12 @@ class _Search:
     def __init__(
         self, snapshot: Snapshot, plan: SearchPlan, settings: SearchSettings, deadline: Deadline
     ) -> None:
-        domains = find_domains(snapshot, plan)
+        domains = find_domains(snapshot, plan, deadline)
         self._snapshot = snapshot
         self._plan = plan
         self._settings = settings
         self._deadline = deadline
-        self._anchors: Anchors = find_anchors(snapshot, plan, domains)
+        self._anchors: Anchors = find_anchors(snapshot, plan, domains, deadline)
         self._problems = ProblemBuilder(snapshot, plan, domains)
         self._bound = _bound(settings)
         self._count = _least(self._bound, plan.request.limit)
@@ -113,11 +113,7 @@ class _Search:
         remaining = None if self._count is None else self._count - len(standalone)
         if remaining == 0:
             return iter(standalone)
-        if self._is_depth_first():
-            others = depth_first(generator.streams(self._other_anchors()))
-        else:
-            others = generator.breadth_first(self._other_anchors(), remaining)
-        return up_to(chain(standalone, others), self._count)
+        return up_to(chain(standalone, self._others(generator, remaining)), self._count)
 
     def randomized(self, rng: random.Random) -> Iterator[Candidate]:
         """Yield a random choice of candidates, in random order."""
@@ -142,12 +138,19 @@ class _Search:
         Raises: SearchDeadlineExceeded also if there are too many for a sample.
         """
         generator = self._generator(self._deadline.fraction(0.5))
-        streams = generator.streams(self._other_anchors())
         most = MAX_SAMPLED if self._bound is None else max(self._bound - standalone, 0)
-        candidates = list(up_to(depth_first(streams), most + (self._bound is None)))
+        candidates = list(up_to(self._others(generator), most + (self._bound is None)))
         if self._bound is None and len(candidates) > most:
             raise SearchDeadlineExceeded(self._settings.budget_seconds)
         return candidates
+
+    def _others(
+        self, generator: CandidateGenerator, expected: int | None = None
+    ) -> Iterator[Candidate]:
+        """Yield the candidates that are not standalone, root by root or one of each in turn."""
+        if self._is_depth_first():
+            return depth_first(generator.streams(self._other_anchors()))
+        return generator.breadth_first(self._other_anchors(), expected)
 
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
         generator = self._generator(self._deadline)

@@ -20,9 +20,10 @@ from placement.tests.property.strategies import requests, worlds
 @given(worlds(), requests())
 def test_counting_agrees_with_the_oracle(world: World, request: CandidateRequest):
     snapshot, plan, oracle = snapshot_of(world), SearchPlan.of(request), Oracle(world)
-    domains = find_domains(snapshot, plan)
+    deadline = Deadline(60, time.monotonic)
+    domains = find_domains(snapshot, plan, deadline)
     bounds = Bounds(snapshot, plan, domains)
-    for row in np.flatnonzero(possible_anchors(snapshot, plan, domains)).tolist():
+    for row in np.flatnonzero(possible_anchors(snapshot, plan, domains, deadline)).tolist():
         fits = bool(oracle.candidates(request, anchors=[snapshot.forest.uuids[row]]))
         assert not (bounds.feasible[row] and not fits)
         assert not (bounds.infeasible[row] and fits)

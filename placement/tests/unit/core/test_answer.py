@@ -101,6 +101,14 @@ def test_a_random_sample_comes_from_the_bounded_set():
     assert len(samples) == 3
 
 
+def test_a_random_sample_of_a_breadth_first_bound_has_candidates_of_all_roots():
+    """Three of three were of one host: the bound was filled depth-first."""
+    for seed in range(20):
+        wide = sample(seed, EACH, max_candidates=3, breadth_first=True)
+        assert len(set(hosts(wide))) == len(wide.candidates) == 3
+    assert len(set(hosts(sample(0, EACH, max_candidates=3)))) == 1
+
+
 def test_where_there_are_too_many_a_sample_is_fair_over_the_roots(monkeypatch):
     monkeypatch.setattr("placement.core.search.search.MAX_SAMPLED", 5)
     for seed in range(20):

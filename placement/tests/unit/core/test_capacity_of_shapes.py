@@ -4,6 +4,7 @@ import pytest
 
 from placement import exception
 from placement.core.insight.capacity import CapacityOfRoots, by_aggregate, by_root_trait
+from placement.core.insight.simulation import simulate
 from placement.core.search.deadline import Deadline
 from placement.tests.queries import request_of, snapshot_of
 from placement.tests.worlds import aggregate_uuid
@@ -154,11 +155,15 @@ def test_a_class_that_does_not_exist_is_an_error():
         capacity("cn VCPU=1", "resources=CUSTOM_NO:1")
 
 
-def test_a_budget_that_ends_leaves_the_bound():
-    ticks = iter(range(0, 10_000, 2))
-    shape_capacity = counted(
-        NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: float(next(ticks))
-    )
+def test_a_budget_that_ends_leaves_the_bound(monkeypatch):
+    seconds = [0.0]
+
+    def late(*arguments):
+        seconds.append(2.0)
+        return simulate(*arguments)
+
+    monkeypatch.setattr("placement.core.insight.capacity.simulate", late)
+    shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: seconds[-1])
     total = shape_capacity.of(shape_capacity.rows)
     assert not shape_capacity.is_finished
     assert (total.claims, total.at_most, total.is_exact) == (0, 5, False)

@@ -13,11 +13,14 @@ from placement.core.insight.feasibility import Feasibility
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import SearchSettings
 from placement.core.search import parts
+from placement.core.search.anchors import possible_anchors
 from placement.core.search.backtracking import Backtracking
 from placement.core.search.constraints import Constraints
 from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
 from placement.core.search.plan import SearchPlan
 from placement.core.search.problem import Problem
+from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.microversion import Version
@@ -194,6 +197,35 @@ def calls_to_explain(levels):
     finally:
         sys.setprofile(None)
     return events["call"] + events["c_call"]
+
+
+SHARED_DISKS = snapshot_of(
+    "\n".join(f"cn{n} VCPU=8 @a{n % 20}" for n in range(40))
+    + "\n"
+    + "\n".join(f"ss{n} DISK_GB=999999 @a{n} +MISC_SHARES_VIA_AGGREGATE" for n in range(20))
+)
+SHARED_GROUPS = "&".join(f"resources_{n}=DISK_GB:{n + 1}" for n in range(50))
+SHARING = f"resources=VCPU:1&{SHARED_GROUPS}&group_policy=none&limit=10"
+
+
+def test_many_groups_of_a_shared_class_read_its_providers_once(monkeypatch):
+    """1,000 groups took 7 s on 10,000 hosts: each read 300 sharing providers, and all hosts."""
+    reads = Counter()
+    state = Entries.state
+    monkeypatch.setattr(
+        Entries, "state", lambda self, row: reads.update([row]) or state(self, row)
+    )
+    assert count(SHARED_DISKS, SHARING) == 10
+    assert set(reads.values()) == {1}
+
+
+@pytest.mark.parametrize("stage", [find_domains, possible_anchors])
+def test_the_deadline_is_checked_for_each_need(stage):
+    plan, patient = SearchPlan.of(request_of(SHARING)), Deadline(60, time.monotonic)
+    arguments = [find_domains(SHARED_DISKS, plan, patient)] if stage is possible_anchors else []
+    impatient = Deadline(30, count_up().__next__)
+    with pytest.raises(SearchDeadlineExceeded):
+        stage(SHARED_DISKS, plan, *arguments, impatient)
 
 
 @pytest.mark.parametrize("version", [Version(1, 26), LATEST])

@@ -1,6 +1,7 @@
 """Trees that are not alike: parts, bounds and shared problems."""
 
 import random
+import time
 from dataclasses import replace
 
 from placement.core.search.deadline import Deadline
@@ -39,7 +40,9 @@ AFFINE = (
 def first_problems(snapshot: Snapshot, query: str, *roots: str) -> list[Problem]:
     """Return the problem of the first part of each root; equal ones are one object."""
     plan = SearchPlan.of(request_of(query))
-    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
+    builder = ProblemBuilder(
+        snapshot, plan, find_domains(snapshot, plan, Deadline(60, time.monotonic))
+    )
     (block,) = builder.blocks([snapshot.forest.row_of[provider_uuid(root)] for root in roots])
     return [block.parts_of(number)[0][0] for number in range(len(roots))]
 
@@ -375,7 +378,9 @@ def test_trees_without_a_top_for_one_of_the_subtrees_pose_no_problem():
         "&same_subtree=_A,_B&same_subtree=_C,_D&group_policy=none"
     )
     plan = SearchPlan.of(request_of(query))
-    builder = ProblemBuilder(snapshot, plan, find_domains(snapshot, plan))
+    builder = ProblemBuilder(
+        snapshot, plan, find_domains(snapshot, plan, Deadline(60, time.monotonic))
+    )
     assert not list(builder.blocks([snapshot.forest.row_of[provider_uuid("cn")]]))
 
 
