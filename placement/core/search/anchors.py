@@ -10,7 +10,7 @@ anchors that have an option for every slot, and divide them into three kinds:
 ``general``     all others: each poses a problem
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from itertools import chain
@@ -91,10 +91,10 @@ def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
 
 def roots_with_shared_option(snapshot: Snapshot, domain: Domain) -> Mask:
     """Return the roots that a sharing provider of the domain shares with."""
-    return _roots_in_aggregates(snapshot, domain.shared_by_aggregate.keys())
+    return _roots_in_aggregates(snapshot, frozenset(domain.shared_by_aggregate))
 
 
-def _roots_in_aggregates(snapshot: Snapshot, uuids: Set[str]) -> Mask:
+def _roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
     """Return the roots of trees with a member in one of the aggregates."""
     if not uuids:
         return np.zeros(snapshot.size, dtype=np.bool_)
@@ -110,7 +110,9 @@ def anchors_by_kind(
     snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], possible: Mask
 ) -> Anchors:
     """Return the possible anchors by kind; standalone ones only if they serve all slots."""
-    sharing_aggregates = set(chain.from_iterable(domain.shared_by_aggregate for domain in domains))
+    sharing_aggregates = frozenset(
+        chain.from_iterable(domain.shared_by_aggregate for domain in domains)
+    )
     shared = _roots_in_aggregates(snapshot, sharing_aggregates)
     standalone = possible & snapshot.forest.is_single & ~shared
     others = np.flatnonzero(possible & ~standalone)
