@@ -1,7 +1,8 @@
 """Authentication: by Keystone, or by unchecked tokens for development."""
 
+import pickle
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import webob.exc
 from oslo_config import cfg
@@ -19,6 +20,7 @@ KEYSTONE = "keystone"
 
 _ADMIN = "admin"
 _GROUP = "keystone_authtoken"
+_CACHE_KEY = "placement.token_cache"
 
 
 class NoAuth:
@@ -69,20 +71,59 @@ class Keystone:
 
         self._application = application
         self._guarded = auth_token.AuthProtocol(
-            RequireUser(application), {"oslo_config_config": conf}
+            RequireUser(application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
         )
+        self._token_cache = _token_cache(conf)  # None: each process keeps its own
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Handle the request; respond 401 if its token is not valid."""
         is_open = environ["PATH_INFO"] in self.open_paths
+        environ[_CACHE_KEY] = self._token_cache
         application: WSGIApplication = self._application if is_open else self._guarded
         return application(environ, start_response)
 
 
+def _token_cache(conf: cfg.ConfigOpts) -> object | None:
+    """Return the client of memcached for keystonemiddleware, None without memcached_servers.
+
+    The clients that keystonemiddleware creates unpickle what memcached returns, before
+    [keystone_authtoken]memcache_security_strategy is applied: whoever can write to memcached, or
+    respond in its place, would run code in this process. Tokens are stored as bytes, and this
+    client treats a pickle as a missing value.
+
+    Raises: AuthenticationNotConfigured with TLS or SASL, for which only such clients exist.
+    """
+    options = conf[_GROUP]
+    if not options.memcached_servers:
+        return None
+    if options.memcache_tls_enabled or options.memcache_sasl_enabled:
+        raise AuthenticationNotConfigured(
+            "[keystone_authtoken] has memcache_tls_enabled or memcache_sasl_enabled. Their client "
+            "executes what memcached returns, so it is not used. Remove both and set "
+            "memcache_security_strategy = ENCRYPT with memcache_secret_key, or remove "
+            "memcached_servers."
+        )
+    import memcache  # noqa: PLC0415  as keystonemiddleware above
+
+    return cast(
+        "object",
+        memcache.Client(
+            options.memcached_servers,
+            dead_retry=options.memcache_pool_dead_retry,
+            socket_timeout=options.memcache_pool_socket_timeout,
+            unpickler=_refuse_pickle,
+        ),
+    )
+
+
+def _refuse_pickle(_: object) -> NoReturn:
+    raise pickle.UnpicklingError("pickles are not read")
+
+
 class AuthenticationNotConfigured(RuntimeError):  # noqa: N818
-    """The options of [keystone_authtoken] are missing."""
+    """The options of [keystone_authtoken] are missing or cannot be used."""
 
 
 def check_is_configured(conf: cfg.ConfigOpts) -> None:
