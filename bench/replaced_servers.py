@@ -52,7 +52,14 @@ def uwsgi(changes: Mapping[str, str] = MappingProxyType({})) -> Command:
     def command(place: Place) -> Sequence[str | Path]:
         module = "placement.wsgi.api:application"
         http = {"http-socket": f"127.0.0.1:{place.port}", "module": module}
-        options = {"socket": "", "chmod-socket": "", "mount": "", **http, **changes}
+        options = {
+            "socket": "",
+            "chown-socket": "",
+            "chmod-socket": "",
+            "mount": "",
+            **http,
+            **changes,
+        }
         kept = [
             line
             for line in UWSGI.read_text().splitlines()

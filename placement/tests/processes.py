@@ -237,8 +237,11 @@ def wait_for_text_in_log(deployment, log, text, count):
 def start_uwsgi_behind_proxy(deployment, **variables):
     """Start uWSGI with the sample configuration; return the path of its socket."""
     path = deployment.folder / "uwsgi.sock"
+    web_server = "nobody:nogroup" if IS_ROOT else f"{os.getuid()}:{os.getgid()}"
     configuration = sample(
-        "uwsgi/placement-api.ini", socket=("/run/placement/uwsgi.sock", f"{path}")
+        "uwsgi/placement-api.ini",
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
+        owner=("placement:www-data", web_server),
     )
     (deployment.folder / "uwsgi.ini").write_text(configuration)
     deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"), **variables)

@@ -6,10 +6,11 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 import os
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -117,6 +118,80 @@ def nginx_site(deployment, path):
         listen=("listen 8778", f"listen {deployment.address}"),
         socket=("/run/placement/uwsgi.sock", f"{path}"),
     )
+
+
+FOREIGN_APPLICATION = """
+from pathlib import Path
+
+Path(__file__ + ".executed").touch()
+
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    return [b"not Placement"]
+"""
+# Variables of the uwsgi protocol; the folder contains a module of the name.
+ATTACKS = {
+    "file": {"UWSGI_FILE": "{folder}/{name}.py"},
+    "script": {"UWSGI_SCRIPT": "{name}", "UWSGI_CHDIR": "{folder}"},
+    "module": {"UWSGI_MODULE": "{name}", "UWSGI_CHDIR": "{folder}"},
+    "callable": {"UWSGI_CALLABLE": "application", "UWSGI_FILE": "{folder}/{name}.py"},
+    "appid": {"UWSGI_APPID": "/placement/other", "UWSGI_FILE": "{folder}/{name}.py"},
+    "setenv": {"UWSGI_SETENV": "PYTHONPATH={folder}", "UWSGI_FILE": "{folder}/{name}.py"},
+}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_executes_no_application_that_a_request_names(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+    responses = {}
+    for name, variables in ATTACKS.items():
+        folder = deployment.folder / name
+        folder.mkdir()
+        (folder / f"{name}.py").write_text(FOREIGN_APPLICATION)
+        values = {key: text.format(folder=folder, name=name) for key, text in variables.items()}
+        responses[name] = send_uwsgi_packet(path, {"UWSGI_APPID": name} | values)
+    assert [path.name for path in deployment.folder.rglob("*.executed")] == []
+    assert all(b'"versions"' in response for response in responses.values()), responses
+
+
+def send_uwsgi_packet(path, variables, modifier=0):
+    """Return the response to a packet of the uwsgi protocol, like those of web servers."""
+    request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/placement/", "HTTP_HOST": "localhost"}
+    words = [word.encode() for pair in (request | variables).items() for word in pair]
+    body = b"".join(struct.pack("<H", len(word)) + word for word in words)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(START_TIMEOUT_SECONDS)
+        connection.connect(str(path))
+        connection.sendall(struct.pack("<BHB", modifier, len(body), 0) + body)
+        return b"".join(iter(lambda: connection.recv(2**16), b""))
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_survives_packets_for_its_other_plugins(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+    before = new_workers(deployment)
+    for modifier in range(1, 256):
+        with suppress(ConnectionError):
+            send_uwsgi_packet(path, {}, modifier)
+    assert b'"versions"' in send_uwsgi_packet(path, {})
+    assert new_workers(deployment) == before
+
+
+CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can run a command as another user")
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_only_the_group_of_the_web_server_connects_to_uwsgi(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+
+    def connect(*identity):
+        command = ["setpriv", *identity, "--clear-groups", "/usr/bin/python3", "-c", CONNECT, path]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    assert connect("--reuid=www-data", "--regid=nogroup") == ""
+    assert "PermissionError" in connect("--reuid=www-data", "--regid=www-data")
 
 
 def test_uwsgi_notifies_systemd_and_reloads_on_sighup(deployment):

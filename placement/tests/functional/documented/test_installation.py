@@ -230,6 +230,15 @@ def test_the_unit_runs_as_an_unprivileged_user(uwsgi):
     uwsgi.run("systemd-analyze verify placement-api.service")
 
 
+def test_other_users_reach_neither_the_socket_nor_the_configuration(uwsgi):
+    connect = "import socket; socket.socket(socket.AF_UNIX).connect('/run/placement/uwsgi.sock')"
+    command = f'runuser -u {{}} -- python3 -c "{connect}"'
+    uwsgi.run(command.format("www-data"))
+    uwsgi.run(f"! {command.format('nobody')}")
+    for user in ("www-data", "nobody"):
+        uwsgi.run(f"! runuser -u {user} -- cat /etc/placement/placement.conf")
+
+
 def pid(machine):
     return machine.run("systemctl show --property MainPID --value placement-api").strip()
 
