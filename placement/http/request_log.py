@@ -125,7 +125,9 @@ class _RequestLine(NamedTuple):
         uri = _quoted(self.path, safe="/")
         if self.query:
             uri = f"{uri}?{_quoted(self.query, safe=_QUERY_SAFE)}"
-        return f'{self.client} "{self.method} {uri}"'
+        # proxies write "client, proxy" into X-Forwarded-For; clients write anything
+        client = _quoted(self.client.replace(", ", ","), safe=":,.[]%")
+        return f'{client} "{_quoted(self.method, safe="")} {uri}"'
 
 
 # A query string is usually encoded; unencoded characters must not break the log line.

@@ -2,6 +2,7 @@
 
 import logging as python_logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ with garbage_collection.paused(freeze=True):  # the imports are most of the star
     from placement import conf as options
     from placement import db_api, deploy
     from placement.conf.files import config_files
+    from placement.core.printable_text import printable
     from placement.http import auth
     from placement.wsgi import log_formatter
     from placement.wsgi.preload import Preload, unless_forked_later
@@ -87,8 +89,20 @@ def read_configuration(
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Set up logging with the options of oslo.log; Python warnings are logged, too."""
+    """Set up logging with the options of oslo.log; Python warnings are logged, too.
+
+    Each record is one line: line breaks and control characters, which clients can send in names,
+    are escaped.
+    """
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
     log.setup(conf, PROJECT)
     log_formatter.install()
+    for handler in python_logging.getLogger().handlers:
+        handler.addFilter(_escape)
     python_logging.captureWarnings(capture=True)
+
+
+def _escape(record: python_logging.LogRecord) -> bool:
+    with suppress(TypeError, ValueError):  # wrong arguments: the formatter reports them
+        record.msg, record.args = printable(record.getMessage()), None
+    return True

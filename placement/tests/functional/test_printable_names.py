@@ -9,6 +9,7 @@ import requests
 from placement.cmd import manage
 from placement.tests.functional.osc import Client
 from placement.tests.processes import LATEST, ApiProcess
+from placement.tests.waiting import wait_until
 
 NAME = "evil\x1b[31m\x07\u202e\nname"
 PRINTED = r"evil\x1b[31m\x07\u202e\nname"
@@ -21,7 +22,9 @@ EXPLAIN = "allocation candidate explain"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """A provider with the name, a consumer of the project, a conflict, and an empty response."""
-    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+    proxied = {"OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING": "true"}
+    folder = tmp_path_factory.mktemp("api")
+    with ApiProcess(folder, "--development", "--port", "0", **proxied) as service:
         service.get()
 
         def send(method, path, **arguments):
@@ -40,6 +43,10 @@ def service(tmp_path_factory):
         }
         assert send("PUT", f"/allocations/{CONSUMER}", json=claim).status_code == 204
         assert send("POST", "/resource_providers", json={"name": NAME}).status_code == 409
+        body = {"resource_provider_generation": 2, "inventories": {"VCPU": {"total": 1}}}
+        assert send("PUT", f"/resource_providers/{host}/inventories", json=body).status_code == 200
+        body = {"resource_provider_generation": 3, "inventories": {"VCPU": {"total": 8}}}
+        send("PUT", f"/resource_providers/{host}/inventories", json=body)
         service.host = host
         yield service
 
@@ -98,3 +105,21 @@ def test_output_of_placement_manage_is_printable(service, capsys, monkeypatch, a
     output = capsys.readouterr().out
     assert r"evil\x1b[31m" in output
     assert is_printable(output)
+
+
+def test_what_clients_send_forges_no_log_lines(service):
+    """Names with line breaks, and X-Forwarded-For with what follows it in the line."""
+    forged = '192.0.2.9 "DELETE /traits" status: 200\x1b[2K'
+    for client in (forged, "192.0.2.9, 198.51.100.1"):
+        service.get("/traits", **HEADERS, **{"X-Forwarded-For": client})
+    lines = [
+        f"Provider {PRINTED} (",
+        "Inventory change leaves less than is used, req-",
+        f"provider {PRINTED} ({service.host})",
+        '192.0.2.9%20%22DELETE%20%2Ftraits%22%20status:%20200%1B[2K "GET /traits" status: 200',
+        '192.0.2.9,198.51.100.1 "GET /traits" status: 200',
+    ]
+    log = Path(service.output)
+    # lines are written after the responses
+    wait_until(lambda: all(line in log.read_text() for line in lines), message=log.read_text)
+    assert is_printable(log.read_text())
