@@ -23,7 +23,6 @@ from placement.core.model import (
 )
 from placement.core.storable_text import check_storable
 from placement.db.sqlalchemy.consumers import LockedConsumers
-from placement.db.sqlalchemy.inventory_locks import needed_classes
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing
@@ -92,14 +91,12 @@ def read_state(
 ) -> AllocationState:
     """Return the current state for the claims; lock the providers that they or ``also`` name.
 
-    Without ``also``, inventories may be missing that the claims and the current allocations of
-    their consumers do not name.
+    Raises: WriteConflict if a class of the allocations was renamed since these were read.
     """
-    requested = [claim.resources for claim in claims]
-    needed = needed_classes([*requested, *consumers.allocated.values()])
-    if also:
-        return _state(tx, claims, consumers, *tx.inventories.lock(needed.keys() | set(also)))
-    return _state(tx, claims, consumers, *tx.inventories.lock(needed, needed))
+    amounts = [*(claim.resources for claim in claims), *consumers.allocated.values()]
+    providers, class_ids = tx.inventories.lock({*also}.union(*amounts))
+    consumers.check_names(class_ids)
+    return _state(tx, claims, consumers, providers, class_ids)
 
 
 def _state(

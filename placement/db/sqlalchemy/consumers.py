@@ -29,50 +29,55 @@ AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 """Amounts by consumer UUID, provider UUID and resource class."""
 
 _consumer = consumers.c
-_before = consumers.alias("before")
+_allocation = allocations.c
 
 
-def _name_of(column: sa.Column[Any], id_: sa.Column[Any], label: str) -> sa.Label[Any]:
-    """A subquery in the list of columns: MySQL would lock the rows of a joined table."""
-    return sa.select(column).where(column.table.c.id == id_).scalar_subquery().label(label)
-
-
-_provider_uuid = _name_of(
-    resource_providers.c.uuid, allocations.c.resource_provider_id, "provider_uuid"
+_LOCK = sa.select(_consumer.id).order_by(_consumer.uuid).with_for_update()
+# Read after the rows are locked: at READ COMMITTED a statement sees what was committed before it.
+# A locking statement would read names, in subqueries or joins, as they were when it began to wait.
+_ALLOCATED = (
+    resource_providers.c.uuid.label("provider_uuid"),
+    resource_classes.c.id.label("class_id"),
+    resource_classes.c.name.label("resource_class"),
+    _allocation.used,
 )
-_class_name = _name_of(resource_classes.c.name, allocations.c.resource_class_id, "resource_class")
-_FORCE_INDEX = "FORCE INDEX FOR JOIN (allocations_consumer_id_idx)"
-_LOCK = (
+
+
+def _with_names(consumers_or_allocations: sa.FromClause) -> sa.FromClause:
+    """Join allocations with their providers and classes: an older database may lack these."""
+    return consumers_or_allocations.outerjoin(
+        resource_providers, resource_providers.c.id == _allocation.resource_provider_id
+    ).outerjoin(resource_classes, resource_classes.c.id == _allocation.resource_class_id)
+
+
+_READ = (
     sa.select(
         _consumer.id,
         _consumer.uuid,
         _consumer.generation,
-        (_consumer.generation == _before.c.generation).label("is_fresh"),
         _consumer.project_id,
-        _name_of(projects.c.external_id, _consumer.project_id, "project"),
+        projects.c.external_id.label("project"),
         _consumer.user_id,
-        _name_of(users.c.external_id, _consumer.user_id, "user"),
+        users.c.external_id.label("user"),
         _consumer.consumer_type_id.label("type_id"),
-        _name_of(consumer_types.c.name, _consumer.consumer_type_id, "type"),
-        _provider_uuid,
-        _class_name,
-        allocations.c.used,
+        consumer_types.c.name.label("type"),
+        *_ALLOCATED,
     )
     .select_from(
-        consumers.join(_before, _before.c.id == _consumer.id).outerjoin(
-            allocations, allocations.c.consumer_id == _consumer.uuid
+        _with_names(
+            consumers.outerjoin(projects, projects.c.id == _consumer.project_id)
+            .outerjoin(users, users.c.id == _consumer.user_id)
+            .outerjoin(consumer_types, consumer_types.c.id == _consumer.consumer_type_id)
+            .outerjoin(allocations, _allocation.consumer_id == _consumer.uuid)
         )
     )
-    .with_hint(allocations, _FORCE_INDEX, "mysql")
-    .with_hint(allocations, _FORCE_INDEX, "mariadb")
-    .order_by(_consumer.uuid, allocations.c.id)
-    .with_for_update(of=consumers)
+    .order_by(_consumer.uuid, _allocation.id)
 )
-_allocation_consumer = allocations.c.consumer_id
-_LOCK_ALLOCATIONS = (
-    sa.select(_allocation_consumer.label("uuid"), _provider_uuid, _class_name, allocations.c.used)
-    .order_by(allocations.c.id)
-    .with_for_update()
+_LOCK_ALLOCATIONS = sa.select(_allocation.id).order_by(_allocation.id).with_for_update()
+_READ_ALLOCATIONS = (
+    sa.select(_allocation.consumer_id.label("uuid"), *_ALLOCATED)
+    .select_from(_with_names(allocations))
+    .order_by(_allocation.id)
 )
 _INSERT = compiled_statements.inserted(
     consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
@@ -92,13 +97,23 @@ class LockedConsumers:
     """The consumers of a write.
 
     ``ids`` and ``generations`` have those that exist, by UUID; their rows are locked.
-    ``allocated`` has what all of them have allocated now.
+    ``allocated`` has what all of them have allocated now, ``class_ids`` the classes of that.
     """
 
     ids: Mapping[str, int]
     generations: Mapping[str, int]
     allocated: AllocatedAmounts
+    class_ids: Mapping[str, int]
     owner_ids: OwnerIds
+
+    def check_names(self, class_ids: Mapping[str, int]) -> None:
+        """Return if no class was renamed until ``class_ids`` were read.  Raises: WriteConflict.
+
+        Claims do not lock classes; the amounts are released by name.
+        """
+        names = {id_: name for name, id_ in class_ids.items()}
+        if any(names.get(id_, name) != name for name, id_ in self.class_ids.items()):
+            raise WriteConflict
 
 
 def is_first(claim: ConsumerClaim) -> bool:
@@ -120,24 +135,22 @@ class Consumers:
 
         A consumer that does not exist cannot be locked, but its row can be inserted only once.
         Allocations without a consumer row, from an older database, count as the consumer's.
-        Cost: one statement if all exist, or if the ``claims``, which are to be saved later, say
-        that none exists and are right. Otherwise one more for those that do not exist, and one
-        more if another transaction held one of the rows.
+        Cost: two statements if all exist; one if the ``claims``, which are to be saved later, say
+        that none exists and are right. Otherwise one more for those that do not exist.
         """
         owner_ids = OwnerIds()
         requested = set(filter(is_storable, uuids))
         existing = sorted(requested - self._absent(claims, owner_ids))
-        rows = self._locked(existing)
-        if not all(row.is_fresh for row in rows):
-            rows = self._locked(existing)
-        rows = [row for row in rows if row.uuid in requested]
+        rows = [row for row in self._locked(existing) if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}
         without_row = sorted(set(existing) - ids.keys())
         owner_ids.read_from(rows)
+        allocated = [*rows, *self._unrecorded(without_row, claims, owner_ids)]
         return LockedConsumers(
             ids,
             {row.uuid: row.generation for row in rows},
-            _allocated([*rows, *self._unrecorded(without_row, claims, owner_ids)]),
+            _allocated(allocated),
+            {row.resource_class: row.class_id for row in allocated if row.class_id is not None},
             owner_ids,
         )
 
@@ -150,16 +163,28 @@ class Consumers:
         new = [claim.consumer_uuid for claim in claims if is_first(claim)]
         if not new:
             return set()
-        lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation_consumer, new)]
+        lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]
         recorded, allocated = self._look_up(lookups, claims, owner_ids)
         return set(new) - recorded.keys() - allocated.keys()
 
     def _locked(self, uuids: Sequence[str]) -> list[sa.Row[Any]]:
-        """Lock consumers in the order of UUIDs; ``is_fresh`` as in ``inventory_locks``."""
+        """Lock consumers in the order of UUIDs; return a row for each of their allocations."""
         return [
             row
+            for chunk in chunks(self._lock(_LOCK, _consumer.uuid, uuids))
+            for row in packed_rows.execute_for(self._connection, _READ, _consumer.id, chunk)
+        ]
+
+    def _lock(
+        self, statement: sa.Select[tuple[int]], column: sa.Column[str], uuids: Sequence[str]
+    ) -> list[int]:
+        """Return the ids of the locked rows."""
+        return [
+            id_
             for chunk in chunks(uuids)
-            for row in packed_rows.execute_for(self._connection, _LOCK, _consumer.uuid, chunk)
+            for (id_,) in compiled_statements.execute_for(
+                self._connection, statement, column, chunk
+            )
         ]
 
     def _unrecorded(
@@ -172,12 +197,13 @@ class Consumers:
         """
         if not uuids:
             return []
-        (allocated,) = self._look_up([(_allocation_consumer, uuids)], claims, owner_ids)
+        (allocated,) = self._look_up([(_allocation.consumer_id, uuids)], claims, owner_ids)
+        ids = self._lock(_LOCK_ALLOCATIONS, _allocation.consumer_id, sorted(allocated))
         rows = [
             row
-            for chunk in chunks(sorted(allocated))
-            for row in compiled_statements.execute_for(
-                self._connection, _LOCK_ALLOCATIONS, _allocation_consumer, chunk
+            for chunk in chunks(ids)
+            for row in packed_rows.execute_for(
+                self._connection, _READ_ALLOCATIONS, _allocation.id, chunk
             )
             if row.uuid in uuids
         ]

@@ -1,10 +1,8 @@
-"""The first claims of consumers: one statement locks the providers and reads all other state.
+"""The first claims of consumers: the statement that reads inventories reads all other state.
 
 Most claims are those of new consumers. They need the providers with their inventories, the ids of
-the owners, and that the consumers do not exist. Subqueries in the list of columns read the latter:
-they lock no rows. PostgreSQL, if it waited for a provider, reads them as of the start of the
-statement: a consumer that another transaction inserted meanwhile violates the unique constraint,
-and the write starts again.
+the owners, and that the consumers do not exist. A consumer that another transaction inserts later
+violates the unique constraint, and the write starts again.
 """
 
 from collections.abc import Sequence
@@ -21,7 +19,6 @@ from placement.db.sqlalchemy.consumers import LockedConsumers, is_first
 from placement.db.sqlalchemy.inventory_locks import (
     AddedColumns,
     lock_rows,
-    needed_classes,
     usage_by_provider,
 )
 from placement.db.sqlalchemy.lookups import CHUNK, rows_named
@@ -66,8 +63,8 @@ class FirstClaims:
         uuids = sorted({claim.consumer_uuid for claim in claims})
         if not _fit(uuids, owners):
             return None
-        needed = needed_classes(claim.resources for claim in claims)
-        rows = lock_rows(self._connection, needed, needed, _added_columns(uuids, owners))
+        providers = {provider for claim in claims for provider in claim.resources}
+        rows = lock_rows(self._connection, providers, _added_columns(uuids, owners))
         generations = self._generations(uuids) if rows and rows[0].has_consumer else {}
         if not rows or (rows[0].has_consumer and not generations):
             return None
@@ -75,8 +72,8 @@ class FirstClaims:
             id_ = getattr(rows[0], f"owner_{number}")
             owner_ids.by_column[column] |= {} if id_ is None else {name: id_}
         owner_ids.looked_up = True
-        locked = LockedConsumers({}, generations, allocated={}, owner_ids=owner_ids)
-        return FirstState(locked, *usage_by_provider(rows, needed))
+        locked = LockedConsumers({}, generations, {}, {}, owner_ids)
+        return FirstState(locked, *usage_by_provider(rows, providers))
 
     def _generations(self, uuids: Sequence[str]) -> dict[str, int]:
         rows = rows_named(self._connection, _GENERATIONS, consumers.c.uuid, uuids)

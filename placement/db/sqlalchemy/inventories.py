@@ -16,7 +16,6 @@ from placement.core.model import Inventory
 from placement.db.sqlalchemy.clocks import utcnow
 from placement.db.sqlalchemy.inventory_locks import (
     LIMITS,
-    NeededClasses,
     inventory_of,
     lock_rows,
     usage_by_provider,
@@ -88,17 +87,14 @@ class Inventories:
     def _rows(self, provider_id: int) -> Iterable[Any]:
         return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 
-    def lock(
-        self, uuids: Collection[str], needed: NeededClasses | None = None
-    ) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
+    def lock(self, uuids: Collection[str]) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
         """Lock providers; return their inventories, and the ids of the classes of these.
 
-        Providers that do not exist are left out, and so may be inventories of classes that are
-        not among the ``needed`` ones, if these are specified: fewer statements may be sufficient.
+        Providers that do not exist are left out.
         Cost: that of ``inventory_locks.lock_rows``.
         Raises: UsageNotCounted, which the store handles.
         """
-        return usage_by_provider(lock_rows(self._connection, uuids, needed), uuids)
+        return usage_by_provider(lock_rows(self._connection, uuids), uuids)
 
     def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
         """Insert inventories, by class id, of a locked provider.

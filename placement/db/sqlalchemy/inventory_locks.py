@@ -1,28 +1,18 @@
-"""The statement that locks providers and returns their inventories.
+"""The statements that lock providers and read their inventories.
 
-PostgreSQL returns a row that it waited for as it is now, but joined rows as they were when the
-statement began. There are two ways to detect, or avoid, that the usage counters are old:
-
-* The provider is joined with itself, unlocked. If the two differ, ``is_fresh`` is false, and the
-  statement is sent again.
-* On PostgreSQL, a caller that states which resource classes it needs locks the inventories, too:
-  their rows are returned as they are now. Only inventories that were inserted in the meantime are
-  missing. If one that is needed is missing, the first way is used. Claims that wait for the same
-  host do not send a second statement while they have its lock.
-
-MariaDB cannot lock the rows of some tables only: it locks the inventories after their provider,
-and returns all rows as they are now.
+First the rows are locked, then they are read: at READ COMMITTED each statement sees everything
+that was committed before it. A locking statement that reads other rows, too, would return some of
+them as they were before it waited: joined rows on PostgreSQL, subqueries everywhere.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.core.claims import Amounts, ProviderUsage
+from placement.core.claims import ProviderUsage
 from placement.core.model import Inventory
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy import compiled_statements, packed_rows
@@ -31,12 +21,8 @@ from placement.db.sqlalchemy.db_errors import UsageNotCounted
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import inventories, resource_classes, resource_providers
 
-NeededClasses = Mapping[str, AbstractSet[str]]
-"""The names of resource classes by provider UUID."""
-
 _inventory_c = inventories.c
 _provider = resource_providers.c
-_before = resource_providers.alias("before")
 
 LIMITS = (
     _inventory_c.total,
@@ -46,62 +32,34 @@ LIMITS = (
     _inventory_c.step_size,
     _inventory_c.allocation_ratio,
 )
-# A subquery in the list of columns: MySQL would lock the rows of a joined table, and another
-# transaction may have to lock the class.
-_class_name = (
-    sa.select(resource_classes.c.name)
-    .where(resource_classes.c.id == _inventory_c.resource_class_id)
-    .scalar_subquery()
-)
-_COLUMNS = (
-    _provider.id,
-    _provider.uuid,
-    (sa.func.coalesce(_provider.generation, 0) == _provider.counted_generation).label(
-        "is_counted"
-    ),
-    _inventory_c.resource_class_id,
-    _class_name.label("resource_class"),
-    *LIMITS,
-    _inventory_c.used,
-)
-_is_fresh = sa.and_(
-    _provider.stamp == _before.c.stamp, _provider.generation == _before.c.generation
-).label("is_fresh")
-_of_provider = _inventory_c.resource_provider_id == _provider.id
-# with few rows MySQL would scan, and lock, all inventories
-_FORCE_INDEX = "FORCE INDEX FOR JOIN (uniq_inventories0resource_provider_resource_class)"
-
-
-def _with_inventories(providers: sa.FromClause, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """Return the statement that locks the providers and reads their inventories."""
-    return (
-        sa.select(*_COLUMNS, *columns)
-        .select_from(providers.outerjoin(inventories, _of_provider))
-        .with_hint(inventories, _FORCE_INDEX, "mysql")
-        .with_hint(inventories, _FORCE_INDEX, "mariadb")
-        .order_by(_provider.id)
-        .with_for_update(of=resource_providers, key_share=True)
+_LOCK = sa.select(_provider.id).order_by(_provider.id).with_for_update(key_share=True)
+_LOCK_ONE = _LOCK.where(_provider.uuid == sa.bindparam("uuid"))
+_READ = (
+    sa.select(
+        _provider.id,
+        _provider.uuid,
+        (sa.func.coalesce(_provider.generation, 0) == _provider.counted_generation).label(
+            "is_counted"
+        ),
+        _inventory_c.resource_class_id,
+        resource_classes.c.name.label("resource_class"),
+        *LIMITS,
+        _inventory_c.used,
     )
-
-
-_LOCK_PROVIDERS = _with_inventories(
-    resource_providers.join(_before, _before.c.id == _provider.id), _is_fresh
-)
-_LOCK_ALL = _with_inventories(resource_providers)
-# PostgreSQL cannot lock the rows of an outer join: providers without inventory are left out.
-_LOCK_BOTH = (
-    sa.select(*_COLUMNS)
-    .select_from(resource_providers.join(inventories, _of_provider))
+    .select_from(
+        resource_providers.outerjoin(
+            inventories, _inventory_c.resource_provider_id == _provider.id
+        ).outerjoin(resource_classes, resource_classes.c.id == _inventory_c.resource_class_id)
+    )
     .order_by(_provider.id)
-    .with_for_update(of=[resource_providers, inventories], key_share=True)
 )
 _PROVIDER_IDS = sa.select(_provider.id)
 
 
 class AddedColumns(NamedTuple):
-    """Columns that the statement that locks providers also returns, and their parameters.
+    """Columns that the statement that reads inventories also returns, and their parameters.
 
-    They do not depend on the rows, so all rows have the same values. Their tables are not locked.
+    They do not depend on the rows, so all rows have the same values.
     """
 
     columns: tuple[sa.ColumnElement[Any], ...]
@@ -111,78 +69,36 @@ class AddedColumns(NamedTuple):
 _NO_COLUMNS = AddedColumns((), {})
 
 
-def needed_classes(amounts: Iterable[Amounts]) -> dict[str, set[str]]:
-    """Return the classes of the amounts.
-
-    >>> needed_classes([{"a": {"VCPU": 1}}, {"a": {"DISK_GB": 2}}]) == {"a": {"VCPU", "DISK_GB"}}
-    True
-    """
-    needed: dict[str, set[str]] = {}
-    for of_provider in amounts:
-        for uuid, resources in of_provider.items():
-            needed.setdefault(uuid, set()).update(resources)
-    return needed
-
-
 def lock_rows(
-    connection: sa.Connection,
-    uuids: Collection[str],
-    needed: NeededClasses | None = None,
-    added: AddedColumns = _NO_COLUMNS,
+    connection: sa.Connection, uuids: Collection[str], added: AddedColumns = _NO_COLUMNS
 ) -> Sequence[Any]:
     """Lock providers; return a row for each inventory, with the added columns.
 
-    A provider without inventory has one row. Providers that do not exist are left out. If the
-    ``needed`` classes of each provider are specified, rows of others may be missing or old.
-    Cost: one statement for one provider, one more for several, one more if another transaction
-    held one of the rows; on PostgreSQL the latter only if a needed inventory is missing.
+    A provider without inventory has one row. Providers that do not exist are left out.
+    Cost: two statements for one provider, three for several.
     Raises: UsageNotCounted.
     """
-    uuids = [uuid for uuid in uuids if is_storable(uuid)]
-    rows = _current_rows(connection, uuids, needed, added)
+    ids = _locked_ids(connection, [uuid for uuid in uuids if is_storable(uuid)])
+    statement = _with_columns(added.columns)
+    rows: list[Any] = []
+    for chunk in chunks(ids):
+        rows += packed_rows.execute_for(connection, statement, _provider.id, chunk, added.values)
     uncounted = {row.id for row in rows if not row.is_counted}
     if uncounted:
         raise UsageNotCounted(sorted(uncounted))
     return rows
 
 
-def _current_rows(
-    connection: sa.Connection,
-    uuids: Sequence[str],
-    needed: NeededClasses | None,
-    added: AddedColumns,
-) -> Sequence[Any]:
-    if getattr(connection.dialect, "is_mariadb", False):
-        return _locked(connection, _LOCK_ALL, uuids, added)
-    if needed is not None and connection.dialect.name == "postgresql":
-        rows = _locked(connection, _LOCK_BOTH, uuids, added)
-        if _has_all(rows, needed):
-            return rows
-    rows = _locked(connection, _LOCK_PROVIDERS, uuids, added)
-    if not all(row.is_fresh for row in rows):
-        rows = _locked(connection, _LOCK_PROVIDERS, uuids, added)
-    return rows
-
-
-def _has_all(rows: Iterable[Any], needed: NeededClasses) -> bool:
-    present = defaultdict(set)
-    for row in rows:
-        present[row.uuid].add(row.resource_class)
-    return all(uuid in present and names <= present[uuid] for uuid, names in needed.items())
-
-
-def _locked(
-    connection: sa.Connection, lock: sa.Select[Any], uuids: Sequence[str], added: AddedColumns
-) -> Sequence[Any]:
-    """Lock providers in the order of their ids and read their inventories."""
+def _locked_ids(connection: sa.Connection, uuids: Sequence[str]) -> list[int]:
+    """Lock providers in the order of their ids, and return these."""
     if len(uuids) == 1:
-        statement = _of_one(lock, added.columns)
-        return packed_rows.execute(connection, statement, {"uuid": uuids[0], **added.values})
-    statement = _with_columns(lock, added.columns)
-    rows: list[Any] = []
+        locked = compiled_statements.execute(connection, _LOCK_ONE, {"uuid": uuids[0]})
+        return [id_ for (id_,) in locked]
+    ids: list[int] = []
     for chunk in chunks(sorted(_provider_ids(connection, uuids))):
-        rows += packed_rows.execute_for(connection, statement, _provider.id, chunk, added.values)
-    return rows
+        rows = compiled_statements.execute_for(connection, _LOCK, _provider.id, chunk)
+        ids += rows.scalars()
+    return ids
 
 
 def _provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> list[int]:
@@ -194,19 +110,9 @@ def _provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> list[int]:
 
 
 @lru_cache(maxsize=200)
-def _with_columns(
-    statement: sa.Select[Any], columns: tuple[sa.ColumnElement[Any], ...]
-) -> sa.Select[Any]:
+def _with_columns(columns: tuple[sa.ColumnElement[Any], ...]) -> sa.Select[Any]:
     """Return a constant statement with added columns: the same for the same columns."""
-    return statement.add_columns(*columns)
-
-
-@lru_cache(maxsize=200)
-def _of_one(
-    statement: sa.Select[Any], columns: tuple[sa.ColumnElement[Any], ...]
-) -> sa.Select[Any]:
-    """Return the same for one provider."""
-    return statement.add_columns(*columns).where(_provider.uuid == sa.bindparam("uuid"))
+    return _READ.add_columns(*columns)
 
 
 def usage_by_provider(

@@ -18,6 +18,7 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
     _check_written_at(tx, action)
     providers, class_ids = tx.inventories.lock(list(action.allocations))
+    locked.check_names(class_ids)
     own = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
     if len(own) != len(action.providers):
         raise ChangedSince("A provider does not exist any more.")
@@ -67,6 +68,7 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
             f"on {action.target}; it has them on {', '.join(action.allocations) or 'none'}."
         )
     providers, class_ids = tx.inventories.lock([*action.allocations, action.target])
+    locked.check_names(class_ids)
     if action.target not in providers:
         raise ChangedSince(f"The provider {action.target} does not exist.")
     claim = ConsumerClaim(

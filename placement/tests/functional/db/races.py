@@ -117,15 +117,15 @@ def wait_until_done_or_waiting(
 def run_before(store, *steps) -> Iterator[list]:
     """Run an operation before the next statement with its text, for each of the steps in order.
 
-    The statement waits until the operation is done, or waits for a lock. Yields a list that has
-    the outcomes at the end.
+    The statement waits until the operation is done, or waits for a lock. Several steps may have
+    the same statement. Yields a list that has the outcomes at the end.
     """
     engine, waiting, outcomes = store.engines().writer, list(steps), []
     own, started = threading.current_thread(), []
 
     def before(_connection, _cursor, statement, _parameters, _context, _many):
         is_own = threading.current_thread() is own
-        if is_own and waiting and waiting[0][0] in statement:
+        while is_own and waiting and waiting[0][0] in statement:
             _text, work = waiting.pop(0)
             started.append(pool.submit(outcome_of, work))
             wait_until_done_or_waiting(started, count_waiting)

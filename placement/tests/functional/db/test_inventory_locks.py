@@ -1,36 +1,24 @@
-"""Claims that wait for a provider decide on its inventories as they are after the wait.
-
-PostgreSQL locks the inventories with the provider, so that a claim sends no second statement.
-"""
+"""Claims that wait for a provider decide on its inventories as they are after the wait."""
 
 import pytest
 
 from placement import exception
 from placement.core.model import Inventory
-from placement.objects import allocation, inventory, provider
+from placement.objects import inventory, provider
 from placement.tests.functional.db.factories import (
     allocations_of,
     assert_sound,
     claim,
     new_provider,
     set_inventories,
-    statements,
     used,
     uuid,
 )
-
-LOCK = "FOR NO KEY UPDATE"
 
 
 @pytest.fixture
 def host(store):
     return new_provider(store, VCPU=2, MEMORY_MB=64, DISK_GB=100)
-
-
-@pytest.fixture
-def on_postgresql(backend):
-    if backend != "postgresql":
-        pytest.skip("locks providers alone")
 
 
 @pytest.fixture(params=["new consumer", "existing consumer"])
@@ -103,29 +91,3 @@ def test_changed_limits(store, host, waiting_claim):
 def test_removed_provider(store, host, waiting_claim):
     outcome = waiting_claim(host, lambda host: provider.delete(store, host), {"VCPU": 1})
     assert isinstance(outcome, exception.ProviderToAllocateNotFound)
-
-
-@pytest.mark.usefixtures("on_postgresql")
-def test_waiting_writes_send_one_statement_for_the_lock(store, host, stopped_at):
-    consumer = uuid()
-    claim(store, consumer, {host: {"DISK_GB": 1}})
-
-    def outcomes(write):
-        return stopped_at(
-            "UPDATE clocks", lambda: claim(store, uuid(), {host: {"MEMORY_MB": 1}}), write
-        )
-
-    for write in (
-        lambda: claim(store, uuid(), {host: {"MEMORY_MB": 1}}, generation=None),
-        lambda: allocation.delete(store, consumer),
-    ):
-        with statements(store) as executed:
-            assert outcomes(write) == (None, None)
-        assert sum(LOCK in statement for statement in executed) == 2
-
-
-@pytest.mark.usefixtures("on_postgresql")
-def test_a_provider_without_inventory_is_locked_by_a_second_statement(store):
-    with statements(store) as executed, pytest.raises(exception.NoSuchInventory):
-        claim(store, uuid(), {new_provider(store): {"VCPU": 1}}, generation=None)
-    assert sum(LOCK in statement for statement in executed) == 2

@@ -12,7 +12,9 @@ from placement.db.sqlalchemy import models
 from placement.objects import (
     allocation,
     inventory,
+    provider,
     reshaper,
+    resource_class,
     usage,
 )
 from placement.tests.functional.db.factories import (
@@ -24,6 +26,7 @@ from placement.tests.functional.db.factories import (
     generation,
     new_provider,
     rows,
+    set_inventories,
     used,
     uuid,
 )
@@ -287,6 +290,49 @@ def test_consumer_created_and_removed_during_a_removal(store, backend):
     with run_before(store, comes, goes) as passed:
         removed = outcome_of(lambda: allocation.delete(store, consumer))
     assert accepted([removed, passed[1]]) == 1
+    assert_sound(store)
+
+
+def test_write_of_two_consumers_of_which_one_moves_to_a_new_provider(store, backend):
+    """The write has read one consumer when the provider and the class of the other are created."""
+    if backend == "sqlite":
+        pytest.skip("it has one writer at a time")
+    old, moved = sorted([uuid(), uuid()])
+    host, target, new = new_provider(store, VCPU=10), new_provider(store, VCPU=10), uuid()
+    for consumer in (old, moved):
+        claim(store, consumer, {host: {"VCPU": 1}})
+
+    def create():
+        provider.create(store, new, "new", None)
+        resource_class.create(store, "CUSTOM_NEW")
+        set_inventories(store, new, CUSTOM_NEW=10)
+
+    def write_both():
+        claims = [a_claim(consumer, {target: {"VCPU": 2}}) for consumer in (old, moved)]
+        allocation.replace(store, ReplaceAllocations(tuple(claims)))
+
+    statement = "resource_providers.uuid IN"
+    with run_before(store, (statement, write_both), (statement, create)) as passed:
+        claim(store, moved, {new: {"CUSTOM_NEW": 7}})
+    assert passed == [None, None]
+    assert [allocations_of(store, consumer) for consumer in (old, moved)] == [
+        {target: {"VCPU": 2}}
+    ] * 2
+    assert_sound(store)
+
+
+def test_class_is_renamed_during_a_release(store):
+    """The allocations of the consumer have the old name, the inventories the new one."""
+    resource_class.create(store, "CUSTOM_OLD")
+    host, consumer = new_provider(store, CUSTOM_OLD=10), uuid()
+    claim(store, consumer, {host: {"CUSTOM_OLD": 7}})
+
+    def rename():
+        resource_class.rename(store, "CUSTOM_OLD", "CUSTOM_NEW")
+
+    with run_before(store, ("resource_providers.uuid =", rename)) as passed:
+        allocation.delete(store, consumer)
+    assert passed == [None]
     assert_sound(store)
 
 
