@@ -1,9 +1,11 @@
 """The options of ``openstack placement identity`` and ``placement-manage identity``."""
 
 import argparse
+import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from placement.core.insight import identity_plan
 from placement.core.insight.identity import Identity
@@ -69,7 +71,8 @@ def write_plan(
     created_at = timestamp(datetime.now(UTC))
     text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
     try:
-        with open(options.plan, "x", encoding="utf-8") as file:
+        private = partial(os.open, mode=0o600)
+        with open(options.plan, "x", encoding="utf-8", opener=private) as file:
             file.write(text)
     except FileExistsError:
         raise CannotPlan(f"The file {options.plan} exists; write the plan to another.") from None

@@ -1,28 +1,57 @@
-"""Files that are complete on the disk, or do not exist, even after a crash."""
+"""Files that are complete on the disk, or do not exist, even after a crash.
 
+Folders such as ``/tmp`` belong to all users: no file is written through a symbolic link, other
+users cannot read what is written, and their files are not read.
+"""
+
+import errno
 import os
+import stat
+import tempfile
 from pathlib import Path
 
 
 def replace_durably(path: Path, text: str) -> None:
     """Write a file, in place of one with this name.  Raises: OSError, and nothing remains."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    write_durably(draft, text)
+    draft = write_draft(path, text)
     draft.replace(path)
     sync_folder(path.parent)
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Write a file and force it to the disk; other users cannot read it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def write_draft(path: Path, text: str) -> Path:
+    """Write a new file beside the path and force it to the disk; return its name."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
         raise
+    return Path(name)
+
+
+def open_own(path: str, flags: int) -> int:
+    """Open an existing file of this user or root that not all users can write.
+
+    Raises: OSError for other files and for symbolic links.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            error.strerror = "This is a symbolic link; name the file itself"
+        raise
+    status = os.fstat(descriptor)
+    if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
+        os.close(descriptor)
+        raise PermissionError(
+            errno.EPERM,
+            "Another user owns or can write this file. Read a copy of your own, then use the copy",
+            path,
+        )
+    return descriptor
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cmd.durable_file import replace_durably
+from placement.cmd.durable_file import open_own, replace_durably
 from placement.cmd.errors import CommandError
 from placement.cmd.repair_journal import Journal
 from placement.core.insight import repair as plans
@@ -83,7 +83,8 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", opener=open_own) as file:
+            return file.read()
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not a plan of repairs: it is not UTF-8.") from error
 

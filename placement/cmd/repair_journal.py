@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
-from placement.cmd.durable_file import sync_folder, write_durably
+from placement.cmd.durable_file import open_own, sync_folder, write_draft
 from placement.cmd.errors import CommandError
 from placement.core.insight.repair import action_from_json
 from placement.core.insight.repair_file import (
@@ -28,10 +28,10 @@ class Journal:
     """An undo file, opened for a plan; a context that closes it."""
 
     def __init__(self, path: Path, header: Header) -> None:
-        if not path.exists():
+        if not os.path.lexists(path):
             _create(path, header_line(header))
         self.path = path
-        self._file: IO[bytes] = path.open("r+b")
+        self._file: IO[bytes] = os.fdopen(open_own(str(path), os.O_RDWR), "r+b")
         try:
             _lock(self._file, path)
             text = self._file.read().decode()
@@ -71,8 +71,7 @@ class Journal:
 
 def _create(path: Path, text: str) -> None:
     """Create a file that either does not exist or has the text, even after a crash."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    write_durably(draft, text)
+    draft = write_draft(path, text)
     try:
         os.link(draft, path)  # unlike a rename, it does not replace a file of another program
     except FileExistsError:

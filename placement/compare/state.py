@@ -5,6 +5,7 @@ incomplete last line, of a process that was killed, is ignored.
 """
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -34,7 +35,7 @@ class State:
             self.results = list(_results(lines[1:]))
         self.completed = {result.read for result in self.results}
         if path is not None:
-            self._file = path.open("a")
+            self._file = os.fdopen(_open_private(path), "a")
             # A new line ends the incomplete line of a process that was killed.
             self._file.write("\n" if lines else f"{json.dumps(header)}\n")
 
@@ -50,6 +51,11 @@ class State:
         if self._file is not None:
             self._file.write(f"{json.dumps(asdict(result))}\n")
             self._file.flush()
+
+
+def _open_private(path: Path) -> int:
+    """Open a file to append to, not through a symbolic link; other users cannot read a new one."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
 def _results(lines: list[str]) -> Iterator[Result]:

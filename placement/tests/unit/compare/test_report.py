@@ -1,4 +1,5 @@
 import json
+import stat
 from contextlib import closing
 
 import pytest
@@ -108,6 +109,17 @@ def test_the_state_of_another_comparison_is_refused(tmp_path):
     State(path, OLD, NEW).close()
     with pytest.raises(UnusableState, match="use another file"):
         State(path, OLD, "http://other")
+
+
+def test_the_state_is_not_written_through_a_link(tmp_path):
+    target, path = tmp_path / "target", tmp_path / "state"
+    path.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        State(path, OLD, NEW)
+    assert not target.exists()
+    path.unlink()
+    State(path, OLD, NEW).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_without_a_path_nothing_is_written(tmp_path, monkeypatch):
