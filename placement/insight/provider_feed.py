@@ -5,7 +5,7 @@ clocks of that response: what was written later has a larger stamp, whichever pr
 nothing is missed. A provider may be sent once more than needed if it changes at this very moment.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.core.insight import change_token
@@ -78,7 +78,7 @@ def changed_since(
         change_token.encode(clocks),
         is_complete=False,
         states=_states(matching),
-        removed=[*dict.fromkeys((*removed, *left))],
+        removed=sorted({*removed, *left}),
     )
 
 
@@ -90,9 +90,8 @@ def _leads_to(now: Mapping[int, int], client_clocks: Mapping[int, int], epoch: i
     )
 
 
-def _entries(snapshot: Snapshot, ids: Iterable[int]) -> list[ProviderEntry]:
-    row_of_id = snapshot.forest.row_of_id
-    return snapshot.entries.take(sorted(row_of_id[id_] for id_ in ids if id_ in row_of_id))
+def _entries(snapshot: Snapshot, ids: Collection[int]) -> list[ProviderEntry]:
+    return snapshot.entries.take(snapshot.forest.rows_with_ids(ids).tolist())
 
 
 def _moves_the_tree(

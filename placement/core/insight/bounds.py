@@ -155,11 +155,10 @@ class Bounds:
         forest = self._snapshot.forest
         is_counted = np.zeros(forest.size, dtype=np.bool_)
         is_counted[rows] = True
-        sums = np.zeros(len(forest.order) + 1, dtype=np.intp)
-        np.cumsum(is_counted[forest.order], out=sums[1:])
-        number: NDArray[np.intp] = (
-            sums[forest.position + forest.subtree_size] - sums[forest.position]
-        )
+        sums = np.zeros(forest.size + 1, dtype=np.intp)
+        np.cumsum(is_counted, out=sums[1:])
+        starts = np.arange(forest.size)
+        number: NDArray[np.intp] = sums[starts + forest.subtree_size] - sums[starts]
         return number
 
     # --- counting

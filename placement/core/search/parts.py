@@ -44,8 +44,8 @@ class TreeMembers:
     def distance_to_parent(self, rows: Numbers) -> Numbers:
         """How many providers each is after its parent in tree order; past the start for roots."""
         forest = self._forest
-        parent, own = forest.parent[rows], forest.position[rows]
-        distance: Numbers = np.where(parent >= 0, own - forest.position[parent], len(self.rows))
+        parent = forest.parent[rows]
+        distance: Numbers = np.where(parent >= 0, rows - parent, len(self.rows))
         return distance
 
 

@@ -12,6 +12,7 @@ from placement.core.snapshot.rows import (
     Indices,
     Mask,
     Numbers,
+    distinct,
     mask_of,
     numbers,
 )
@@ -101,6 +102,9 @@ class Column:
             free=_amounts(cell.free for cell, _ in cells)[of_row],
         )
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def fitting(self, amount: int, size: int) -> Mask:
         """Return where one allocation of the amount fits, as a mask of ``size`` rows."""
         if amount > MAX_INT:
@@ -140,8 +144,10 @@ class Column:
         Costs a copy of ``allocatable`` and ``free`` if neither rows nor unit rules
         change, as after a claim; otherwise a copy of all arrays.
         """
-        rows, removed_rows = numbers(cells), np.sort(numbers(removed))
-        kept = self._only(~np.isin(self.rows, removed_rows)) if len(removed_rows) else self
+        rows, removed_rows = numbers(cells), numbers(removed)
+        kept = self
+        if len(removed_rows):
+            kept = self._take(np.flatnonzero(~np.isin(self.rows, removed_rows)), self.rows)
         missing = kept._missing(rows)
         if len(missing):
             kept = kept._with_rows(np.sort(missing))
@@ -155,14 +161,21 @@ class Column:
         missing: Numbers = rows[self.rows.take(at, mode="clip") != rows]
         return missing
 
-    def _only(self, kept: Mask) -> "Column":
+    def renumbered(self, row_after: Numbers) -> "Column":
+        """Return the column with other rows: ``row_after`` has the new row of each, or -1."""
+        rows = row_after[self.rows]
+        order = np.argsort(rows, kind="stable")
+        return self._take(order[np.count_nonzero(rows < 0) :], rows)
+
+    def _take(self, at: Indices, rows: Numbers) -> "Column":
+        """Return some of the inventories, as inventories of these rows, which must ascend."""
         return Column(
-            self.rows[kept],
-            self.allocatable[kept],
-            self.unit_rule[kept],
-            self.max_unit[kept],
+            rows[at],
+            self.allocatable[at],
+            self.unit_rule[at],
+            self.max_unit[at],
             self.unit_rules,
-            self.free[kept],
+            self.free[at],
         )
 
     def _with_rows(self, rows: Numbers) -> "Column":
@@ -183,13 +196,23 @@ class Column:
         allocatable, free = self.allocatable.copy(), self.free.copy()
         allocatable[at] = [cell.allocatable for cell in cells]
         free[at] = [cell.free for cell in cells]
-        return Column(
+        column = Column(
             self.rows,
             allocatable,
             _with_values(self.unit_rule, at, unit_rule),
             _with_values(self.max_unit, at, [cell.max_unit for cell in cells]),
             tuple(unit_rules),
             free,
+        )
+        is_larger = len(unit_rules) > len(self.unit_rules)
+        return column._without_unused_rules() if is_larger else column
+
+    def _without_unused_rules(self) -> "Column":
+        used = distinct(self.unit_rule)
+        return replace(
+            self,
+            unit_rule=used.inverse.astype(np.int32),
+            unit_rules=tuple(self.unit_rules[number] for number in used.values.tolist()),
         )
 
 

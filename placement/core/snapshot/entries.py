@@ -1,10 +1,13 @@
 """The providers of a snapshot by row, and text that is cached with each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
 
 from placement.core.model import ProviderState
 from placement.core.snapshot.provider_table import ProviderTable
-from placement.core.snapshot.rows import CHUNK
+from placement.core.snapshot.rows import CHUNK, NO_ROW, Numbers
 
 
 class ProviderEntry:
@@ -53,20 +56,18 @@ class Entries:
     are equal, and only text that is cached with the other one is lost.
     """
 
-    __slots__ = ("_chunks", "_table")
+    __slots__ = ("_chunks", "_index", "_table")
 
-    def __init__(self, chunks: Sequence[_Chunk], table: ProviderTable) -> None:
+    def __init__(self, chunks: Sequence[_Chunk], table: ProviderTable, index: Numbers) -> None:
         self._chunks = chunks
         self._table = table
+        self._index = index  # by row, that in the table; read only where the entry is not created
 
     @classmethod
     def of(cls, table: ProviderTable) -> "Entries":
         """Return the entries of the providers, whose rows are their indices in the table."""
-        full, rest = divmod(len(table), CHUNK)
-        chunks: list[_Chunk] = [[_UNREAD] * CHUNK for _ in range(full)]
-        if rest:
-            chunks.append([*[_UNREAD] * rest, *[None] * (CHUNK - rest)])
-        return cls(chunks, table)
+        index = np.arange(len(table), dtype=np.int32)
+        return cls(_chunks([_UNREAD] * len(table)), table, index)
 
     @property
     def size(self) -> int:
@@ -81,7 +82,8 @@ class Entries:
         return self._created(row) if isinstance(entry, _Unread) else entry
 
     def _created(self, row: int) -> ProviderEntry:
-        entry = self._chunks[row // CHUNK][row % CHUNK] = ProviderEntry(self._table.state(row))
+        state = self._table.state(self._index.item(row))
+        entry = self._chunks[row // CHUNK][row % CHUNK] = ProviderEntry(state)
         return entry
 
     def state(self, row: int) -> ProviderState:
@@ -89,12 +91,16 @@ class Entries:
         entry = self._chunks[row // CHUNK][row % CHUNK]
         if entry is None:
             raise LookupError(row)
-        return self._table.state(row) if isinstance(entry, _Unread) else entry.state
+        if isinstance(entry, _Unread):
+            return self._table.state(self._index.item(row))
+        return entry.state
 
     def aggregates(self, row: int) -> frozenset[str]:
         """Return the aggregates of the provider of a row, without creating its state."""
         entry = self._chunks[row // CHUNK][row % CHUNK]
-        return self._table.aggregates[row] if entry is _UNREAD else self.state(row).aggregates
+        if entry is _UNREAD:
+            return self._table.aggregates[self._index.item(row)]
+        return self.state(row).aggregates
 
     def take(self, rows: Iterable[int]) -> list[ProviderEntry]:
         """Return the entries of the rows, in their order, without free rows."""
@@ -106,13 +112,24 @@ class Entries:
         ]
         return list(filter(None, entries))  # type: ignore[arg-type]
 
-    def changed(self, changes: Mapping[int, ProviderEntry | None]) -> "Entries":
-        """Return the entries with some rows replaced; rows may be beyond the end."""
+    def changed(self, changes: Mapping[int, ProviderEntry]) -> "Entries":
+        """Return the entries with some rows replaced."""
         chunks = list(self._chunks)
-        for number in sorted({row // CHUNK for row in changes}):
-            while number >= len(chunks):
-                chunks.append([None] * CHUNK)
+        for number in {row // CHUNK for row in changes}:
             chunks[number] = list(chunks[number])
         for row, entry in changes.items():
             chunks[row // CHUNK][row % CHUNK] = entry
-        return Entries(chunks, self._table)
+        return Entries(chunks, self._table, self._index)
+
+    def renumbered(self, former: Numbers) -> "Entries":
+        """Return the entries of the former rows; -1 is a new provider, without an entry so far."""
+        entries = [*chain.from_iterable(self._chunks), None]
+        index = np.append(self._index, np.int32(NO_ROW))
+        return Entries(
+            _chunks([entries[row] for row in former.tolist()]), self._table, index[former]
+        )
+
+
+def _chunks(entries: _Chunk) -> list[_Chunk]:
+    entries = entries + [None] * (-len(entries) % CHUNK)
+    return [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]

@@ -1,6 +1,6 @@
-"""The trees of the providers: rows, parents, roots, and tree order."""
+"""The trees of the providers: rows, parents and roots."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,71 +13,51 @@ from placement.core.snapshot.tree_order import TreeOrder, tree_order
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
-    """The trees of a snapshot, as int32 arrays over all rows.
+    """The trees of a snapshot. Rows are in tree order.
 
-    ``parent`` and ``root`` are rows, -1 where there is none (a free row has neither).
-    ``order`` has all rows tree by tree, trees by the row of the root, parents before
-    children, siblings by row. ``position`` is the index of a row in it, and
-    ``subtree_size`` the number of providers of its subtree, so that every subtree is a
-    slice: ``order[position[row] : position[row] + subtree_size[row]]``. ``is_root`` and
-    ``is_single`` are masks; a single provider is a tree of one.
+    Trees are ordered by the id of the root, siblings by their ids, and parents come before
+    children. So the same providers have the same rows in every process, and every subtree is a
+    slice: the rows from ``row`` on, ``subtree_size[row]`` of them.
+
+    ``uuids`` and ``ids`` are those of the providers. The other arrays are over all rows, of
+    which those after the last provider are free: ``parent`` and ``root`` are rows, -1 where
+    there is none. ``is_root`` and ``is_single`` are masks; a single provider is a tree of one.
     """
 
     row_of: Mapping[str, int]
-    row_of_id: Mapping[int, int]
     uuids: Sequence[str]
+    ids: Numbers
     parent: Numbers
     root: Numbers
-    order: Numbers
-    position: Numbers
     subtree_size: Numbers
     is_root: Mask
     is_single: Mask
     is_nested: bool
-    free: tuple[int, ...]
 
     @classmethod
     def of(cls, table: ProviderTable) -> "Forest":
         """Return the forest of a table in tree order; rows are its indices."""
-        rows = list(range(len(table)))  # both dictionaries have the same numbers: 28 bytes less
-        row_of = dict(zip(table.uuids, rows, strict=True))
-        size = -(-len(table) // CHUNK) * CHUNK
-        return _finished(
-            row_of=row_of,
-            row_of_id=dict(zip(table.ids.tolist(), rows, strict=True)),
-            uuids=table.uuids,
-            parent=resized(table.parents(row_of), size, NO_ROW),
-            exists=resized(np.ones(len(table), dtype=np.bool_), size, 0),
-            free=(),
-        )
+        row_of = dict(zip(table.uuids, range(len(table)), strict=True))
+        rows = np.arange(len(table), dtype=np.int32)
+        trees = tree_order(table.parents(row_of), rows)
+        return _ordered(row_of, table.uuids, table.ids, trees)
 
     @property
     def size(self) -> int:
         """The number of rows, including free ones."""
         return len(self.root)
 
-    def members(self, root: int) -> list[int]:
-        """Return the rows of the tree with this root, in tree order."""
-        first = self.position.item(root)
-        rows: list[int] = self.order[first : first + self.subtree_size.item(root)].tolist()
-        return rows
+    def members(self, root: int) -> range:
+        """Return the rows of the tree with this root, or of a subtree."""
+        return range(root, root + self.subtree_size.item(root))
 
     def members_of_all(self, roots: Indices | Numbers) -> Numbers:
         """Return the rows of several trees, or subtrees, one after the other."""
         sizes = self.subtree_size[roots]
         ends = np.cumsum(sizes, dtype=np.int64)
-        shifts = self.position[roots] - (ends - sizes)
+        shifts = roots - (ends - sizes)
         total = int(ends[-1]) if len(ends) else 0
-        rows: Numbers = self.order[np.repeat(shifts, sizes) + np.arange(total)]
-        return rows
-
-    def next_rows(self) -> Iterator[int]:
-        """Yield rows that no provider has, for new providers."""
-        yield from self.free
-        number = len(self.uuids)
-        while True:
-            yield number
-            number += 1
+        return (np.repeat(shifts, sizes) + np.arange(total)).astype(np.int32)
 
     def ancestors(self, row: int) -> Iterator[int]:
         """Yield a row, its parent, and so on up to the root."""
@@ -85,110 +65,81 @@ class Forest:
             yield row
             row = self.parent.item(row)
 
-    def changed(self, moved: Mapping[int, Provider], removed: Iterable[int]) -> "Forest":
-        """Return the forest with providers added or moved, by row, and others removed, by id.
+    def rows_with_ids(self, ids: Collection[int]) -> Numbers:
+        """Return the rows of the providers with these ids, ascending; some may not exist."""
+        return np.flatnonzero(np.isin(self.ids, numbers(ids))).astype(np.int32)
 
-        Costs a copy of the arrays and dictionaries, and the tree order of all
-        providers: ten milliseconds for 100,000 providers.
-        """
-        draft = _Draft(self, moved)
-        removed_rows = {draft.row_of_id.pop(identity): None for identity in removed}
-        draft.remove(removed_rows)
-        draft.add(moved)
-        free = tuple(row for row in (*self.free, *removed_rows) if row not in moved)
-        return draft.finished(free)
-
-
-class _Draft:
-    """A forest under construction: copies of its parts, private to one thread."""
-
-    def __init__(self, forest: Forest, moved: Mapping[int, Provider]) -> None:
-        last = max(moved, default=-1)
-        size = max(forest.size, (last // CHUNK + 1) * CHUNK)
-        self.row_of = dict(forest.row_of)
-        self.row_of_id = dict(forest.row_of_id)
-        self.uuids = [*forest.uuids, *[""] * (last + 1 - len(forest.uuids))]
-        self.parent: Numbers = resized(forest.parent, size, NO_ROW)
-        self.exists: Mask = resized(forest.root >= 0, size, 0)
-
-    def remove(self, rows: Mapping[int, None]) -> None:
-        """Remove providers; the children of one that remain become roots."""
-        for row in rows:
-            del self.row_of[self.uuids[row]]
-            self.uuids[row] = ""
-        removed = numbers(rows)
-        self.exists[removed] = False
-        self.parent[removed] = NO_ROW
-        if len(removed):
-            self.parent[np.isin(self.parent, removed)] = NO_ROW
-
-    def add(self, moved: Mapping[int, Provider]) -> None:
-        """Add or move providers."""
-        renamed = self._register(moved)
-        children = {row: np.flatnonzero(self.parent == row).tolist() for row in renamed}
-        row_of = self.row_of
-        rows = numbers(moved)
-        self.exists[rows] = True
-        self.parent[rows] = numbers(
-            row_of.get(provider.parent_uuid or "", NO_ROW) for provider in moved.values()
-        )
-        for row, uuid in renamed.items():
-            unchanged = [child for child in children[row] if child not in moved]
-            self.parent[unchanged] = row_of.get(uuid, NO_ROW)
-
-    def _register(self, moved: Mapping[int, Provider]) -> dict[int, str]:
-        """Assign rows to providers; return the former UUIDs of rows that get another one.
-
-        Databases may reuse the id, and thus the row, of a removed provider. Two providers may
-        have exchanged their rows, so all former UUIDs are removed before the new ones are set.
-        """
-        renamed = {
-            row: self.uuids[row]
-            for row, provider in moved.items()
-            if self.uuids[row] not in ("", provider.uuid)
-        }
-        for uuid in renamed.values():
-            del self.row_of[uuid]
-        for row, provider in moved.items():
-            self.row_of[provider.uuid] = row
-            self.row_of_id[provider.id] = row
-            self.uuids[row] = provider.uuid
-        return renamed
-
-    def finished(self, free: tuple[int, ...]) -> Forest:
-        """Return the finished forest."""
-        return _finished(
-            row_of=self.row_of,
-            row_of_id=self.row_of_id,
-            uuids=self.uuids,
-            parent=self.parent,
-            exists=self.exists,
-            free=free,
+    def has(self, provider: Provider) -> bool:
+        """Return whether the provider, which may have been created again, is in its place."""
+        row = self.row_of.get(provider.uuid)
+        return (
+            row is not None
+            and self.ids.item(row) == provider.id
+            and self.parent.item(row) == self.row_of.get(provider.parent_uuid or "", NO_ROW)
         )
 
+    def changed(
+        self, changed: Sequence[Provider], removed: Collection[int]
+    ) -> tuple["Forest", Numbers]:
+        """Return the forest with some providers as given, and others, by id, removed.
 
-def _finished(  # noqa: PLR0913
-    *,
-    row_of: Mapping[str, int],
-    row_of_id: Mapping[int, int],
-    uuids: Sequence[str],
-    parent: Numbers,
-    exists: Mask,
-    free: tuple[int, ...],
+        Also returns the former row of each provider, -1 for new ones. A provider with another id
+        is another provider: databases may reuse the id or the UUID of a removed one. A provider
+        whose parent was removed, and that is not in ``changed``, becomes a root, or the child of
+        the provider that has the UUID of its parent now.
+
+        Cost: the tree order of all providers.
+        Raises: ParentLoop.
+        """
+        count = len(self.uuids)
+        kept = {each.id for each in changed if self._has_identity(each)}
+        new = [each for each in changed if each.id not in kept]
+        gone = self.rows_with_ids({*removed, *(each.id for each in new)} - kept).tolist()
+        gone += [self.row_of[each.uuid] for each in new if each.uuid in self.row_of]
+        row_of = dict(self.row_of)
+        for row in set(gone):
+            del row_of[self.uuids[row]]
+        row_of.update({each.uuid: count + number for number, each in enumerate(new)})
+        ids = np.append(self.ids, numbers(each.id for each in new))
+        by_id = np.argsort(ids).astype(np.int32)
+        parent = resized(self.parent[:count], len(ids), NO_ROW)
+        orphans = np.flatnonzero(np.isin(parent, gone))
+        parent[orphans] = [row_of.get(self.uuids[row], NO_ROW) for row in parent[orphans].tolist()]
+        parent[[row_of[each.uuid] for each in changed]] = [
+            row_of.get(each.parent_uuid or "", NO_ROW) for each in changed
+        ]
+        trees = tree_order(parent, by_id[~np.isin(by_id, gone)])
+        uuids = [*self.uuids, *(each.uuid for each in new)]
+        forest = _ordered(row_of, uuids, ids, trees)
+        return forest, np.where(trees.order < count, trees.order, np.int32(NO_ROW))
+
+    def _has_identity(self, provider: Provider) -> bool:
+        row = self.row_of.get(provider.uuid)
+        return row is not None and self.ids.item(row) == provider.id
+
+
+def _ordered(
+    row_of: dict[str, int], uuids: Sequence[str], ids: Numbers, trees: TreeOrder
 ) -> Forest:
-    trees: TreeOrder = tree_order(parent, np.flatnonzero(exists).astype(np.int32))
-    is_root = exists & (parent == NO_ROW)
+    """Return the forest of providers by their rows so far; ``row_of`` becomes a part of it."""
+    order = trees.order
+    uuids = [uuids[row] for row in order.tolist()]
+    is_other = order != np.arange(len(order))
+    first = int(is_other.argmax()) if is_other.any() else len(order)
+    row_of.update(zip(uuids[first:], range(first, len(uuids)), strict=True))
+    size = -(-len(order) // CHUNK) * CHUNK
+    parent = resized(trees.parent, size, NO_ROW)
+    root = resized(trees.root, size, NO_ROW)
+    subtree_size = resized(trees.subtree_size, size, 0)
+    is_root = (root >= 0) & (parent == NO_ROW)
     return Forest(
         row_of=row_of,
-        row_of_id=row_of_id,
         uuids=uuids,
+        ids=ids[order],
         parent=parent,
-        root=trees.root,
-        order=trees.order,
-        position=trees.position,
-        subtree_size=trees.subtree_size,
+        root=root,
+        subtree_size=subtree_size,
         is_root=is_root,
-        is_single=is_root & (trees.subtree_size == 1),
+        is_single=is_root & (subtree_size == 1),
         is_nested=bool((parent >= 0).any()),
-        free=free,
     )

@@ -1,8 +1,8 @@
 """Row numbers, and the arrays over rows that the snapshot and the search consist of.
 
-A row is the number of a provider in a snapshot and in all snapshots derived from
-it. Sets of rows are stored as sorted int32 arrays and combined as boolean masks
-over all rows. An array that is reachable from a snapshot is never modified.
+A row is the number of a provider in a snapshot, and in those derived from it until a
+provider is created, moved or removed. Sets of rows are stored as sorted int32 arrays and combined
+as boolean masks over all rows. An array that is reachable from a snapshot is never modified.
 """
 
 from collections.abc import Iterable
@@ -64,6 +64,11 @@ class Rows:
         kept = without(self.numbers, numbers(removed))
         new = np.sort(numbers(added))
         return Rows(np.insert(kept, np.searchsorted(kept, new), new))
+
+    def renumbered(self, row_after: Numbers) -> "Rows":
+        """Return the set with other rows: ``row_after`` has the new one of each, -1 for none."""
+        after = row_after[self.numbers]
+        return Rows(np.sort(after[after >= 0], kind="stable"))
 
     def __len__(self) -> int:
         return len(self.numbers)

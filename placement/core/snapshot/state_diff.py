@@ -28,7 +28,7 @@ class StateDiff:
     _cell_of: dict[tuple[int, int], Cell] = field(default_factory=dict)
 
     @classmethod
-    def between(cls, before: Entries, after: Mapping[int, ProviderState | None]) -> "StateDiff":
+    def between(cls, before: Entries, after: Mapping[int, ProviderState]) -> "StateDiff":
         """Return how the rows of ``after`` differ from ``before``."""
         diff = cls()
         for row in sorted(after):
@@ -36,8 +36,8 @@ class StateDiff:
             diff._add(row, entry.state if entry else None, after[row])
         return diff
 
-    def _add(self, row: int, before: ProviderState | None, after: ProviderState | None) -> None:
-        old, new = before or _EMPTY_STATE, after or _EMPTY_STATE
+    def _add(self, row: int, before: ProviderState | None, new: ProviderState) -> None:
+        old = before or _EMPTY_STATE
         if old.inventories is not new.inventories or old.used is not new.used:
             self._add_cells(row, old, new)
         _add_names(self.traits, row, old.traits, new.traits)

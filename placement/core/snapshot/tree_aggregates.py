@@ -59,6 +59,11 @@ class TreeAggregates:
         }
         return empty.changed(forest, entries, sorted(with_aggregates))
 
+    def renumbered(self, former: Numbers) -> "TreeAggregates":
+        """Return the aggregates of trees whose roots had other rows; -1 is a new provider."""
+        number = np.append(self.number, np.int32(NO_AGGREGATES))
+        return TreeAggregates(number[former], self.aggregates)
+
     def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
         """Return the aggregates after some trees changed; unused sets may remain."""
         number_of = {aggregates: number for number, aggregates in enumerate(self.aggregates)}

@@ -9,14 +9,14 @@ from placement.core.snapshot.rows import NO_ROW, Numbers
 
 @dataclass(frozen=True, slots=True)
 class TreeOrder:
-    """Int32 arrays over all rows, except ``order``; -1 (size 0) for rows that are not listed.
+    """``order`` has the rows in tree order.
 
-    ``order`` has the listed rows in tree order, ``position`` the index of each row in it.
+    The other arrays are parallel to it; ``parent`` and ``root`` are indices into it, -1 for none.
     """
 
-    root: Numbers
     order: Numbers
-    position: Numbers
+    parent: Numbers
+    root: Numbers
     subtree_size: Numbers
 
 
@@ -25,10 +25,10 @@ class ParentLoop(ValueError):  # noqa: N818
 
 
 def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
-    """Return the order of the trees of the ascending rows; ``parent`` is -1 for roots.
+    """Return the order of the trees of some rows; ``parent`` is -1 for roots.
 
-    Trees are ordered by the row of the root, siblings by their rows. Cost: a few array
-    operations per level of the deepest tree.
+    Roots and siblings stay in the order of ``rows``. Cost: a few array operations per level of
+    the deepest tree.
 
     >>> tree_order(np.array([-1, -1, 0, 2, 0]), np.arange(5)).order.tolist()
     [0, 2, 3, 4, 1]
@@ -38,7 +38,7 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
     subtree_size[rows] = 1
     for level in levels[:0:-1]:
         np.add.at(subtree_size, parent[level], subtree_size[level])
-    position = np.full(len(parent), NO_ROW, dtype=np.int32)
+    position = np.full(len(parent) + 1, NO_ROW, dtype=np.int32)  # -1, no row, has none
     position[levels[0]] = _starts(subtree_size[levels[0]])
     for level in levels[1:]:
         siblings = level[np.argsort(parent[level], kind="stable")]
@@ -48,7 +48,7 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
         position[siblings] = position[above] + 1 + own - first
     order = np.empty(len(rows), dtype=np.int32)
     order[position[rows]] = rows
-    return TreeOrder(root, order, position, subtree_size)
+    return TreeOrder(order, position[parent[order]], position[root[order]], subtree_size[order])
 
 
 def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:

@@ -1,6 +1,7 @@
 """Random worlds and requests: small, but with all features that interact."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -72,6 +73,138 @@ def worlds(draw: st.DrawFn) -> list[ProviderState]:
             draw(states(number, None if above is None else providers[above].provider))
         )
     return providers
+
+
+# --- worlds that change ------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A world after some requests: the UUIDs of what they changed, the ids that they removed."""
+
+    world: list[ProviderState]
+    changed: frozenset[str]
+    removed: frozenset[int]
+
+
+class _ChangingWorld:
+    """Creates, moves and removes providers, as the service does: links are by id."""
+
+    def __init__(self, draw: st.DrawFn, *, reuses_ids: bool) -> None:
+        self._draw = draw
+        self._reuses_ids = reuses_ids  # as SQLite does with the largest one
+        self._last = 0
+        self._states: dict[str, ProviderState] = {}
+        self._changed: set[str] = set()
+        self._removed: set[int] = set()
+
+    def step(self) -> Step:
+        """Return what happened since the last step."""
+        changed = frozenset(self._changed & self._states.keys())
+        step = Step(
+            [self._in_tree(state) for state in self._states.values()],
+            changed,
+            frozenset(self._removed),
+        )
+        self._changed.clear()
+        self._removed.clear()
+        return step
+
+    def _in_tree(self, state: ProviderState) -> ProviderState:
+        root = state.provider
+        while root.parent_uuid:
+            root = self._states[root.parent_uuid].provider
+        return replace(state, provider=replace(state.provider, root_uuid=root.uuid))
+
+    def run_any(self) -> None:
+        """Run one request, or several that belong together."""
+        operations = [self.create, self.create, self.move, self.change, self.remove, self.recreate]
+        self._draw(st.sampled_from(operations))()
+
+    def create(self, uuid: str | None = None, parent: str | None = None) -> None:
+        """Create a provider, possibly with the UUID of one that was removed."""
+        missing = [each for each in PROVIDERS if each not in self._states]
+        if uuid is None and missing:
+            uuid = self._draw(st.sampled_from(missing))
+            parent = self._draw(st.sampled_from([None, *self._states]))
+        if uuid is None:
+            return
+        existing = [state.provider.id for state in self._states.values()]
+        self._last = max(existing, default=0) if self._reuses_ids else self._last
+        self._last += 1
+        state = self._draw(states())
+        provider = Provider(self._last, uuid, uuid, 0, parent, uuid)
+        self._write(replace(state, provider=provider))
+
+    def move(self) -> None:
+        """Move a provider to another parent, or make it a root."""
+        uuid = self._any()
+        below = self._subtree(uuid)
+        self._set_parent(uuid, self._draw(st.sampled_from([None, *(self._states.keys() - below)])))
+
+    def change(self) -> None:
+        """Change what a provider has."""
+        uuid = self._any()
+        self._write(replace(self._draw(states()), provider=self._states[uuid].provider))
+
+    def remove(self) -> None:
+        """Remove a provider; its children become roots before."""
+        self._remove(self._any())
+
+    def recreate(self) -> None:
+        """Remove a provider and create it with the same UUID; its children return, or some do."""
+        uuid = self._any()
+        parent = self._states[uuid].provider.parent_uuid
+        children = self._remove(uuid)
+        if self._draw(st.booleans()):
+            self.create()  # this one may get the id
+        if uuid in self._states:
+            return
+        self.create(uuid, parent if parent in self._states else None)
+        for child in children:
+            if self._draw(mostly) and uuid not in self._subtree(child):
+                self._set_parent(child, uuid)
+
+    def _any(self) -> str:
+        if not self._states:
+            self.create()
+        return self._draw(st.sampled_from(list(self._states)))
+
+    def _remove(self, uuid: str) -> list[str]:
+        children = [each for each in self._states if self._parent_of(each) == uuid]
+        for child in children:
+            self._set_parent(child, None)
+        self._removed.add(self._states.pop(uuid).provider.id)
+        return children
+
+    def _parent_of(self, uuid: str) -> str | None:
+        return self._states[uuid].provider.parent_uuid
+
+    def _set_parent(self, uuid: str, parent: str | None) -> None:
+        state = self._states[uuid]
+        self._write(replace(state, provider=replace(state.provider, parent_uuid=parent)))
+        self._changed |= self._subtree(uuid)  # their roots may be other ones
+
+    def _subtree(self, uuid: str) -> set[str]:
+        below = {uuid}
+        for _ in self._states:
+            below |= {each for each in self._states if self._parent_of(each) in below}
+        return below
+
+    def _write(self, state: ProviderState) -> None:
+        self._states[state.provider.uuid] = state
+        self._changed.add(state.provider.uuid)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Step]:
+    """A world, and what becomes of it; several requests are between two steps."""
+    world = _ChangingWorld(draw, reuses_ids=draw(st.booleans()))
+    steps = []
+    for most in (8, *[6] * draw(st.integers(1, 3))):
+        for _ in range(draw(st.integers(1, most))):
+            world.run_any()
+        steps.append(world.step())
+    return steps
 
 
 any_of = st.lists(

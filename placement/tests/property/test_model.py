@@ -27,7 +27,7 @@ from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait
 from placement.tests.functional.db.factories import assert_sound
-from placement.tests.functional.db.snapshots import by_id
+from placement.tests.functional.db.snapshots import by_id, contents
 from placement.tests.property.model import Claim, Model
 
 # a long run: PROPERTY_EXAMPLES=2000
@@ -127,8 +127,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(uuid=hosts, parent=st.none() | hosts)
     def move(self, uuid, parent):
-        expected = self.model.move(uuid, parent)
-        self.both(expected, provider.update, uuid, uuid, parent, may_move=True)
+        self.move_to(uuid, parent)
 
     @rule(uuid=hosts)
     def remove(self, uuid):
@@ -144,6 +143,28 @@ class Comparison(RuleBasedStateMachine):
         for uuid in (other, one):
             if uuid not in self.model.hosts:
                 self.both(self.model.create(uuid, None), provider.create, uuid, uuid, None)
+
+    @rule(uuid=hosts, other=st.none() | hosts)
+    def recreate_parent(self, uuid, other):
+        """Recreate a provider between two refreshes: its children leave it and return.
+
+        Another provider may get its id before, on a database that reuses ids.
+        """
+        if uuid not in self.model.hosts:
+            return
+        children = [name for name, host in self.model.hosts.items() if host.parent == uuid]
+        for child in children:
+            self.move_to(child, None)
+        self.both(self.model.remove(uuid), provider.delete, uuid)
+        for name in (other, uuid):
+            if name is not None and name not in self.model.hosts:
+                self.both(self.model.create(name, None), provider.create, name, name, None)
+        for child in children:
+            self.move_to(child, uuid)
+
+    def move_to(self, uuid, parent):
+        expected = self.model.move(uuid, parent)
+        self.both(expected, provider.update, uuid, uuid, parent, may_move=True)
 
     @rule(uuid=hosts, off_by=late, new_inventories=inventories)
     def set_inventories(self, uuid, off_by, new_inventories):
@@ -258,6 +279,10 @@ class Comparison(RuleBasedStateMachine):
             assert dict(state.inventories) == host.inventories
             assert state.used == self.model.used(uuid)
             assert (state.traits, state.aggregates) == (host.traits, host.aggregates)
+
+    @invariant()
+    def snapshot_is_that_of_a_new_process(self):
+        assert contents(self.engine.current()) == contents(Engine(self.store).current())
 
     @invariant()
     def consumers_are_the_same(self):

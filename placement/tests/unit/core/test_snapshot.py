@@ -76,10 +76,34 @@ def test_providers_are_added_moved_and_removed():
     assert len(removed) == 3
 
 
-def test_rows_of_removed_providers_are_used_again():
-    snapshot = CLOUD.apply([], [CN2.provider.id])
-    again = snapshot.apply([CN2])
-    assert again.forest.row_of == CLOUD.forest.row_of
+def with_parent(state, parent):
+    return replace(state, provider=replace(state.provider, parent_uuid=parent))
+
+
+def test_a_child_returns_to_its_parent_that_was_created_again_with_another_id():
+    """Between two refreshes the child was a root: only then its parent can be removed."""
+    again = replace(CN1, provider=replace(CN1.provider, id=9))
+    after = CLOUD.apply([again, NUMA0], [CN1.provider.id])
+    assert offered(after, "resources=VCPU:1,VGPU:1") == [
+        {"cn1": {"VCPU": 1}, "numa0": {"VGPU": 1}}
+    ]
+
+
+def test_a_child_returns_to_its_parent_whose_id_another_provider_has_now():
+    """As SQLite assigns ids."""
+    again = replace(CN1, provider=replace(CN1.provider, id=9))
+    other = world("cn3 VCPU=4")[0]
+    assert other.provider.id == CN1.provider.id
+    after = CLOUD.apply([other, again, NUMA0], [CN1.provider.id])
+    assert offered(after, "resources=VCPU:1,VGPU:1") == [
+        {"cn1": {"VCPU": 1}, "numa0": {"VGPU": 1}}
+    ]
+
+
+def test_providers_created_again_are_in_the_order_of_their_ids():
+    again = replace(CN1, provider=replace(CN1.provider, id=9))
+    after = CLOUD.apply([again], [CN1.provider.id]).apply([with_parent(NUMA0, CN2.provider.uuid)])
+    assert [state.provider.name for state in after.states()] == ["cn2", "numa0", "cn1"]
 
 
 def test_a_provider_that_was_removed_and_created_again_with_its_id_stays():
@@ -97,7 +121,7 @@ def test_a_provider_uses_the_sharing_providers_of_its_new_aggregates():
     assert offered(after, query) == [{"cn": {"VCPU": 1}, "ss": {"DISK_GB": 1}}]
 
 
-def test_a_row_is_used_again_once():
+def test_a_provider_that_was_removed_can_be_created_again():
     snapshot = CLOUD.apply([], [CN2.provider.id]).apply([CN2])
     other = world("a\nb\nc\nd\ncn3 VCPU=4")[-1]
     grown = snapshot.apply([other])
@@ -147,6 +171,14 @@ def test_equal_inventories_of_every_second_provider():
     assert column.free.tolist() == [8, 9, 8, 9]
     unit_rules = [column.unit_rules[number] for number in column.unit_rule]
     assert unit_rules == [(2, 2), (1, 1), (2, 2), (1, 1)]
+
+
+def test_unit_rules_that_no_inventory_has_are_removed():
+    snapshot = CLOUD
+    for step in range(1, CHUNK):
+        inventories = {"VCPU": Inventory(8, step_size=step)}
+        snapshot = snapshot.apply([replace(CN2, inventories=inventories)])
+    assert snapshot.columns["VCPU"].unit_rules == ((1, 1), (1, CHUNK - 1))
 
 
 def test_a_new_inventory_leaves_the_free_amounts_of_the_others():
@@ -269,7 +301,7 @@ def test_a_tree_loses_the_aggregates_of_a_provider_that_moved():
     assert offered(snapshot.apply([moved]), query) == []
 
 
-def test_members_of_a_tree_are_parents_first_and_siblings_by_row():
+def test_members_of_a_tree_are_parents_first_and_siblings_by_id():
     states = world("cn VCPU=1\n  n0 VCPU=1\n    d0 VCPU=1\n  n1 VCPU=1\n  n2 VCPU=1")
     snapshot = Snapshot.of(states[:2]).apply(states[2:])
     forest = snapshot.forest
