@@ -148,7 +148,13 @@ def _translate(error: BaseException) -> None:
 
 
 def _translate_connecting(error: BaseException) -> None:
-    _translate(error)
+    try:
+        _translate(error)
+    except LockTimeout as timeout:
+        # A Galera node without quorum reports it for a new connection: wsrep_sync_wait cannot end.
+        if isinstance(error, exc.DBAPIError) and error.statement is None:
+            raise ConnectionLost(str(timeout)) from error
+        raise
     if isinstance(error, exc.DBAPIError):
         raise ConnectionLost(first_line(error)) from error
     if isinstance(error, exc.InvalidRequestError) and str(error) == _REPLACED_TWICE:

@@ -8,12 +8,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+import pymysql
 import pytest
 import sqlalchemy as sa
 
 from placement import db_api, exception
 from placement.db.retries import RETRY_SECONDS
-from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy import migration, seed, server_checks
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.models import projects, users
@@ -39,6 +40,26 @@ def cut(backend, server, database_url):
 
 
 # --- connections that break ---------------------------------------------------------------
+
+
+def test_lock_timeout_of_a_new_connection_is_no_conflict(store, backend, monkeypatch):
+    """Galera without quorum: error 1205 of a statement that sets the connection up."""
+    if backend != "mariadb":
+        pytest.skip("other databases have no locks there")
+    attempts = []
+
+    def set_up(_checks, _connection):
+        attempts.append(1)
+        raise pymysql.err.OperationalError(1205, "Lock wait timeout exceeded")
+
+    monkeypatch.setattr(server_checks.MysqlChecks, "set_up", set_up)
+    for use in (lambda: store.write(add, "one"), store.probe, store.ping):
+        store.dispose()
+        attempts.clear()
+        with pytest.raises(exception.DatabaseUnavailable) as caught:
+            use()
+        assert "Lock wait timeout" in caught.value.reason
+        assert len(attempts) == 2
 
 
 def test_broken_pooled_connections_are_replaced(store, cut):

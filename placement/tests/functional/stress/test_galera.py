@@ -373,6 +373,22 @@ def test_reads_are_not_dirty_where_the_server_allows_it(nodes, stores):
         nodes[1].execute("SET GLOBAL wsrep_dirty_reads = OFF")
 
 
+def test_claims_without_quorum_are_unavailable_where_dirty_reads_are_allowed(nodes, stores):
+    """New connections can be opened then: error 1205 instead of 1047."""
+    host = new_provider(stores[0], VCPU=10)
+    nodes[0].execute("SET GLOBAL wsrep_dirty_reads = ON")
+    try:
+        with nodes[0].isolated():
+            for _ in range(3):
+                with pytest.raises(exception.DatabaseUnavailable):
+                    claim(stores[0], uuid(), {host: {"VCPU": 1}})
+                stores[0].dispose()
+    finally:
+        nodes[0].execute("SET GLOBAL wsrep_dirty_reads = OFF")
+    claim(stores[0], uuid(), {host: {"VCPU": 1}})
+    assert used(stores[1], host) == {"VCPU": 1}
+
+
 def test_quorum_that_is_lost_at_the_commit_is_unavailable(nodes, stores):
     """Error 1180. The write is reported, not repeated: another node may have it."""
     runs = []
