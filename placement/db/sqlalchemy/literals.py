@@ -15,16 +15,24 @@ from typing import Any
 
 from placement.db.sqlalchemy.compiled_statements import BoundStatement
 
+_PERCENT_STYLES = frozenset({"format", "pyformat"})
 _is_plain = re.compile(r"[ !#-&(-\[\]-_a-~]*").fullmatch
 
 
-def with_literals(statement: BoundStatement) -> str | None:
-    r"""Return the text of a statement without parameters, None if a value has to be quoted.
+def with_literals(statement: BoundStatement, paramstyle: str) -> str | None:
+    r"""Return the text of a statement without parameters.
 
-    >>> with_literals(BoundStatement("SET a = %s, b = %s WHERE c %% 2 = %s", (1, "x", -3)))
+    Returns None if a value has to be quoted, or if the ``paramstyle`` of the driver has other
+    placeholders than ``%s``.
+
+    >>> sql = "SET a = %s, b = %s WHERE c %% 2 = %s"
+    >>> with_literals(BoundStatement(sql, (1, "x", -3)), "pyformat")
     "SET a = 1, b = 'x' WHERE c % 2 = (-3)"
-    >>> with_literals(BoundStatement("SET a = %s", ("it's",)))
+    >>> with_literals(BoundStatement("SET a = %s", ("it's",)), "format")
+    >>> with_literals(BoundStatement("SET a = ?", (1,)), "qmark")
     """
+    if paramstyle not in _PERCENT_STYLES:
+        return None
     try:
         return statement.sql % tuple(
             [_LITERAL_OF[type(value)](value) for value in statement.parameters]

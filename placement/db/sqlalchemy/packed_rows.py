@@ -42,7 +42,7 @@ def execute(connection: sa.Connection, statement: Any, values: Values) -> Sequen
 def _rows(connection: sa.Connection, bound: BoundStatement) -> Sequence[Sequence[Any]]:
     """Return the rows of a query; the drivers of MySQL would write its values into the text."""
     if connection.dialect.name != "postgresql":
-        text = with_literals(bound)
+        text = with_literals(bound, connection.dialect.paramstyle)
         if text is not None:
             return driver_rows.execute(connection, text, None)
     return driver_rows.execute(connection, bound.sql, bound.parameters)

@@ -112,7 +112,7 @@ class StatementBatch:
             del info[_IS_COMMITTED]
 
     def _add(self, statement: compiled_statements.BoundStatement) -> None:
-        text = with_literals(statement)
+        text = with_literals(statement, self.connection.dialect.paramstyle)
         if text is None:
             self._flush()
             self.connection.exec_driver_sql(statement.sql, statement.parameters)

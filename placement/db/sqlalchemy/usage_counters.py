@@ -4,11 +4,11 @@ The sum of the allocations is authoritative. Writes of this service keep both eq
 implementation that does not know the column does not. It increases the generation of each provider
 that it adds allocations to, and not ``counted_generation``, which writes of this service increase
 by the same step. So a write that locks a provider detects it: the two differ, and the counters are
-compared with the allocations before the write runs. Both implementations compare the generation
-under the lock of the row, so none of them decides on counters that lack a commit of the other.
+compared with the allocations before the write runs. So this service decides on everything that
+both have committed. What openstack-placement decides on is not under its control.
 
 openstack-placement does not increase the generation where it only removes allocations: then the
-counters are too high until the next comparison, and claims may be refused, never over-committed.
+counters are too high until the next comparison, and claims may be refused.
 """
 
 from collections.abc import Callable, Collection
