@@ -193,6 +193,8 @@ def _rename_and_move(
     # All of both trees: a member that concurrently is moved, or gets a child, would leave a loop,
     # or a root that is not the end of the chain of parents.
     nodes = tx.providers.lock_trees([uuid] if parent_uuid is None else [uuid, parent_uuid])
+    if uuid not in nodes:
+        raise exception.ProviderNotFound(uuid)
     provider = existing(tx, uuid)
     if (name, parent_uuid) == (provider.name, provider.parent_uuid):
         return provider

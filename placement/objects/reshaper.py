@@ -41,7 +41,7 @@ def _reshape(tx: Transaction, command: Reshape) -> None:
         [claim.consumer_uuid for claim in command.claims], command.claims
     )
     state = allocation.read_state(tx, consumers, command.claims, also=named)
-    providers = [_at_generation(tx, change) for change in command.inventories]
+    providers = [_at_generation(tx, state, change) for change in command.inventories]
     check_generations(state.generations, command.claims)
     check_providers(state, command.claims)
     state = _united(tx, state, named)
@@ -54,10 +54,12 @@ def _reshape(tx: Transaction, command: Reshape) -> None:
     _publish(tx, state, named, changes)
 
 
-def _at_generation(tx: Transaction, change: ReplaceInventories) -> Provider:
-    """Return a provider, which is locked already, if it is at the generation of the command."""
+def _at_generation(
+    tx: Transaction, state: AllocationState, change: ReplaceInventories
+) -> Provider:
+    """Return a provider, which the state has locked, if it is at the generation of the command."""
     provider = tx.providers.find(change.provider_uuid)
-    if provider is None:
+    if provider is None or provider.uuid not in state.providers:
         raise exception.ReshapedProviderNotFound(change.provider_uuid)
     if provider.generation != change.generation:
         raise exception.StaleProviderGeneration(

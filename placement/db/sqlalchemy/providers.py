@@ -86,12 +86,12 @@ class Providers:
     def lock(self, uuid: str) -> Provider | None:
         """Return the current provider, locked: no other transaction changes it or its resources.
 
+        A provider that is created after the lock was requested is not locked, and not returned.
         Cost: two statements. With one, PostgreSQL would join the locked row with other rows as
         they were before it waited for the lock.
         """
-        if not is_storable(uuid):
+        if not is_storable(uuid) or not self._connection.execute(_LOCK, {"uuid": uuid}).all():
             return None
-        self._connection.execute(_LOCK, {"uuid": uuid}).all()
         return self.find(uuid)
 
     def lock_as_parent(self, uuid: str) -> Provider | None:
@@ -105,7 +105,7 @@ class Providers:
         self._lock_ids(set(ids))
         if self._own_and_root_id(uuid) != ids:
             raise WriteConflict
-        return self.find(uuid)
+        return self.find(uuid) if ids else None
 
     def _own_and_root_id(self, uuid: str) -> tuple[int, ...]:
         """Return the ids of a provider and of its root, nothing if it does not exist."""

@@ -8,6 +8,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories, Reshape
+from placement.db.sqlalchemy import models
 from placement.objects import (
     aggregate,
     inventory,
@@ -16,15 +17,24 @@ from placement.objects import (
     resource_class,
     trait,
 )
+from placement.objects.provider import UNCHANGED
 from placement.tests.functional.db.factories import (
     assert_sound,
     claim,
     generation,
     new_provider,
+    rows,
     set_inventories,
     uuid,
 )
-from placement.tests.functional.db.races import TIMES, accepted, at_once, is_refused
+from placement.tests.functional.db.races import (
+    TIMES,
+    accepted,
+    at_once,
+    is_refused,
+    outcome_of,
+    run_before,
+)
 
 # --- providers and their trees ----------------------------------------------------------
 
@@ -86,6 +96,38 @@ def test_provider_removal_during_the_creation_of_a_child(store, stopped_at):
     )
     assert not is_refused(born)
     assert isinstance(removed, exception.ProviderHasChildren)
+    assert_sound(store)
+
+
+def existing_uuid(store):
+    return rows(store, models.resource_providers)[0].uuid
+
+
+WRITES = {
+    "inventory": lambda store, own: inventory.create(store, own, "VCPU", Inventory(total=1)),
+    "traits": trait.clear,
+    "aggregates": lambda store, own: aggregate.replace(store, own, [uuid()], None),
+    "name": lambda store, own: provider.update(store, own, "n", UNCHANGED, may_move=True),
+    "parent": lambda store, own: move(store, own, existing_uuid(store)),
+    "child": lambda store, own: provider.create(store, uuid(), "child", own),
+    "removal": provider.delete,
+    "reshape": lambda store, own: reshaper.reshape(
+        store, Reshape((ReplaceInventories(own, 0, {"VCPU": Inventory(total=1)}),))
+    ),
+}
+
+
+@pytest.mark.parametrize("write", sorted(WRITES))
+def test_provider_that_is_created_after_a_write_has_locked_it_in_vain(store, backend, write):
+    """The write does not use the provider, which it has not locked."""
+    if backend == "sqlite":
+        pytest.skip("it has one writer at a time")
+    new_provider(store)
+    own = uuid()
+    create = "AS parent_uuid", lambda: provider.create(store, own, "own", None)
+    with run_before(store, create, is_optional=True):
+        outcome = outcome_of(lambda: WRITES[write](store, own))
+    assert is_refused(outcome)
     assert_sound(store)
 
 
