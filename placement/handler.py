@@ -126,7 +126,11 @@ class PlacementHandler:
         route = self._routes.find(_path(environ))
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
-        return _handler(route, environ["REQUEST_METHOD"])(request)
+        response = _handler(route, environ["REQUEST_METHOD"])(request)
+        if insight.is_below(environ["PATH_INFO"]):
+            # browsers may keep it, for If-None-Match; proxies that other users share may not
+            response.headers["cache-control"] = "private, no-cache"
+        return response
 
 
 def _version(environ: "WSGIEnvironment") -> microversion.Version:

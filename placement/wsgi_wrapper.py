@@ -238,7 +238,7 @@ def error_response(request: Request, error: Exception) -> webob.Response:
     """Return the error document: JSON, or HTML or plain text according to ``accept``."""
     http_error = errors.http_error(error)
     response = webob.exc.status_map[http_error.status](
-        detail=_printable(str(error)),
+        detail=_printable(_text(request, error)),
         headers=http_error.headers,
         json_formatter=functools.partial(_document, request, error, http_error),
     )
@@ -247,6 +247,17 @@ def error_response(request: Request, error: Exception) -> webob.Response:
     if http_error is not errors.UNEXPECTED:
         _add_version_headers(request, response)
     return response
+
+
+def _text(request: Request, error: Exception) -> str:
+    """Return the message for the client; of an unexpected error, where to find it in the log.
+
+    It could contain statements and rows of the database.
+    """
+    if errors.http_error(error) is not errors.UNEXPECTED:
+        return str(error)
+    request_id = request.environ.get(REQUEST_ID)
+    return f"The request failed unexpectedly. The log of the service has the reason: {request_id}."
 
 
 def _document(

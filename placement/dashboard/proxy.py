@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
 
 import webob
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _ROUTES = "/insight"
 # Of the request and the response only what describes the body is passed on.
 _REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
-_RESPONSE_HEADERS = ("Content-Type", "ETag")
+_RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
 
 
 class UpstreamResponse(Protocol):
@@ -76,7 +77,9 @@ class LocalDashboard:
 
     def _forwarded(self, request: webob.Request) -> webob.Response:
         path = request.path_info
-        if path != _ROUTES and not path.startswith(f"{_ROUTES}/"):
+        is_below = path == _ROUTES or path.startswith(f"{_ROUTES}/")
+        # clients and proxies on the way remove dot segments: /insight/../traits is /traits
+        if not is_below or {".", ".."}.intersection(path.split("/")):
             return webob.Response("Not found", status=404)
         if request.method != "GET":
             return webob.Response(status=405, headers={"Allow": "GET"})
@@ -84,7 +87,7 @@ class LocalDashboard:
         passed = {
             name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers
         }
-        upstream = self.get(path + query, passed)
+        upstream = self.get(quote(path) + query, passed)
         response = webob.Response(upstream.content, status=upstream.status_code)
         for name in _RESPONSE_HEADERS:
             if name in upstream.headers:

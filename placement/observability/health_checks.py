@@ -44,7 +44,7 @@ class CheckResult:
 
 
 class HealthChecks:
-    """All checks of a deployment. Those that rarely change are repeated after ``seconds``."""
+    """All checks of a deployment. Those of schema and Keystone are repeated after ``seconds``."""
 
     def __init__(
         self, store: Store, engine: Engine, keystone_url: str | None, seconds: float = 10
@@ -80,7 +80,11 @@ class HealthChecks:
 
 
 class _Remembered:
-    """A check whose result is kept for some seconds if it passed."""
+    """A check whose result is kept for some seconds, and is current while one thread repeats it.
+
+    Only the first check makes others wait: a Keystone that does not respond would otherwise stop
+    all threads of the service, one after another.
+    """
 
     def __init__(self, check: Callable[[], CheckResult], seconds: float) -> None:
         self._check = check
@@ -89,13 +93,21 @@ class _Remembered:
         self._kept: tuple[float, CheckResult] | None = None
 
     def __call__(self) -> CheckResult:
-        with self._lock:
-            if self._kept is not None and time.monotonic() < self._kept[0]:
-                return self._kept[1]
-            result = self._check()
-            passed = result.error is None
-            self._kept = (time.monotonic() + self._seconds, result) if passed else None
-            return result
+        kept = self._kept
+        if kept is None:
+            with self._lock:
+                return self._kept[1] if self._kept else self._repeated()
+        if time.monotonic() >= kept[0] and self._lock.acquire(blocking=False):
+            try:
+                return self._repeated()
+            finally:
+                self._lock.release()
+        return kept[1]
+
+    def _repeated(self) -> CheckResult:
+        result = self._check()
+        self._kept = (time.monotonic() + self._seconds, result)
+        return result
 
 
 def _checked(name: str, check: Callable[[], str]) -> CheckResult:

@@ -39,7 +39,8 @@ PATH = "/metrics"
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_PROXIED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED")
+# Headers that proxies add begin with these: X-Forwarded-For, X-Forwarded-Proto, ...
+_PROXIED = ("HTTP_X_FORWARDED_", "HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
 _COUNTS = (0, 1, 10, 100, 1_000, 10_000)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
@@ -202,7 +203,7 @@ class MetricsMiddleware:
             return b""
 
     def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
-        if any(header in environ for header in _PROXIED):
+        if any(header.startswith(_PROXIED) for header in environ):
             return False
         try:
             address = ipaddress.ip_address(environ.get("REMOTE_ADDR", ""))

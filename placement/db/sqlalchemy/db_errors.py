@@ -194,7 +194,8 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):
         raise exception.BadRequest(
-            f"The database cannot store this text: {first_line(error)}"
+            "The database cannot store or compare a text of the request: it is too long, or has "
+            "characters that the character set of the database does not have."
         ) from error
     if number in _UNAVAILABLE:
         raise exception.DatabaseUnavailable(first_line(error)) from error

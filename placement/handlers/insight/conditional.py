@@ -49,7 +49,6 @@ def is_current(request: Request, tag: str) -> bool:
 
 
 def tagged(response: webob.Response, tag: str) -> webob.Response:
-    """Return the response with its tag; caches must ask before they use it again."""
+    """Return the response with its tag."""
     response.headers["etag"] = tag
-    response.headers["cache-control"] = "no-cache"
     return response

@@ -2,7 +2,9 @@
 
 import re
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -14,6 +16,7 @@ from keystoneauth1 import loading as ks_loading
 from placement import db_api, deploy
 from placement.db.sqlalchemy import migration
 from placement.db.store import Store
+from placement.observability import events, metrics
 from placement.observability.health_checks import HealthChecks, keystone_url
 from placement.tests.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 from placement.tests.servers import free_port
@@ -104,10 +107,39 @@ class TestHealth:
         monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
         services = deploy.services(conf)
         checks = HealthChecks(services.store, services.engine, "http://keystone/v3")
-        assert checks.results()[-1].error == "http://keystone/v3 responds 502"
+        for _ in range(3):  # failures, too: a Keystone that does not respond takes 5 s
+            assert checks.results()[-1].error == "http://keystone/v3 responds 502"
+        assert len(requested) == 1
+        checks._keystone._kept = (time.monotonic(), checks.results()[-1])  # 10 s later
         for _ in range(3):
             assert str(checks.results()[-1]) == "keystone: responds"
         assert len(requested) == 2
+
+    def test_a_keystone_that_hangs_stops_one_thread(self, conf, application, monkeypatch):
+        requested, released = threading.Event(), threading.Event()
+        released.set()
+
+        def get(url, timeout):
+            requested.set()
+            assert released.wait(60)
+            response = requests.Response()
+            response.status_code = 300
+            return response
+
+        monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
+        services = deploy.services(conf)
+        checks = HealthChecks(services.store, services.engine, "http://keystone/v3", seconds=0)
+        assert str(checks.results()[-1]) == "keystone: responds"
+        requested.clear()
+        released.clear()
+        with ThreadPoolExecutor(2) as pool:
+            hanging = pool.submit(checks.results)
+            assert requested.wait(60)
+            try:  # the others get the previous result
+                assert str(pool.submit(checks.results).result(20)[-1]) == "keystone: responds"
+            finally:
+                released.set()
+            assert str(hanging.result(60)[-1]) == "keystone: responds"
 
     def test_the_url_of_keystone_is_that_of_the_middleware(self, conf):
         assert keystone_url(conf) is None
@@ -133,6 +165,31 @@ class TestHealth:
     def test_others_are_not_answered(self, healthy):
         http = healthy(allowed_source_ranges=["192.0.2.0/24"])
         assert http.get("/healthcheck", status="*").status_int == 401
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        ("User-Agent", "metrics"),
+        ("X-Forwarded-For", "application"),
+        ("X-Forwarded-Proto", "application"),
+        ("X-Forwarded-Host", "application"),
+        ("X-Real-IP", "application"),
+        ("Forwarded", "application"),
+        ("Via", "application"),
+    ],
+)
+def test_metrics_are_not_served_through_proxies(monkeypatch, header, body):
+    """A proxy on the same host has an address that may read them."""
+
+    def respond(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"application"]
+
+    monkeypatch.setattr(metrics.MetricsMiddleware, "text", lambda self: b"metrics")
+    middleware = metrics.MetricsMiddleware(respond, events.ignore, None, None, ["127.0.0.0/8"])
+    http = webtest.TestApp(middleware, extra_environ={"REMOTE_ADDR": "127.0.0.1"})
+    assert http.get("/metrics", headers={header: "x"}).text == body
 
 
 # --- figures ------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """The local dashboard: authentication, and the requests forwarded to the service."""
 
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import pytest
+import requests
 import webtest
 
 from placement.dashboard.proxy import LocalDashboard
@@ -80,6 +82,33 @@ def test_a_get_is_passed_on_with_its_query(app, dashboard, upstream):
 def test_no_other_route_is_passed_on(app, dashboard, upstream, path):
     app.get(f"/{dashboard.secret}{path}", status=404)
     assert upstream.requests == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/insight/../resource_providers",
+        "/insight/%2e%2e/resource_providers",
+        "/insight/%2E./resource_providers",
+        "/insight/./../traits",
+        "/insight/..",
+        "/insight/providers/..%2f..%2ftraits",
+    ],
+)
+def test_dot_segments_reach_no_other_route(app, dashboard, upstream, path):
+    app.get(f"/{dashboard.secret}{path}", status=404)
+    assert upstream.requests == []
+
+
+@pytest.mark.parametrize("name", ["%252e%252e", "a%3Fb%23c", "%C3%A9", "a%5C..%5Cb", "..a", "a;b"])
+def test_a_path_is_passed_on_encoded(app, dashboard, upstream, name):
+    """Without it, the client would decode %252e%252e once more, to dot segments."""
+    app.get(f"/{dashboard.secret}/insight/{name}/traits")
+    ((path, _),) = upstream.requests
+    assert unquote(path) == unquote(f"/insight/{name}/traits")
+    sent = requests.Request("GET", f"http://placement{path}").prepare().url
+    assert sent.startswith("http://placement/insight/")
+    assert sent.endswith("/traits")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
