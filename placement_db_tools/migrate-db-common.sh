@@ -22,8 +22,9 @@ usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
 
 make_config() {
     local file=$1
-    [[ ! -e $file ]] || fail 1 "$file exists, and is left as it is."
-    (umask 077; cat > "$file") <<CONFIG
+    [[ ! -e $file && ! -L $file ]] || fail 1 "$file exists, and is left as it is."
+    # noclobber opens with O_EXCL, which follows no link that is created in the meantime
+    (umask 077; set -o noclobber; cat > "$file") <<CONFIG
 # Where the tables are, and where they go. This file is read by bash.
 NOVA_API_USER="nova"
 NOVA_API_PASS="password"

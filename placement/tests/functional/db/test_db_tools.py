@@ -282,6 +282,13 @@ def test_a_configuration_is_not_overwritten(backend, tmp_path):
     assert file.read_text() == "mine"
 
 
+def test_a_configuration_is_not_written_through_a_dangling_link(backend, tmp_path):
+    (tmp_path / "rc").symlink_to("elsewhere")
+    result = run(script_of(backend), "--mkconfig", tmp_path / "rc")
+    assert (result.returncode, "exists" in result.stderr) == (1, True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_symbolic_link_runs_the_script(backend, tmp_path):
     script, link, file = script_of(backend), tmp_path / "bin" / "link", tmp_path / "rc"
     link.parent.mkdir()
