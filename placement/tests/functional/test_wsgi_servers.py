@@ -20,6 +20,7 @@ from placement.tests.processes import (
     BIN,
     IS_ROOT,
     LATEST,
+    ROOT,
     START_TIMEOUT_SECONDS,
     WSGI_FILE,
     check_claims,
@@ -304,6 +305,14 @@ def test_systemd_unit_is_valid(deployment):
     # it warns of other units of the machine too
     warnings = [line for line in result.stderr.splitlines() if "placement-api" in line]
     assert (result.returncode, warnings) == (0, [])
+
+
+def test_systemd_unit_has_low_exposure():
+    analyze = program("systemd-analyze", "apt-get install systemd")
+    unit = ROOT / "etc" / "systemd" / "placement-api.service"
+    command = [analyze, "security", "--offline=true", "--threshold=25", unit]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 # --- Gunicorn -----------------------------------------------------------------------------
