@@ -4,13 +4,14 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
 import os
+import resource
 import signal
 import socket
 import struct
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import pytest
@@ -291,6 +292,106 @@ def continuous_requests(url):
         is_over.set()
         for thread in threads:
             thread.join()
+
+
+SLOW_CLIENTS = 1000
+ALLOWED_GROWTH_BYTES = 50 * 2**20
+
+
+@pytest.fixture
+def container(deployment):
+    """A deployment with the configuration of the container image."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * SLOW_CLIENTS), hard))
+    text = (ROOT / "packaging" / "container-uwsgi.ini").read_text()
+    text = text.replace(":8778", deployment.address).replace("/tmp/", f"{deployment.folder}/")
+    (deployment.folder / "uwsgi.ini").write_text(text)
+    deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"))
+    wait_for_applications(deployment, "output", 2)
+    deployment.wait()
+    yield deployment
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def resident_bytes(deployment):
+    return sum(process.memory_info().rss for process in deployment.children())
+
+
+SLOW = {
+    "head": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    "body": "POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_serves_others_while_slow_clients_are_connected(container, slow):
+    serve_some_requests(container)
+    before = resident_bytes(container)
+    address = ("127.0.0.1", container.port)
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(address, START_TIMEOUT_SECONDS))
+            for _ in range(SLOW_CLIENTS)
+        ]
+        for connection in connections:
+            connection.sendall(SLOW[slow].encode())
+        stack.enter_context(continuous_bytes(connections))
+        serve_some_requests(container)
+        assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
+
+
+@contextmanager
+def continuous_bytes(connections):
+    """Send a byte on each connection every second until the end of the block."""
+    is_over = threading.Event()
+
+    def repeat():
+        while not is_over.wait(1):
+            for connection in connections:
+                with suppress(OSError):  # a request without a token is refused at once
+                    connection.sendall(b"x")
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def serve_some_requests(deployment):
+    for _ in range(20):
+        assert deployment.request("GET", "/resource_providers").status_code == 200
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_reads_no_large_body_without_authentication(container):
+    serve_some_requests(container)
+    before = resident_bytes(container)
+    for _ in range(4):
+        with socket.create_connection(("127.0.0.1", container.port), 60) as connection:
+            head = f"{SLOW['body'].partition('Content')[0]}Content-Length: {2**28}\r\n\r\n"
+            connection.sendall(head.encode())
+            with suppress(ConnectionError):
+                for _ in range(2**12):
+                    connection.sendall(b"x" * 2**16)
+                assert b" 401 " in connection.recv(2**10)
+        assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
+    serve_some_requests(container)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_bounds_the_head_and_asks_for_bodies(container):
+    address = ("127.0.0.1", container.port)
+    with socket.create_connection(address, 60) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Large: " + b"x" * 2**17 + b"\r\n\r\n")
+        assert connection.recv(2**10) == b""
+    with socket.create_connection(address, 60) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert connection.recv(2**10).startswith(b"HTTP/1.1 100 Continue\r\n")
+    assert (container.folder / "uwsgi.sock").stat().st_mode & 0o777 == 0o600
 
 
 def test_systemd_unit_is_valid(deployment):

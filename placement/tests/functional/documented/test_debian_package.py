@@ -14,6 +14,8 @@ WHEEL = executed("install/packages", "Wheel and source distribution")
 DEBIAN = executed("install/packages", "Debian package")
 SERVED = [text for text in DEBIAN if text.startswith(("runuser", "systemctl"))]
 MAINTAINER = executed("admin/security")
+# as the page on servers says for a machine without a web server
+HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\n"
 CLONE = "/root/openplacement"
 URL = "http://127.0.0.1:8778/placement"
 JSON = "-H 'Content-Type: application/json' -H 'OpenStack-API-Version: placement 1.39'"
@@ -36,7 +38,7 @@ def machine(tmp_path):
     """A container with a clone of the repository as the pages use it, with ``.venv``."""
     skip_without_programs()
     with Machine(tmp_path) as machine:
-        clone = f"git clone --quiet --no-tags {ROOT} {CLONE}"
+        clone = f"git clone --quiet --no-tags --no-hardlinks {ROOT} {CLONE}"
         machine.run(clone, f"cd {CLONE}", "python3 -m venv .venv")
         yield machine
 
@@ -52,9 +54,8 @@ def test_the_debian_package_installs_serves_and_is_removed(machine):
     machine.run("systemd-analyze verify placement-api.service")
     configuration = CONFIGURATION.format("/var/lib/placement/placement.sqlite")
     machine.run("cat > /etc/placement/placement.conf", stdin=configuration)
-    # as the page on servers says for a machine without a web server
-    http = "s|^socket = .*|http-socket = 127.0.0.1:8778|"
-    machine.run(f"sed -i '{http}' /etc/placement/uwsgi.ini", STATE_DIRECTORY)
+    machine.run("cat >> /etc/placement/uwsgi.ini", stdin=HTTP)
+    machine.run(STATE_DIRECTORY)
     machine.run(*SERVED)
     wait = f"timeout 60 bash -c 'until curl -sf {URL}/; do sleep 0.2; done'"
     create = f"curl -sSf {URL}/resource_providers -H 'X-Auth-Token: admin' {JSON} -d"
