@@ -2,17 +2,15 @@
 
 import argparse
 import signal
-import socket
 import webbrowser
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cheroot import wsgi
 from keystoneauth1.exceptions import ClientException
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
+from waitress import create_server
 
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 
@@ -50,23 +48,20 @@ class ServeDashboard(command.Command):
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
         self._check_service()
         dashboard = LocalDashboard.with_new_secret(self._get)
-        server = wsgi.Server((HOST, parsed_args.port), dashboard, numthreads=4)
         try:
-            server.prepare()
+            server = create_server(dashboard, host=HOST, port=parsed_args.port)
         except OSError as error:
             raise CommandError(
                 f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
             ) from None
-        address = f"http://{HOST}:{_port(server.socket)}{dashboard.path}"
+        address = f"http://{HOST}:{server.effective_port}{dashboard.path}"
         print(f"The dashboard is at {address}\nCtrl-C ends it.", file=self.app.stdout, flush=True)
         # also in the background of a shell, where SIGINT is ignored
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         if not parsed_args.no_browser:
             webbrowser.open(address)
-        with suppress(KeyboardInterrupt):
-            server.serve()
-        server.stop()
+        server.run()
 
     def _check_service(self) -> None:
         response = self._get("/insight", {})
@@ -91,8 +86,3 @@ class ServeDashboard(command.Command):
         except ClientException as error:
             return BadGateway(str(error).encode())
         return response
-
-
-def _port(listening: socket.socket | None) -> int:
-    port: int = listening.getsockname()[1] if listening else 0
-    return port

@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
-from placement import wsgi
+from placement import exception, wsgi
 from placement.cmd import errors
 from placement.cmd.errors import CommandError
-from placement.cmd.server import Address, ReservedAddress, serve
+from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
 from placement.conf.files import config_files
 from placement.dashboard import page
 from placement.http import auth
 from placement.wsgi.preload import Preload
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 
@@ -140,35 +140,30 @@ def run(options: Options) -> int:
     with closing(ReservedAddress(options.address)) as reserved:
         preload = Preload()
         application = wsgi.load(conf, preload)
-        _serve(application, conf, reserved.address, options, preload)
+        if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
+            application = for_local_hosts(application)
+        settings = Settings(
+            application, reserved.address, options.threads, conf.api.max_request_body_size
+        )
+        _serve(settings, conf, options, preload)
     return 0
 
 
 def _serve(
-    application: "WSGIApplication",
-    conf: cfg.ConfigOpts,
-    address: Address,
-    options: Options,
-    preload: Callable[[], None],
+    settings: Settings, conf: cfg.ConfigOpts, options: Options, preload: Callable[[], None]
 ) -> None:
     reload = partial(reload_configuration, conf)
-    announce = partial(_announce, address, conf, is_development=options.development is not None)
+    is_development = options.development is not None
+    announce = partial(_announce, settings.address, conf, is_development=is_development)
     if options.workers == 1:
         signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
         preload()
-        serve(application, address, threads=options.threads, announce=announce)
+        serve(settings, announce)
         return
     announce()
     from placement.cmd import workers  # noqa: PLC0415  loads multiprocessing, for workers only
 
-    workers.run(
-        application,
-        address,
-        threads=options.threads,
-        count=options.workers,
-        reload=reload,
-        preload=preload,
-    )
+    workers.run(settings, count=options.workers, reload=reload, preload=preload)
 
 
 def reload_configuration(conf: cfg.ConfigOpts) -> None:
@@ -195,10 +190,16 @@ def load_configuration(options: Options) -> cfg.ConfigOpts:
 
 
 def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
-    """Return the defaults for development: a SQLite database in the directory, and no Keystone."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Return the defaults for development: a SQLite database in the directory, and no Keystone.
+
+    Only this user can read the database.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = folder / DATABASE_FILE
+    database.touch(mode=0o600)
+    database.chmod(0o600)  # SQLite's other files get the same mode
     return {
-        ("placement_database", "connection"): f"sqlite:///{folder.resolve() / DATABASE_FILE}",
+        ("placement_database", "connection"): f"sqlite:///{database.resolve()}",
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): auth.NOAUTH2,
         ("insight", "page"): True,
@@ -214,6 +215,29 @@ def check_noauth2_is_local(options: Options, conf: cfg.ConfigOpts) -> None:
             "reachable from the network. Listen on 127.0.0.1, set [api]auth_strategy to "
             "keystone, or add --allow-noauth2-on-network to accept this."
         )
+
+
+def for_local_hosts(application: "WSGIApplication") -> "WSGIApplication":
+    """Return the application, for requests that name a loopback host.
+
+    A page of another site, whose name resolves to this machine (DNS rebinding), has no access.
+    """
+
+    def checked(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST", "localhost")
+        error = exception.BadRequest(
+            f"Host {host} is not a name of the loopback interface. Send the request to localhost, "
+            "or start the service with --allow-noauth2-on-network."
+        )
+        allowed = application if _is_loopback(_without_port(host)) else refusal(error)
+        return allowed(environ, start_response)
+
+    return checked
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).strip("[]")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,26 +1,50 @@
-"""The HTTP server of ``placement-api``: cheroot, with a pool of threads."""
+"""The HTTP server of ``placement-api``: waitress, with strict limits.
+
+One thread receives all requests; a request takes one of the other threads when it is complete.
+Slow clients therefore occupy no threads. ``Waiting`` keeps their connections in an epoll instance:
+waitress examines each connection in its main loop again after every event, which with 1,000 slow
+connections takes five times as long as a small request.
+"""
 
 import logging
+import resource
+import select
 import signal
 import socket
-import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cheroot import wsgi
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.server import TcpWSGIServer
+from waitress.task import ErrorTask, WSGITask
+from waitress.utilities import BadRequest, RequestHeaderFieldsTooLarge
+
+from placement import exception
+from placement.http.after_response import AfterResponse
+from placement.http.request_log import RequestLog
+from placement.wsgi_wrapper import Request, error_response
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 
-_BODY_LIMIT_BYTES = 256 * 2**20
-_HEAD_LIMIT_BYTES = 4 * 2**20
-_BACKLOG = 256
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
 STOP_DEADLINE_SECONDS = 30
+
+_HEAD_LIMIT_BYTES = 64 * 2**10
+_CHUNK_LINE_LIMIT_BYTES = 4 * 2**10
+_MEMORY_PER_BODY_BYTES = 32 * 2**10  # the rest is stored in a temporary file
+_STORED_BODIES = 16  # in files of all connections together, each of the maximum size
+_CONNECTIONS = 2_000
+_FILES = 3 * _CONNECTIONS
+_TIMEOUT_SECONDS = 60
+_CLEANUP_SECONDS = 5
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +59,16 @@ class Address:
         """The URL of the server."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What each process of the service serves, and how."""
+
+    application: "WSGIApplication"
+    address: Address
+    threads: int
+    max_body_bytes: int
 
 
 class ReservedAddress:
@@ -75,62 +109,272 @@ def _bind(probe: socket.socket, name: tuple[Any, ...], address: Address) -> None
         ) from error
 
 
-class _Gateway(wsgi.Gateway_10):
-    """Cheroot's WSGI gateway, with two changes to the handling of requests."""
+class RequestUriTooLong(RequestHeaderFieldsTooLarge):  # type: ignore[misc]
+    """The request line alone exceeds the limit of the head."""
 
-    def get_environ(self) -> dict[str, Any]:  # type: ignore[override]  # its stub says None
-        """Return the environment of the request, with ``%2F`` in the path decoded, too."""
-        environ: dict[str, Any] = super().get_environ()  # type: ignore[no-untyped-call]
-        environ["PATH_INFO"] = environ["PATH_INFO"].replace("%2F", "/")
+    code = 414
+
+
+class Parser(HTTPRequestParser):  # type: ignore[misc]
+    """Parses one request as it arrives; sets ``error`` if it is too large or ambiguous.
+
+    An ambiguous request may end elsewhere for a proxy in front of this server; the rest of its
+    body would then be the next request of another client.
+    """
+
+    body_rcv: Any
+    error: Any
+    version = "1.1"  # of responses to requests without a version
+
+    def __init__(self, adj: Any) -> None:
+        super().__init__(adj)
+        self.started_at = time.time()
+
+    def received(self, data: bytes) -> int:
+        """Parse the data; return how many bytes belong to this request."""
+        consumed: int = super().received(data)
+        if isinstance(self.error, RequestHeaderFieldsTooLarge):
+            line, _, rest = (self.header_plus + data).lstrip().partition(b"\r\n")
+            if not rest or len(line) >= self.adj.max_request_header_size:
+                self.error = RequestUriTooLong(self.error.body)
+            # waitress parsed a placeholder instead of the head
+            self.command, self.path, self.version = "-", "", "1.1"
+        elif self.chunked and self._has_long_chunk_line():
+            self.error = BadRequest("chunk size or trailer too long")
+        if self.error:
+            self.completed, self.expect_continue = True, False
+        return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Parse the head.  Raises: ParsingError."""
+        super().parse_header(header_plus)
+        if "," in self.headers.get("HOST", ""):
+            raise ParsingError("more than one Host header")
+        if "TRANSFER_ENCODING" in self.headers:  # removed by HTTP/1.1 requests
+            raise ParsingError("Transfer-Encoding requires HTTP/1.1")
+        if self.chunked and "CONTENT_LENGTH" in self.headers:
+            raise ParsingError("both Content-Length and Transfer-Encoding")
+        if self.body_rcv is not None and _TOKENS.isdisjoint(self.headers):
+            self._skip_body()
+        self.expect_continue = self.expect_continue and self.body_rcv is not None
+
+    def _skip_body(self) -> None:
+        """Have the application refuse a request without a token before its body is read."""
+        self.body_rcv, self.content_length, self.chunked = None, 0, False
+        self.headers.pop("CONTENT_LENGTH", None)
+        self.headers["CONNECTION"] = "close"
+
+    def _has_long_chunk_line(self) -> bool:
+        lines = self.body_rcv.control_line, self.body_rcv.trailer
+        return max(map(len, lines)) > _CHUNK_LINE_LIMIT_BYTES
+
+
+class Task(WSGITask):  # type: ignore[misc]
+    """Calls the application."""
+
+    def get_environment(self) -> "WSGIEnvironment":
+        """Return the WSGI environment, with all slashes at the beginning of the path."""
+        environ: WSGIEnvironment = super().get_environment()
+        environ["PATH_INFO"] = self.request.path
         return environ
 
-    def respond(self) -> None:
-        """Send the response; close the connection after a chunked request.
 
-        Otherwise the unread rest of the body would be parsed as the next request.
-        """
-        if self.req.chunked_read:
-            self.req.close_connection = True
-        super().respond()
+def refusal(error: Exception) -> "WSGIApplication":
+    """Return an application that responds with an error document, and logs the request."""
+
+    def application(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        response: WSGIApplication = error_response(Request(environ), error)
+        return response(environ, start_response)
+
+    return AfterResponse(RequestLog(application))
 
 
-class Server(wsgi.Server):
-    """Cheroot, logging by the logger of this module."""
+class Refusal(ErrorTask):  # type: ignore[misc]
+    """Responds to an invalid request with an error document, and closes the connection."""
 
-    max_request_body_size = _BODY_LIMIT_BYTES
-    max_request_header_size = _HEAD_LIMIT_BYTES
+    def execute(self) -> None:
+        """Write the response, and log it like the responses of the application."""
+        environ = {
+            "REMOTE_ADDR": self.channel.addr[0],
+            "REQUEST_METHOD": getattr(self.request, "command", "-"),
+            "PATH_INFO": getattr(self.request, "path", ""),
+        }
+        response = Request.blank("/", environ).get_response(refusal(self._error()))
+        self.set_close_on_finish()
+        self.status, self.content_length = response.status, len(response.body)
+        self.response_headers.extend(response.headerlist)
+        self.write(response.body)
 
-    def __init__(self, application: "WSGIApplication", address: Address, *, threads: int) -> None:
-        super().__init__(
-            (address.host, address.port),
-            application,
-            numthreads=threads,
-            request_queue_size=_BACKLOG,
-            reuse_port=True,
+    def _error(self) -> Exception:
+        error, limits = self.request.error, self.channel.adj
+        match error.code:
+            case 413:
+                return exception.RequestBodyTooLarge(limits.max_request_body_size - 1)
+            case 414:
+                return exception.RequestUriTooLong(limits.max_request_header_size)
+            case 431:
+                return exception.RequestHeadTooLarge(limits.max_request_header_size)
+            case 500:
+                return RuntimeError(error.body)
+        return exception.BadRequest(f"Malformed HTTP request: {error.body}.")
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """The connection of a client."""
+
+    parser_class = Parser
+    task_class = Task
+    error_task_class = Refusal
+
+    def readable(self) -> bool:
+        """Wait for the client outside the main loop if nothing else is to be done."""
+        if super().readable():
+            self.server.waiting.add(self)
+        return False
+
+    def handle_read(self) -> None:
+        """Read from the client; close the connection instead if too many bodies are stored."""
+        is_large = self.request and self.request.body_bytes_received > _MEMORY_PER_BODY_BYTES
+        if is_large and self.server.has_too_many_bodies():
+            LOG.warning("Closed a connection from %s: too many large requests", self.addr[0])
+            self.handle_close()
+        else:
+            super().handle_read()
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the client did not complete a request, or read a response, in time."""
+        begin: float = self.request.started_at if self.request else self.last_activity
+        return not self.requests and begin < now - _TIMEOUT_SECONDS
+
+    def is_idle(self) -> bool:
+        """Return whether no request has begun, and all responses are sent."""
+        return not (self.requests or self.request or self.total_outbufs_len)
+
+    def body_bytes(self) -> int:
+        """Return the size of the bodies that are stored for this connection."""
+        return sum(
+            request.body_bytes_received for request in (*self.requests, self.request) if request
         )
-        self.gateway = _Gateway
-
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        """Log an error of a connection, for example that the client closed it."""
-        LOG.log(level, msg, exc_info=traceback)
 
 
-def serve(
-    application: "WSGIApplication",
-    address: Address,
-    *,
-    threads: int,
-    announce: Callable[[], None] = lambda: None,
-) -> None:
+class Waiting(wasyncore.file_dispatcher):  # type: ignore[misc]
+    """The connections that only their clients can continue: one member of the main loop."""
+
+    def __init__(self, server: "Server", members: dict[int, Any]) -> None:
+        self._server, self._members = server, members
+        self._epoll = select.epoll()
+        super().__init__(self._epoll, map=members)
+
+    def add(self, channel: Channel) -> None:
+        """Take a connection out of the main loop until its client sends something."""
+        number = channel.socket.fileno()
+        del self._members[number]
+        self._epoll.register(number, select.EPOLLIN)
+
+    def writable(self) -> bool:
+        """Return False: nothing is written."""
+        return False
+
+    def handle_read(self) -> None:
+        """Return connections whose clients have sent something to the main loop, and read."""
+        for number, _ in self._epoll.poll(0):
+            self._epoll.unregister(number)
+            channel = self._members[number] = self._server.active_channels[number]
+            wasyncore.read(channel)
+
+
+class Server(TcpWSGIServer):  # type: ignore[misc]
+    """A server that listens from its creation on.  Raises: OSError."""
+
+    channel_class = Channel
+    active_channels: dict[int, Channel]
+
+    def __init__(self, settings: Settings) -> None:
+        _allow_files()
+        self._members: dict[int, Any] = {}
+        self._is_stopping = False
+        self._max_stored_bytes = _STORED_BODIES * settings.max_body_bytes
+        self.waiting = Waiting(self, self._members)
+        super().__init__(
+            settings.application,
+            map=self._members,
+            host=settings.address.host,
+            port=settings.address.port,
+            server_name=settings.address.host,
+            threads=settings.threads,
+            max_request_header_size=_HEAD_LIMIT_BYTES,
+            max_request_body_size=settings.max_body_bytes + 1,
+            recv_bytes=_MEMORY_PER_BODY_BYTES,
+            inbuf_overflow=_MEMORY_PER_BODY_BYTES,
+            connection_limit=_FILES,
+            cleanup_interval=_CLEANUP_SECONDS,
+            clear_untrusted_proxy_headers=False,
+            log_socket_errors=False,
+            ident=None,
+        )
+
+    def bind_server_socket(self) -> None:
+        """Bind the socket to the reserved address, which other workers use, too."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        super().bind_server_socket()
+
+    def readable(self) -> bool:
+        """Return whether another connection is accepted."""
+        return len(self.active_channels) < _CONNECTIONS and bool(super().readable())
+
+    def maintenance(self, now: float) -> None:
+        """Close the connections of slow clients."""
+        for channel in list(self.active_channels.values()):
+            if channel.is_overdue(now):
+                channel.handle_close()
+
+    def has_too_many_bodies(self) -> bool:
+        """Return whether the stored bodies of all connections exceed their limit."""
+        sizes = (channel.body_bytes() for channel in self.active_channels.values())
+        return sum(sizes) > self._max_stored_bytes
+
+    def serve(self) -> None:
+        """Serve until ``stop`` is called, and complete the requests in progress."""
+        while not self._is_stopping:
+            self._serve_once()
+        wasyncore.dispatcher.close(self)
+        while self.active_channels:
+            self._close_idle()
+            self._serve_once()
+        self.waiting.close()
+
+    def _serve_once(self) -> None:
+        wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
+
+    def _close_idle(self) -> None:
+        for channel in list(self.active_channels.values()):
+            if channel.is_idle():
+                channel.handle_close()
+
+    def stop(self) -> None:
+        """Have ``serve`` return; may be called in any thread and in signal handlers."""
+        self._is_stopping = True
+        self.pull_trigger()
+
+
+def _allow_files() -> None:
+    """Raise the limit of open files, which is often 1,024, as far as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _FILES:
+        limit = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def serve(settings: Settings, announce: Callable[[], None] = lambda: None) -> None:
     """Serve in this process until SIGTERM or SIGINT; call ``announce`` when it listens.
 
     Requests in progress are completed; SIGALRM ends the process after ``STOP_DEADLINE_SECONDS``.
     """
-    server = Server(application, address, threads=threads)
-    server.prepare()
+    server = Server(settings)
     announce()
-    # Until here a signal ends the process at once. From here on another thread stops the server:
-    # an exception raised within Cheroot's bookkeeping could leave it unable to stop.
+    # Until here a signal ends the process at once.
     for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: _stop(server))
     server.serve()
@@ -141,4 +385,4 @@ def _stop(server: Server) -> None:
     signal.alarm(STOP_DEADLINE_SECONDS)
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=server.stop, name="stop").start()
+    server.stop()

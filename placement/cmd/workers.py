@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import cotyledon
 
-from placement.cmd.server import STOP_DEADLINE_SECONDS, Address, Server
+from placement.cmd.server import STOP_DEADLINE_SECONDS, Server, Settings
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
     from cotyledon.types import WorkerId
 
 
@@ -32,35 +31,44 @@ class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped 
     def __init__(
         self,
         worker_id: "WorkerId",
-        server: Callable[[], Server],
+        settings: Settings,
         reload: Callable[[], None],
         preload: Callable[[], None],
     ) -> None:
         super().__init__(worker_id)
-        self._server = server()
+        self._settings = settings
+        self._server: Server | None = None
+        self._is_terminating = False
+        self._has_ended = threading.Event()
         self._reload = reload
         self._preload = preload
 
     def run(self) -> None:
         """Serve until ``terminate`` is called."""
-        self._preload()
-        self._server.prepare()
-        self._server.serve()
+        try:
+            self._preload()
+            self._server = Server(self._settings)
+            if self._is_terminating:
+                self._server.stop()
+            self._server.serve()
+        finally:
+            self._has_ended.set()
 
     def terminate(self) -> None:
         """Complete the requests in progress, and stop; called upon SIGTERM."""
-        self._server.stop()
+        self._is_terminating = True
+        if self._server:
+            self._server.stop()
+        self._has_ended.wait()
 
     def reload(self) -> None:
         """Read the configuration again; called upon SIGHUP."""
         self._reload()
 
 
-def run(  # noqa: PLR0913
-    application: "WSGIApplication",
-    address: Address,
+def run(
+    settings: Settings,
     *,
-    threads: int,
     count: int,
     reload: Callable[[], None],
     preload: Callable[[], None],
@@ -75,11 +83,8 @@ def run(  # noqa: PLR0913
         mp_context=multiprocessing.get_context("fork"),
     )
 
-    def server() -> Server:
-        return Server(application, address, threads=threads)
-
     manager.register_hooks(on_terminate=_kill_after_deadline)
-    manager.add(Worker, workers=count, args=(server, reload, preload))
+    manager.add(Worker, workers=count, args=(settings, reload, preload))
     manager.run()
 
 

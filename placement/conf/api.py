@@ -19,4 +19,13 @@ With ``noauth2`` tokens are not checked: the token is ``user`` or ``user:project
 ``admin`` has the role ``admin``.
 """,
     ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=16 * 2**20,
+        min=1024,
+        help="""
+Maximum size of a request body, in bytes. Larger requests are refused with 413 before the body is
+read.
+""",
+    ),
 ]

@@ -21,6 +21,36 @@ class MethodNotAllowed(PlacementException):
 
 
 @mistake
+class RequestBodyTooLarge(PlacementException):
+    """The body exceeds [api]max_request_body_size."""
+
+    limit_bytes: int
+
+    def __str__(self) -> str:
+        return f"The request body exceeds {self.limit_bytes} bytes. Send several smaller requests."
+
+
+@mistake
+class RequestUriTooLong(PlacementException):
+    """The request line exceeds the limit of the built-in server."""
+
+    limit_bytes: int
+
+    def __str__(self) -> str:
+        return f"The request line exceeds {self.limit_bytes} bytes. Send fewer query parameters."
+
+
+@mistake
+class RequestHeadTooLarge(PlacementException):
+    """The request line and the headers exceed the limit of the built-in server."""
+
+    limit_bytes: int
+
+    def __str__(self) -> str:
+        return f"The request line and headers exceed {self.limit_bytes} bytes."
+
+
+@mistake
 class InvalidVersion(PlacementException):
     """The requested version is malformed."""
 

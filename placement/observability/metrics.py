@@ -125,7 +125,7 @@ class PrometheusObserver:
 
 def _library(folder: Path) -> ModuleType:
     """Return prometheus_client, which reads the directory of its files when it is imported."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ[FOLDER_VARIABLE] = str(folder)
     import prometheus_client  # noqa: PLC0415  an optional library
     import prometheus_client.multiprocess  # noqa: PLC0415

@@ -120,7 +120,7 @@ def test_stop_deadline_ends_hanging_requests(tmp_path, workers):
         assert api.get()[0] == 200
         host, port = api.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as connection:
-            connection.sendall(b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
             wait_until(lambda: "hanging" in api.output.read_text())
             api.process.terminate()
             api.process.wait(STOP_TIMEOUT_SECONDS)
@@ -142,7 +142,7 @@ def test_chunked_request_closes_connection(tmp_path):
         host, port = service.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(
-                b"GET /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
                 b"4\r\npony\r\n0\r\n\r\n"
             )
             response = b""

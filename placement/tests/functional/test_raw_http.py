@@ -6,6 +6,7 @@ What stands in well-formed bodies and paths is the matter of ``test_hostile_inpu
 import json
 import re
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -13,7 +14,7 @@ from placement.tests.processes import ApiProcess
 
 SECONDS = 60
 HEADERS = {
-    "Host": "placement",
+    "Host": "localhost",
     "Connection": "close",
     "X-Auth-Token": "nova",
     "X-Roles": "admin,service",
@@ -43,14 +44,13 @@ def send(service):
     def send(*pieces):
         response = b""
         with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
-            try:
+            with suppress(ConnectionError):  # the server has already refused to read more
                 for piece in pieces:
                     connection.sendall(piece)
                 connection.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
                 while received := connection.recv(2**16):
                     response += received
-            except ConnectionError:  # the server has already refused to read more
-                pass
         return response
 
     return send
@@ -133,10 +133,10 @@ REQUESTS = {
     "NUL in a text": (written("POST", PROVIDERS, b'{"name": "a\\u0000b"}'), {400}),
     "an emoji": (written("POST", PROVIDERS, provider(EMOJI)), {200, 400}),
     "a key twice": (written("POST", PROVIDERS, b'{"name": "a", "name": "b"}'), {200}),
-    "a megabyte of query": (head("GET", f"{PROVIDERS}?name={'x' * MEGABYTE}"), {200, 414}),
+    "a megabyte of query": (head("GET", f"{PROVIDERS}?name={'x' * MEGABYTE}"), {414}),
     "many parameters": (
         head("GET", f"/allocation_candidates?{'resources=VCPU:1&' * 10000}"),
-        {200, 400, 414},
+        {414},
     ),
     "many groups": (
         head(
@@ -149,16 +149,16 @@ REQUESTS = {
     "many traits": (
         head(
             "GET",
-            f"{PROVIDERS}?required=in:" + ",".join(f"CUSTOM_{n}" for n in range(20000)),
+            f"{PROVIDERS}?required=in:" + ",".join(f"CUSTOM_{n}" for n in range(4000)),
         ),
         {400},
     ),
     "many aggregates": (
-        head("GET", f"{PROVIDERS}?member_of=in:" + ",".join([HOST] * 20000)),
+        head("GET", f"{PROVIDERS}?member_of=in:" + ",".join([HOST] * 1500)),
         {200},
     ),
     "many names of traits": (
-        head("GET", "/traits?name=in:" + ",".join(f"CUSTOM_{n}" for n in range(70000))),
+        head("GET", "/traits?name=in:" + ",".join(f"CUSTOM_{n}" for n in range(4000))),
         {200},
     ),
     "a query that is no text": (head("GET", f"{PROVIDERS}?name=%ff%fe"), {400}),
@@ -173,7 +173,7 @@ REQUESTS = {
     "a surrogate in a path": (head("GET", "/traits/%ed%a0%bd"), {404}),
     "an emoji in a path": (head("GET", "/traits/%F0%9F%92%A9"), {404}),
     "a path out of the service": (head("GET", "/../../etc/passwd"), {400, 404}),
-    "a megabyte of path": (head("GET", f"/traits/{'x' * MEGABYTE}"), {404, 414}),
+    "a megabyte of path": (head("GET", f"/traits/{'x' * MEGABYTE}"), {414}),
     "a version twice": (
         head("GET", "/traits").replace(
             b"\r\n\r\n", b"\r\nOpenStack-API-Version: placement 1.6\r\n\r\n"

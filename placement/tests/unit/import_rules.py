@@ -53,7 +53,7 @@ EXTERNAL = {
     "db.sqlalchemy.pymysql_connection": {"pymysql"},
     "handlers": {"webob"},
     "policies": {"oslo_policy"},
-    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "cheroot"},
+    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "waitress"},
     "live": {"openstack", "keystoneauth1"},
     "compare": set(),
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},

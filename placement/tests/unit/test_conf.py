@@ -23,6 +23,7 @@ DEFAULTS = [
     (None, "log_options", True),
     (None, "debug", False),
     ("api", "auth_strategy", "keystone"),
+    ("api", "max_request_body_size", 16 * 2**20),
     ("placement", "randomize_allocation_candidates", False),
     ("placement", "incomplete_consumer_project_id", NOBODY),
     ("placement", "incomplete_consumer_user_id", NOBODY),
