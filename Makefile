@@ -13,6 +13,7 @@ T ?= placement
 J ?= $(shell n=$$(nproc); echo $$((n < 8 ? n + 1 : 8)))
 DATABASE ?= mariadb
 STRESS ?= 60
+AGREEMENT ?= 600
 PACKAGES ?= wheel
 SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
 	packaging/debian/openplacement.postinst packaging/debian/openplacement.postrm \
@@ -30,8 +31,8 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for us
 test: $(VENV)/.test .keystone/.installed  ## Run all tests (T=path for a part)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
 
-stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each)
-	STRESS_SECONDS=$(STRESS) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
+stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
+	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
 		KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 PROPERTY_EXAMPLES=2500 \
 		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/stress \
 		placement/tests/functional/db/test_races.py \

@@ -25,7 +25,9 @@ from placement.db.sqlalchemy.providers import SELECT_PROVIDER
 _Rows = Iterable[Any]
 V = TypeVar("V")
 
-_INVENTORIES = sa.select(inventories.c.resource_provider_id, *changed_providers.INVENTORY)
+_INVENTORIES = sa.select(
+    inventories.c.resource_provider_id, *changed_providers.INVENTORY
+).order_by(inventories.c.resource_class_id)
 _TRAITS = sa.select(
     resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
 )

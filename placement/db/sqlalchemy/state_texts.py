@@ -30,7 +30,7 @@ class StateTexts:
         self._times = Times()
 
     def amounts(self, provider_id: int, text: str | None) -> Amounts:
-        """Return the inventories and the used amounts by class.
+        """Return the inventories and the used amounts by class, in the order of class ids.
 
         A value is the integers of ``changed_providers.INVENTORY``, the ratio, the used amount.
         """
@@ -41,7 +41,7 @@ class StateTexts:
 
     def _read_amounts(self, provider_id: int, text: str | None) -> Amounts:
         keys, used = [], {}
-        for value in joined_values.values(text):
+        for value in sorted(joined_values.values(text), key=_class_id):
             key, _, amount = value.rpartition(",")
             named = self._named[key] if key in self._named else self._name(provider_id, key)
             if named is not None:
@@ -86,6 +86,10 @@ class StateTexts:
     def time(self, value: datetime | str | None) -> datetime | None:
         """Return a time, which is text in JSON and in SQLite."""
         return self._times[value] if isinstance(value, str) else value
+
+
+def _class_id(value: str) -> int:
+    return int(value.partition(",")[0])
 
 
 def _kept(

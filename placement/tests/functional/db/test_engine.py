@@ -12,6 +12,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory
+from placement.core.snapshot.snapshot import Snapshot
 from placement.db.sqlalchemy import clocks, migration
 from placement.db.store import Store
 from placement.engine import engine as engine_module
@@ -25,7 +26,7 @@ from placement.tests.functional.db.factories import (
     set_inventories,
     uuid,
 )
-from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name, loaded
+from placement.tests.functional.db.snapshots import assert_exact, by_id, by_name, contents
 from placement.tests.waiting import SECONDS_TO_WAIT
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000
@@ -79,9 +80,15 @@ def test_providers_read_together_have_all_of_their_inventories(engine, store, ot
     for number in range(3):  # in the order of rows
         set_inventories(other_store, last, **dict.fromkeys(order[: number + 1], 8))
     hosts[last] = set(order)
-    for snapshot in (engine.current(), Engine(store).current()):
-        states = {state.provider.uuid: set(state.inventories) for state in snapshot.states()}
-        assert states == hosts
+    snapshot = engine.current()
+    assert {each.provider.uuid: set(each.inventories) for each in snapshot.states()} == hosts
+    assert contents(snapshot) == contents(Engine(store).current())
+    with store.read() as tx:
+        names = tx.snapshot.names()
+        row_by_row = Snapshot.of(
+            tx.snapshot.states(names), names.classes.values(), names.traits.values()
+        )
+    assert contents(snapshot) == contents(row_by_row)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -175,8 +182,27 @@ def test_recreated_providers_may_exchange_their_ids(engine, store, other_store, 
     set_inventories(other_store, second, VCPU=6)
     snapshot = engine.current()
     assert [snapshot.state(host).inventories["VCPU"].total for host in hosts] == [5, 6]
-    with store.read() as tx:
-        assert by_id(snapshot) == loaded(tx)
+    assert contents(snapshot) == contents(Engine(store).current())
+
+
+@pytest.mark.parametrize("has_other", [True, False], ids=["id reused", "id not reused"])
+def test_a_child_returns_to_a_parent_that_was_created_again(engine, store, other_store, has_other):
+    """All of it happens between two refreshes."""
+    parent = new_provider(other_store, "cn", VCPU=4)
+    child = new_provider(other_store, "numa", parent=parent, VGPU=1)
+    engine.current()
+    provider.update(other_store, child, "numa", None, may_move=True)
+    provider.delete(other_store, parent)
+    if has_other:
+        new_provider(other_store, "other", VCPU=1)
+    provider.create(other_store, parent, "cn", None)
+    provider.update(other_store, child, "numa", parent, may_move=True)
+    snapshot = engine.current()
+    assert (
+        snapshot.forest.parent.item(snapshot.forest.row_of[child])
+        == (snapshot.forest.row_of[parent])
+    )
+    assert contents(snapshot) == contents(Engine(store).current())
 
 
 def test_new_epoch_reloads_everything(engine, events, other_store):
