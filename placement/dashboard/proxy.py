@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
+from wsgiref.util import shift_path_info
 
 import webob
 
@@ -62,12 +63,10 @@ class LocalDashboard:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Respond with the page, or with what the service responds."""
-        request = webob.Request(environ)
-        prefix = request.path_info_peek() or ""
+        prefix = shift_path_info(environ) or ""
         is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
-        if not (is_allowed and _is_local(request.host)):
+        if not (is_allowed and _is_local(webob.Request(environ).host)):
             return _sent(webob.Response("Not found", status=404), environ, start_response)
-        request.path_info_pop()
         return DashboardMiddleware(self._forward, {})(environ, start_response)
 
     def _forward(
@@ -76,7 +75,7 @@ class LocalDashboard:
         return _sent(self._forwarded(webob.Request(environ)), environ, start_response)
 
     def _forwarded(self, request: webob.Request) -> webob.Response:
-        path = request.path_info
+        path = request.environ["PATH_INFO"]
         is_below = path == _ROUTES or path.startswith(f"{_ROUTES}/")
         # clients and proxies on the way remove dot segments: /insight/../traits is /traits
         if not is_below or {".", ".."}.intersection(path.split("/")):
@@ -87,7 +86,7 @@ class LocalDashboard:
         passed = {
             name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers
         }
-        upstream = self.get(quote(path) + query, passed)
+        upstream = self.get(quote(path, encoding="latin-1") + query, passed)
         response = webob.Response(upstream.content, status=upstream.status_code)
         for name in _RESPONSE_HEADERS:
             if name in upstream.headers:

@@ -23,6 +23,7 @@ from placement.core.model import (
 )
 from placement.core.storable_text import check_storable
 from placement.db.sqlalchemy.consumers import LockedConsumers
+from placement.db.sqlalchemy.resource_classes import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing
@@ -95,7 +96,7 @@ def read_state(
     """
     amounts = [*(claim.resources for claim in claims), *consumers.allocated.values()]
     providers, class_ids = tx.inventories.lock({*also}.union(*amounts))
-    consumers.check_names(class_ids)
+    check_names(consumers.class_ids, class_ids)
     return _state(tx, claims, consumers, providers, class_ids)
 
 

@@ -18,6 +18,7 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
+from placement.db.sqlalchemy.resource_classes import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects import allocation, inventory
@@ -74,6 +75,7 @@ def _united(
     """Return the state in which the providers have their current and their new inventories."""
     added = {name: own[name] for own in named.values() for name in own}
     class_ids = inventory.used_classes(tx, added, "malformed reshaper data")
+    check_names(state.class_ids, class_ids)
     providers = {
         uuid: with_values(provider, inventories={**provider.inventories, **named.get(uuid, {})})
         for uuid, provider in state.providers.items()

@@ -106,15 +106,6 @@ class LockedConsumers:
     class_ids: Mapping[str, int]
     owner_ids: OwnerIds
 
-    def check_names(self, class_ids: Mapping[str, int]) -> None:
-        """Return if no class was renamed until ``class_ids`` were read.  Raises: WriteConflict.
-
-        Claims do not lock classes; the amounts are released by name.
-        """
-        names = {id_: name for name, id_ in class_ids.items()}
-        if any(names.get(id_, name) != name for name, id_ in self.class_ids.items()):
-            raise WriteConflict
-
 
 def is_first(claim: ConsumerClaim) -> bool:
     """Return whether the claim says that its consumer does not exist."""

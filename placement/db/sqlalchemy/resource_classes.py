@@ -4,7 +4,7 @@ A write that uses a custom class locks its row, shared, until its end. A write t
 deletes it locks the row exclusively. Standard classes never change and are not locked.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.sqlalchemy.clocks import advance_all_of_providers, utcnow
+from placement.db.sqlalchemy.db_errors import WriteConflict
 from placement.db.sqlalchemy.lookups import rows_named
 from placement.db.sqlalchemy.models import inventories, resource_classes
 
@@ -31,6 +32,16 @@ class ResourceClass(NamedTuple):
     def is_standard(self) -> bool:
         """Whether it is one of os-resource-classes."""
         return self.id < FIRST_CUSTOM_CLASS_ID
+
+
+def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
+    """Return if no class was renamed between two statements.  Raises: WriteConflict.
+
+    A claim does not lock the classes that it reads, and computes by their names.
+    """
+    names = {id_: name for name, id_ in now.items()}
+    if any(names.get(id_, name) != name for name, id_ in before.items()):
+        raise WriteConflict
 
 
 class ResourceClasses:

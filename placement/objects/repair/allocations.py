@@ -4,6 +4,7 @@ from placement.core.claims import AllocationState, plan_claims
 from placement.core.insight import repair_actions as actions
 from placement.core.model import ConsumerClaim
 from placement.core.timestamps import timestamp
+from placement.db.sqlalchemy.resource_classes import check_names
 from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.classes_and_traits import class_id_of
@@ -18,7 +19,7 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
     _check_written_at(tx, action)
     providers, class_ids = tx.inventories.lock(list(action.allocations))
-    locked.check_names(class_ids)
+    check_names(locked.class_ids, class_ids)
     own = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
     if len(own) != len(action.providers):
         raise ChangedSince("A provider does not exist any more.")
@@ -68,7 +69,7 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
             f"on {action.target}; it has them on {', '.join(action.allocations) or 'none'}."
         )
     providers, class_ids = tx.inventories.lock([*action.allocations, action.target])
-    locked.check_names(class_ids)
+    check_names(locked.class_ids, class_ids)
     if action.target not in providers:
         raise ChangedSince(f"The provider {action.target} does not exist.")
     claim = ConsumerClaim(

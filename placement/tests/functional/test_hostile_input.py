@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import time
 from urllib.parse import quote
 
@@ -242,6 +243,21 @@ def owned_by(project, user):
 )
 def test_characters_that_the_connection_cannot_send(utf8mb4, method, path, body):
     assert status(utf8mb4, "1.39", method, path, json.dumps(body)) == 400
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])
+@pytest.mark.parametrize("path", ["/usages?project_id=%F0%9F%98%80", "/usages?project_id=p"])
+def test_errors_of_the_database_are_not_returned(utf8mb4, monkeypatch, path):
+    """Neither a column and its collation, nor a statement."""
+
+    def fail(*_):
+        raise sa.exc.ProgrammingError("SELECT secret", {"p": "secret"}, Exception("secret"))
+
+    if path.endswith("=p"):
+        monkeypatch.setattr("placement.handlers.usage.usage.of_project_by_type", fail)
+    headers = HEADERS | {"OpenStack-API-Version": "placement 1.39"}
+    response = utf8mb4.get(path, headers=headers, status=[400, 500])
+    assert not re.search("collation|utf8|column|SELECT|secret", response.text)
 
 
 MANY = range(20_000)

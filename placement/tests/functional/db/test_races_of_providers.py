@@ -135,6 +135,78 @@ def move(store, moved, parent):
     return provider.update(store, moved, f"moved-{moved}", parent, may_move=True)
 
 
+@pytest.mark.parametrize("statement", ["root_provider_id=", "UPDATE clocks"])
+def test_parent_removal_during_a_move_to_it(store, stopped_at, statement):
+    moved, parent = new_provider(store), new_provider(store)
+    outcome, removed = stopped_at(
+        statement, lambda: move(store, moved, parent), lambda: provider.delete(store, parent)
+    )
+    assert not is_refused(outcome)
+    assert isinstance(removed, exception.ProviderHasChildren)
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM inventories", "UPDATE clocks"])
+def test_move_to_a_parent_during_its_removal(store, stopped_at, statement):
+    moved, parent = new_provider(store), new_provider(store)
+    removed, outcome = stopped_at(
+        statement, lambda: provider.delete(store, parent), lambda: move(store, moved, parent)
+    )
+    assert removed is None
+    assert isinstance(outcome, exception.CannotSaveProvider)
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("moved_to_root", [False, True])
+def test_removal_of_the_old_parent_during_a_move(store, stopped_at, moved_to_root):
+    parent, other = new_provider(store), new_provider(store)
+    child = new_provider(store, parent=parent)
+    moved, removed = stopped_at(
+        "UPDATE clocks",
+        lambda: move(store, child, None if moved_to_root else other),
+        lambda: provider.delete(store, parent),
+    )
+    assert not is_refused(moved)
+    assert removed is None
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM inventories", "UPDATE clocks"])
+@pytest.mark.parametrize("write", ["aggregates", "traits", "inventory", "reshape", "parent"])
+def test_write_during_the_removal_of_the_provider(store, stopped_at, statement, write):
+    new_provider(store)
+    host = new_provider(store)
+    removed, outcome = stopped_at(
+        statement, lambda: provider.delete(store, host), lambda: WRITES[write](store, host)
+    )
+    assert removed is None
+    assert is_refused(outcome)
+    assert_no_rows_of_removed_providers(store)
+
+
+@pytest.mark.parametrize("write", ["aggregates", "inventory", "reshape", "parent"])
+def test_removal_of_the_provider_during_a_write(store, stopped_at, write):
+    new_provider(store)
+    host = new_provider(store)
+    outcome, removed = stopped_at(
+        "UPDATE clocks", lambda: WRITES[write](store, host), lambda: provider.delete(store, host)
+    )
+    assert not is_refused(outcome)
+    assert removed is None
+    assert_no_rows_of_removed_providers(store)
+
+
+def assert_no_rows_of_removed_providers(store):
+    ids = {row.id for row in rows(store, models.resource_providers)}
+    for table in (
+        models.inventories,
+        models.resource_provider_traits,
+        models.resource_provider_aggregates,
+    ):
+        assert {row.resource_provider_id for row in rows(store, table)} <= ids
+    assert_sound(store)
+
+
 def test_concurrent_moves_do_not_create_a_loop_of_two(store):
     for _ in range(TIMES):
         one, two = new_provider(store), new_provider(store)
@@ -367,6 +439,38 @@ def test_class_use_during_its_removal(store, stopped_at):
     )
     assert removed is None
     assert isinstance(used_, exception.UnknownResourceClass)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM resource_classes", "UPDATE clocks"])
+def test_reshape_with_a_class_during_its_removal(store, stopped_at, statement):
+    resource_class.create(store, "CUSTOM_A")
+    host = new_provider(store)
+    reshape = Reshape((ReplaceInventories(host, 0, {"CUSTOM_A": Inventory(total=1)}),))
+    removed, outcome = stopped_at(
+        statement,
+        lambda: resource_class.delete(store, "CUSTOM_A"),
+        lambda: reshaper.reshape(store, reshape),
+    )
+    assert removed is None
+    assert isinstance(outcome, exception.UnknownResourceClass)
+    assert_sound(store)
+
+
+def test_class_that_is_created_again_during_its_use(store, backend):
+    """The inventory gets the id of the class that exists in the end."""
+    resource_class.create(store, "CUSTOM_A")
+    host = new_provider(store)
+
+    def recreate():
+        resource_class.delete(store, "CUSTOM_A")
+        resource_class.create(store, "CUSTOM_B")
+        resource_class.create(store, "CUSTOM_A")
+
+    with run_before(store, ("WHERE resource_classes.name IN", recreate)) as passed:
+        set_inventories(store, host, CUSTOM_A=1)
+    assert backend == "sqlite" or passed == [None]
+    assert inventory.list_of(store, host).inventories.keys() == {"CUSTOM_A"}
+    assert_sound(store)
 
 
 def test_concurrent_removal_and_use_of_a_trait(store):

@@ -77,6 +77,7 @@ def test_a_revoked_token_is_none(http, cloud, admin):
 
 def test_identity_headers_of_clients_are_ignored(http, reader):
     claimed = {"X-Roles": "admin", "X-User-Id": "admin", "X-Identity-Status": "Confirmed"}
+    claimed |= {"OpenStack-System-Scope": "all", "X-Service-Roles": "service", "X-Role": "admin"}
     assert rule(http(reader, PROVIDERS, **claimed)).startswith("Policy does not allow")
     assert http(None, PROVIDERS, **claimed).status_int == 401
 

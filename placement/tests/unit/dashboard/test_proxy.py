@@ -1,7 +1,7 @@
 """The local dashboard: authentication, and the requests forwarded to the service."""
 
 from types import SimpleNamespace
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import pytest
 import requests
@@ -53,7 +53,9 @@ def test_secrets_differ(upstream):
     assert len(one.secret) >= 32
 
 
-@pytest.mark.parametrize("path", ["/", "/insight/page/", "/insight/providers", "/wrong/insight"])
+@pytest.mark.parametrize(
+    "path", ["/", "/insight/page/", "/insight/providers", "/wrong/insight", "/%FF"]
+)
 def test_without_the_secret_nothing_is_found(app, upstream, path):
     app.get(path, status=404)
     assert upstream.requests == []
@@ -100,12 +102,14 @@ def test_dot_segments_reach_no_other_route(app, dashboard, upstream, path):
     assert upstream.requests == []
 
 
-@pytest.mark.parametrize("name", ["%252e%252e", "a%3Fb%23c", "%C3%A9", "a%5C..%5Cb", "..a", "a;b"])
+@pytest.mark.parametrize(
+    "name", ["%252e%252e", "a%3Fb%23c", "%C3%A9", "%FF", "a%5C..%5Cb", "..a", "a;b"]
+)
 def test_a_path_is_passed_on_encoded(app, dashboard, upstream, name):
     """Without it, the client would decode %252e%252e once more, to dot segments."""
     app.get(f"/{dashboard.secret}/insight/{name}/traits")
     ((path, _),) = upstream.requests
-    assert unquote(path) == unquote(f"/insight/{name}/traits")
+    assert unquote_to_bytes(path) == unquote_to_bytes(f"/insight/{name}/traits")
     sent = requests.Request("GET", f"http://placement{path}").prepare().url
     assert sent.startswith("http://placement/insight/")
     assert sent.endswith("/traits")
