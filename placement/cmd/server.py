@@ -43,6 +43,7 @@ _CONNECTIONS = 2_000
 _FILES = 3 * _CONNECTIONS
 _TIMEOUT_SECONDS = 60
 _CLEANUP_SECONDS = 5
+_STOP_ARRIVAL_SECONDS = 5  # for requests that have begun to arrive when the server stops
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
 
@@ -340,17 +341,19 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         while not self._is_stopping:
             self._serve_once()
         wasyncore.dispatcher.close(self)
+        give_up_at = time.monotonic() + _STOP_ARRIVAL_SECONDS
         while self.active_channels:
-            self._close_idle()
+            self._close_idle(is_late=time.monotonic() > give_up_at)
             self._serve_once()
         self.waiting.close()
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
 
-    def _close_idle(self) -> None:
+    def _close_idle(self, *, is_late: bool) -> None:
+        """Close connections without a request; late ones also if a request is still arriving."""
         for channel in list(self.active_channels.values()):
-            if channel.is_idle():
+            if channel.is_idle() or (is_late and not channel.requests):
                 channel.handle_close()
 
     def stop(self) -> None:

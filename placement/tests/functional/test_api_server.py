@@ -307,6 +307,18 @@ def test_request_in_progress_is_completed_on_sigterm(tmp_path):
         assert api.process.wait(SECONDS) == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_slow_client_does_not_delay_the_stop(tmp_path, workers):
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
+        api.get()
+        host, port = api.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
+            connection.sendall(HEAD)
+            api.get()
+            api.process.terminate()
+            assert api.process.wait(SECONDS) == 0
+
+
 def refuses(host, port):
     try:
         socket.create_connection((host, port), timeout=SECONDS).close()
