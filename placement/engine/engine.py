@@ -4,7 +4,8 @@ A caller gets a snapshot that contains every write acknowledged before the call,
 wrote it. To find out whether anything changed costs one small statement, the probe of the clocks.
 If something did, a second statement reads the changed providers, and the new snapshot shares the
 rest with the last one. Everything is loaded, in one transaction, only at first, in a new epoch,
-and after a rename. A snapshot that a request is using never changes.
+after a rename, and if records of removals since the last refresh were pruned. A snapshot that a
+request is using never changes.
 """
 
 import gc
@@ -18,7 +19,7 @@ from placement import garbage_collection
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.snapshot.tree_order import ParentLoop
 from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
+from placement.db.sqlalchemy.clocks import EPOCH_CLOCK, PRUNED
 from placement.db.sqlalchemy.grouped_rows import Unreadable
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
 from placement.db.store import Store
@@ -124,6 +125,8 @@ def advance(
         now = changes.clocks
         names = changes.names or view.names
         if names is not view.names and names.renames(view.names):
+            return None
+        if PRUNED in changes.removed:
             return None
         if changes.is_complete and _follows(now, view.clocks):
             return _applied(view, changes, names, start)

@@ -36,6 +36,8 @@ PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
 EPOCH_CLOCK = change_token.EPOCH  # changes when everything must be loaded again
 CLOCKS = 34
+PRUNED = 0  # the id of no provider, in a record that stands for all older ones of its clock
+KEPT_ADVANCES = 10_000  # of a clock, for which removals are recorded: about 300,000 writes
 _RANGE_BITS = 40
 _NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})
 
@@ -106,7 +108,7 @@ def publish(
 
     The rows of the providers that remain must be locked already.
     Cost: one statement for the clocks (two for several on PostgreSQL), one for the stamps, another
-    one for stamps of providers whose generation increases, and one for each removed provider.
+    one for stamps of providers whose generation increases, and three for each removed provider.
     """
     remaining = changed | generation_bumped
     touched = {of_provider(provider_id) for provider_id in remaining | removed.keys()}
@@ -124,7 +126,20 @@ def publish(
     if stamped:
         batch.execute_for(stamp, _provider.id, stamped)
     for id_, uuid in sorted(removed.items()):
-        batch.execute(_RECORD_REMOVAL, {"provider": id_, "clock": of_provider(id_), "uuid": uuid})
+        _record_removal(batch, id_, uuid)
+
+
+def _record_removal(batch: StatementBatch, provider_id: int, uuid: str) -> None:
+    """Record a removal; replace old records of the clock by one that tells that they are missing.
+
+    Only the holder of the lock on the clock writes in its range of stamps.
+    """
+    clock = of_provider(provider_id)
+    now = {"clock": clock, "first": first_value(clock), "kept": 0}
+    then = now | {"kept": KEPT_ADVANCES}
+    batch.execute(_REMOVE_OLD, then)
+    batch.execute(_RECORD_REMOVAL, then | {"provider": PRUNED, "uuid": None})
+    batch.execute(_RECORD_REMOVAL, now | {"provider": provider_id, "uuid": uuid})
 
 
 def advance(batch: StatementBatch, touched: Iterable[int]) -> None:
@@ -201,11 +216,20 @@ _STAMPS = {
     False: _stamps(_CLOCK_VALUE),
     True: _stamps(_CLOCK_VALUE.order_by(clock_versions.ERA.desc()).limit(1)),
 }
+_removed = removed_providers.c
+_FIRST = sa.bindparam("first", type_=sa.BigInteger)
+# what a clock was some advances ago
+_FORMER_VALUE = clocks.c.value - sa.bindparam("kept", type_=sa.BigInteger)
+_IS_CLOCK = clocks.c.id == sa.bindparam("clock", type_=sa.Integer)
 _RECORD_REMOVAL = removed_providers.insert().from_select(
     ["provider_id", "stamp", "uuid"],
     sa.select(
         sa.bindparam("provider", type_=sa.Integer),
-        clocks.c.value,
+        _FORMER_VALUE,
         sa.bindparam("uuid", type_=sa.String(36)),
-    ).where(clocks.c.id == sa.bindparam("clock")),
+    ).where(_IS_CLOCK, _FORMER_VALUE > _FIRST),
+)
+_REMOVE_OLD = removed_providers.delete().where(
+    _removed.stamp > _FIRST,
+    _removed.stamp <= sa.select(_FORMER_VALUE).where(_IS_CLOCK).scalar_subquery(),
 )
