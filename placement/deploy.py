@@ -112,6 +112,7 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
         incomplete_consumer=incomplete_consumer(conf),
         observe=observer or ignore,
         recorder=Recorder(store, recorder_settings(conf)),
+        max_body_bytes=conf.api.max_request_body_size,
     )
 
 

@@ -122,7 +122,7 @@ class PlacementHandler:
         environ = request.environ
         environ[SERVICES] = self.services
         environ[VERSION] = _version(environ)
-        request_body.check_headers(environ)
+        request_body.check_headers(environ, self.services.max_body_bytes)
         route = self._routes.find(_path(environ))
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template

@@ -74,9 +74,9 @@ def negotiate(header: str | None, default: Version = MIN_VERSION) -> Version:
 def _requested_version(header: str) -> str | None:
     """Return the version in the last element for this service type, None without one."""
     for element in reversed(header.split(",")):
-        service_type, _, version = element.strip().replace("\t", " ").partition(" ")
-        if version and service_type.lower() == SERVICE_TYPE:
-            return version.strip()
+        words = element.split(maxsplit=1)  # a folded header has a line break
+        if len(words) == 2 and words[0].lower() == SERVICE_TYPE:
+            return words[1].strip()
     return None
 
 

@@ -39,6 +39,9 @@ Task = Callable[[], object]
 _CODES_SINCE = Version(1, 23)
 _TIMES_SINCE = Version(1, 15)
 _LONGEST_DETAIL = 6000
+_LONGEST_QUOTED = 1000
+_QUOTED = {"REQUEST_METHOD": "-", "CONTENT_TYPE": "None", "HTTP_ACCEPT": JSON}
+_MAX_PARAMETERS = 2000
 
 
 class Request(webob.Request):  # type: ignore[misc]
@@ -82,20 +85,25 @@ class Request(webob.Request):  # type: ignore[misc]
     def json_body(self) -> Any:
         """The decoded body; see ``request_body.decode``.
 
-        Raises: MalformedJson.
+        Raises: RequestBodyTooLarge, BadRequest, MalformedJson.
         """
-        return request_body.decode(self.environ)
+        return request_body.decode(self.environ, self.services.max_body_bytes)
 
 
 def query_pairs(query_string: str) -> list[tuple[str, str]]:
     """Return the decoded parameters of a query string, in order.
 
-    Raises: BadRequest if it is not UTF-8 or contains NUL, which databases cannot store.
+    Raises: BadRequest if it is not UTF-8, contains NUL, which databases cannot store, or has too
+    many parameters.
     """
     if not query_string:
         return []
     try:
         text = query_string.encode("latin-1").decode().replace(";", "&")  # both are separators
+        if text.count("&") >= _MAX_PARAMETERS:
+            raise exception.BadRequest(
+                f"Invalid query string parameters: more than {_MAX_PARAMETERS} of them"
+            )
         decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
     except UnicodeError as error:
         raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
@@ -237,6 +245,7 @@ def unexpected(request: Request, error: Exception) -> webob.Response:
 def error_response(request: Request, error: Exception) -> webob.Response:
     """Return the error document: JSON, or HTML or plain text according to ``accept``."""
     http_error = errors.http_error(error)
+    _make_quotable(request.environ)
     response = webob.exc.status_map[http_error.status](
         detail=_printable(_text(request, error)),
         headers=http_error.headers,
@@ -258,6 +267,13 @@ def _text(request: Request, error: Exception) -> str:
         return str(error)
     request_id = request.environ.get(REQUEST_ID)
     return f"The request failed unexpectedly. The log of the service has the reason: {request_id}."
+
+
+def _make_quotable(environ: "WSGIEnvironment") -> None:
+    """Replace what WebOb's texts quote of the request if it is missing or very long."""
+    for name, other in _QUOTED.items():
+        if not 0 < len(environ.get(name) or "") <= _LONGEST_QUOTED:
+            environ[name] = other
 
 
 def _document(

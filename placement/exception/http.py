@@ -17,7 +17,7 @@ class MethodNotAllowed(PlacementException):
     allowed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ""
+        return "The method specified is not allowed for this resource."
 
 
 @mistake
@@ -32,7 +32,7 @@ class RequestBodyTooLarge(PlacementException):
 
 @mistake
 class RequestUriTooLong(PlacementException):
-    """The request line exceeds the limit of the built-in server."""
+    """The request line exceeds its limit."""
 
     limit_bytes: int
 
@@ -42,7 +42,7 @@ class RequestUriTooLong(PlacementException):
 
 @mistake
 class RequestHeadTooLarge(PlacementException):
-    """The request line and the headers exceed the limit of the built-in server."""
+    """The request line and the headers exceed their limit."""
 
     limit_bytes: int
 
@@ -57,7 +57,7 @@ class InvalidVersion(PlacementException):
     version: str
 
     def __str__(self) -> str:
-        return f"invalid version string: {self.version}"
+        return f"Invalid microversion: invalid version string: {self.version}"
 
 
 @mistake
@@ -69,7 +69,7 @@ class UnacceptableVersion(PlacementException):
     max_version: str
 
     def __str__(self) -> str:
-        return f"Unacceptable version header: {self.version}"
+        return f"Invalid microversion: Unacceptable version header: {self.version}"
 
 
 class NotAcceptable(PlacementException):

@@ -9,14 +9,18 @@ from placement import exception
 from placement.core.storable_text import is_storable
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
+    from _typeshed.wsgi import InputStream, WSGIEnvironment
 
-_MAX_BYTES = 2**31
 _MAX_DEPTH = 100
+_MAX_VALUES = 1_000_000
+_PIECE_BYTES = 2**16
 
 
-def check_headers(environ: "WSGIEnvironment") -> None:
-    """Check that a body has a valid length and a type.  Raises: BadRequest."""
+def check_headers(environ: "WSGIEnvironment", max_bytes: int) -> None:
+    """Check that a body has a valid length and a type.
+
+    Raises: BadRequest, RequestBodyTooLarge.
+    """
     length = environ.get("CONTENT_LENGTH")
     if not length:
         return
@@ -24,39 +28,62 @@ def check_headers(environ: "WSGIEnvironment") -> None:
         length_bytes = int(length)
     except ValueError:
         raise exception.BadRequest("content-length header must be an integer") from None
-    if not 0 <= length_bytes < _MAX_BYTES:
-        raise exception.BadRequest(f"content-length must be less than {_MAX_BYTES}")
+    if length_bytes < 0:
+        raise exception.BadRequest("content-length header must not be negative")
+    if length_bytes > max_bytes:
+        raise exception.RequestBodyTooLarge(max_bytes)
     if length_bytes and not environ.get("CONTENT_TYPE"):
         raise exception.BadRequest("content-type header required when content-length > 0")
 
 
-def decode(environ: "WSGIEnvironment") -> Any:
+def decode(environ: "WSGIEnvironment", max_bytes: int) -> Any:
     """Return the body as Python values.
 
-    Raises: MalformedJson, also for values that JSON does not have (NaN), that databases cannot
-    store (NUL, unpaired surrogates), or that exceed limits (nesting, digits of an integer).
+    Raises: RequestBodyTooLarge; BadRequest if the body cannot be read to its end; MalformedJson,
+    also for values that JSON does not have (NaN), that databases cannot store (NUL, unpaired
+    surrogates), or that exceed limits (number and nesting of values, digits of an integer).
     """
+    body = _read(environ, max_bytes)
     try:
-        body = _read(environ)
+        _refuse_many(body)
         value = _DECODER.decode(_text(body))
         _refuse_depth(value, body)
         if b"\\u" in body:
             _refuse_unstorable(value)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise exception.MalformedJson(f"Malformed JSON: {error}") from None
     return value
 
 
-def _read(environ: "WSGIEnvironment") -> bytes:
+def _read(environ: "WSGIEnvironment", max_bytes: int) -> bytes:
     """Return the body up to its declared length, or to the end of a terminated input."""
     stream = environ["wsgi.input"]
-    if environ.get("wsgi.input_terminated"):
-        return cast("bytes", stream.read())
     length = int(environ.get("CONTENT_LENGTH") or 0)
-    body = cast("bytes", stream.read(length))
+    try:
+        if environ.get("wsgi.input_terminated"):
+            return _read_terminated(stream, max_bytes)
+        body = cast("bytes", stream.read(length))
+    except (OSError, ValueError) as error:  # by the server: the client or a proxy stopped sending
+        raise _incomplete(f"cannot be read: {error}") from None
     if len(body) < length:
-        raise ValueError(f"the body ends after {len(body)} of {length} bytes")
+        raise _incomplete(f"ends after {len(body)} of {length} bytes")
     return body
+
+
+def _read_terminated(stream: "InputStream", max_bytes: int) -> bytes:
+    pieces, size = [], 0
+    while piece := stream.read(_PIECE_BYTES):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            raise exception.RequestBodyTooLarge(max_bytes)
+    return b"".join(pieces)
+
+
+def _incomplete(reason: str) -> exception.BadRequest:
+    return exception.BadRequest(
+        f"The request body {reason}. Check the connection and the proxies, then retry."
+    )
 
 
 def _text(body: bytes) -> str:
@@ -70,6 +97,12 @@ def _refuse_constant(name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _refuse_many(body: bytes) -> None:
+    """Refuse more values than fit into memory: an empty list takes 3 bytes here, 64 there."""
+    if body.count(b",") + body.count(b"[") + body.count(b"{") > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES} values")
 
 
 def _refuse_depth(value: object, body: bytes) -> None:

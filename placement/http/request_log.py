@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
 GLOBAL_REQUEST_ID = "openstack.global_request_id"
+_MAX_HEAD_LENGTH = 2**16  # servers have smaller limits, or none
+_MAX_LOGGED_LENGTH = 1000
 _HEADER = "x-openstack-request-id"
 _HEX = "[a-f0-9]"
 _GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
@@ -47,7 +49,8 @@ class RequestLog:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Handle the request."""
-        application = self._application if _has_request_line(environ) else _refuse_request_line
+        refusal = _refusal(environ)
+        application = self._application if refusal is None else partial(_refuse, refusal)
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
@@ -70,24 +73,32 @@ class RequestLog:
             return response(environ, start)
 
 
-def _has_request_line(environ: MutableMapping[str, Any]) -> bool:
-    """Return whether the server has parsed method and path; if not, set placeholders for the log.
-
-    uWSGI passes on requests whose first line has no protocol, as in HTTP/0.9, without both.
-    """
-    if "PATH_INFO" in environ and "REQUEST_METHOD" in environ:
-        return True
-    environ.setdefault("PATH_INFO", "")
-    environ.setdefault("REQUEST_METHOD", "-")
-    return False
-
-
-def _refuse_request_line(
-    environ: "WSGIEnvironment", start_response: "StartResponse"
-) -> Iterable[bytes]:
-    error = exception.BadRequest(
-        "Malformed request line. Send method, path and protocol, such as: GET / HTTP/1.1"
+def _refusal(environ: MutableMapping[str, Any]) -> exception.PlacementException | None:
+    """Return why the head of a request is refused, None if it is not; cuts what is too long."""
+    if "PATH_INFO" not in environ or "REQUEST_METHOD" not in environ:
+        # uWSGI passes on requests whose first line has no protocol, as in HTTP/0.9
+        environ.setdefault("PATH_INFO", "")
+        environ.setdefault("REQUEST_METHOD", "-")
+        return exception.BadRequest(
+            "Malformed request line. Send method, path and protocol, such as: GET / HTTP/1.1"
+        )
+    if len(environ["PATH_INFO"]) + len(environ.get("QUERY_STRING", "")) > _MAX_HEAD_LENGTH:
+        environ["PATH_INFO"] = environ["PATH_INFO"][:_MAX_LOGGED_LENGTH]
+        environ["QUERY_STRING"] = environ.get("QUERY_STRING", "")[:_MAX_LOGGED_LENGTH]
+        return exception.RequestUriTooLong(_MAX_HEAD_LENGTH)
+    headers = (len(value) for name, value in environ.items() if name.startswith("HTTP_"))
+    return (
+        exception.RequestHeadTooLarge(_MAX_HEAD_LENGTH)
+        if sum(headers) > _MAX_HEAD_LENGTH
+        else None
     )
+
+
+def _refuse(
+    error: exception.PlacementException,
+    environ: "WSGIEnvironment",
+    start_response: "StartResponse",
+) -> Iterable[bytes]:
     response: WSGIApplication = error_response(Request(environ), error)
     return response(environ, start_response)
 

@@ -25,3 +25,4 @@ class Services:
     incomplete_consumer: IncompleteConsumer
     observe: Observer = ignore
     recorder: Recorder = NO_RECORDER
+    max_body_bytes: int = 16 * 2**20

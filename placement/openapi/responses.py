@@ -13,7 +13,7 @@ from placement.schemas.base import TEXT, Schema, closed
 LINES = "application/x-ndjson"
 _ANY_REQUEST = frozenset({400, 406})  # a malformed or unsupported microversion
 _AUTHENTICATED = frozenset({401, 403, 503})
-_WITH_BODY = frozenset({415})
+_WITH_BODY = frozenset({413, 415})
 
 _Part = dict[str, Any]
 

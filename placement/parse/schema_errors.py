@@ -1,10 +1,13 @@
-"""The errors that jsonschema finds in an instance, with the differences that ``validation`` names.
+"""The errors that jsonschema finds in an instance; ``validation`` names the differences.
+
+A body may have a million values. jsonschema takes 10 microseconds for each, and copies the text of
+the whole instance into messages. So only the invalid members of an instance are passed to
+jsonschema, and large values are shortened in messages.
 
 Only this module imports jsonschema, and it is imported for the first invalid instance: the import
 takes 40 ms, more than a twentieth of the start-up of a process.
 """
 
-import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -14,10 +17,13 @@ from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from placement.parse.schema_predicates import matches
+from placement.parse.schema_predicates import Predicate, matches, predicate
 
 _MAX_ERRORS = 100
-_MAX_INSTANCE_LENGTH = 2000
+_MAX_KEYS = 50
+_MAX_TEXT_LENGTH = 2000
+_MAX_MEMBERS = 6
+_MAX_STRING_LENGTH = 300
 
 Errors = Iterator[ValidationError]
 Schema = Mapping[str, Any]
@@ -25,29 +31,29 @@ Schema = Mapping[str, Any]
 
 def most_relevant(schema: Schema, is_uuid: Callable[[str], bool], instance: Any) -> str | None:
     """Return the most relevant error of the instance; None if it is valid."""
-    error = best_match(islice(errors(schema, is_uuid, instance), _MAX_ERRORS))
-    return None if error is None else _message(error)
+    found = _BriefValidator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
+    error = best_match(islice(found, _MAX_ERRORS))
+    if error is None:
+        return None
+    error.instance = _short(error.instance)
+    return str(error)
 
 
 def errors(schema: Schema, is_uuid: Callable[[str], bool], instance: Any) -> Errors:
-    """Yield the errors of the instance."""
+    """Yield all errors of the instance."""
+    yield from _Validator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
+
+
+def _formats(is_uuid: Callable[[str], bool]) -> FormatChecker:
     formats = FormatChecker(formats=())
     formats.checks("uuid")(lambda value: not isinstance(value, str) or is_uuid(value))
-    yield from _Validator(schema, format_checker=formats).iter_errors(instance)
-
-
-def _message(error: ValidationError) -> str:
-    """Return the message of jsonschema, with a large instance shortened: it occurs twice in it."""
-    if len(repr(error.instance)) > _MAX_INSTANCE_LENGTH:
-        error.instance = reprlib.repr(error.instance)
-        error.message = f"{error.message[:_MAX_INSTANCE_LENGTH]} ... {error.message[-1000:]}"
-    return str(error)
+    return formats
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: Schema) -> Errors:
     del validator, schema
     if isinstance(instance, str) and not matches(pattern)(instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+        yield ValidationError(f"{_short(instance)!r} does not match {pattern!r}")
 
 
 def _pattern_properties(
@@ -57,8 +63,9 @@ def _pattern_properties(
     if not isinstance(instance, dict):
         return
     for pattern, values in patterns.items():
+        is_match = matches(pattern)
         for key, value in instance.items():
-            if matches(pattern)(key):
+            if is_match(key):
                 yield from validator.descend(value, values, path=key, schema_path=pattern)
 
 
@@ -68,11 +75,12 @@ def _additional_properties(
     if not isinstance(instance, dict):
         return
     patterns = sorted(schema.get("patternProperties", ()))
+    are_matches = [matches(pattern) for pattern in patterns]
     others = sorted(
         key
         for key in instance
         if key not in schema.get("properties", ())
-        and not any(matches(pattern)(key) for pattern in patterns)
+        and not any(is_match(key) for is_match in are_matches)
     )
     if allowed is False:
         yield from map(ValidationError, _unexpected_keys(others, patterns))
@@ -83,7 +91,9 @@ def _additional_properties(
 
 def _unexpected_keys(keys: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
     """Yield the message of jsonschema for keys that are not allowed, if there are any."""
-    names, one = ", ".join(map(repr, keys)), len(keys) == 1
+    names, one = ", ".join(repr(_short(key)) for key in keys[:_MAX_KEYS]), len(keys) == 1
+    if len(keys) > _MAX_KEYS:
+        names = f"{names}, and {len(keys) - _MAX_KEYS} others"
     if keys and patterns:
         expected = ", ".join(map(repr, patterns))
         yield f"{names} {'does' if one else 'do'} not match any of the regexes: {expected}"
@@ -97,7 +107,7 @@ def _unique_items(validator: Validator, unique: bool, instance: object, schema: 
     if not isinstance(instance, list) or not all(isinstance(item, str) for item in instance):
         return
     if len(set(instance)) < len(instance):
-        yield ValidationError(f"{instance!r} has non-unique elements")
+        yield ValidationError(f"{_short(instance)!r} has non-unique elements")
 
 
 _Validator = extend(  # type: ignore[no-untyped-call]
@@ -107,5 +117,95 @@ _Validator = extend(  # type: ignore[no-untyped-call]
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
+    },
+)
+
+
+# --- large instances -----------------------------------------------------------------
+
+
+def _invalid_items(validator: Any, items: Schema, instance: object, schema: Schema) -> Errors:
+    del schema
+    if isinstance(instance, list):
+        is_valid = _predicate(validator, items)
+        for index, item in enumerate(instance):
+            if not is_valid(item):
+                yield from validator.descend(item, items, path=index)
+
+
+def _invalid_members(
+    validator: Any, patterns: Mapping[str, Schema], instance: object, schema: Schema
+) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    for pattern, values in patterns.items():
+        is_valid = _predicate(validator, values)
+        invalid = {key: value for key, value in instance.items() if not is_valid(value)}
+        yield from _pattern_properties(validator, {pattern: values}, invalid, schema)
+
+
+def _predicate(validator: Any, schema: Schema) -> Predicate:
+    is_uuid, _ = validator.format_checker.checkers["uuid"]
+    return predicate(schema, is_uuid)
+
+
+def _on_short(keyword: str) -> Any:
+    """Return the check of a keyword that has the same result for the beginning of a value."""
+    check: Any = Draft202012Validator.VALIDATORS[keyword]
+
+    def errors(validator: Validator, value: Any, instance: object, schema: Schema) -> Errors:
+        yield from check(validator, value, _short(instance), schema) or ()
+
+    return errors
+
+
+def _short(value: object) -> object:
+    """Return the value, or its beginning if its text is too long for a message."""
+    return _beginning(value, 3) if _is_large(value) else value
+
+
+def _is_large(value: object) -> bool:
+    """Return whether a text of the value would be very long; looks at a part of it at most."""
+    length, values = 0, [value]
+    while values and length <= _MAX_TEXT_LENGTH:
+        value = values.pop()
+        if isinstance(value, str | list | dict):
+            length += len(value)
+        if isinstance(value, list | dict) and length <= _MAX_TEXT_LENGTH:
+            values += value
+            values += value.values() if isinstance(value, dict) else ()
+    return length > _MAX_TEXT_LENGTH
+
+
+def _beginning(value: object, levels: int) -> object:
+    if isinstance(value, str) and len(value) > _MAX_STRING_LENGTH:
+        return f"{value[:_MAX_STRING_LENGTH]}..."
+    most = _MAX_MEMBERS if levels else 0
+    if isinstance(value, list):
+        rest = ["..."] if len(value) > most else []
+        return [_beginning(item, levels - 1) for item in value[:most]] + rest
+    if isinstance(value, dict):
+        members = {
+            str(_beginning(key, 0)): _beginning(item, levels - 1)
+            for key, item in islice(value.items(), most)
+        }
+        return members | ({"...": "..."} if len(value) > most else {})
+    return value
+
+
+def _max_length(validator: Validator, most: int, instance: object, schema: Schema) -> Errors:
+    del validator, schema
+    if isinstance(instance, str) and len(instance) > most:
+        yield ValidationError(f"{_short(instance)!r} is too long")
+
+
+_ON_SHORT = ("type", "enum", "format", "minItems", "minProperties")
+_BriefValidator = extend(  # type: ignore[no-untyped-call]
+    _Validator,
+    validators={
+        "items": _invalid_items,
+        "patternProperties": _invalid_members,
+        "maxLength": _max_length,
+        **{keyword: _on_short(keyword) for keyword in _ON_SHORT},
     },
 )

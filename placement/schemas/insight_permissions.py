@@ -4,7 +4,11 @@ from placement.core.insight.service_calls import SERVICES
 from placement.schemas.base import OWNER, TEXT, Schema, always, closed
 from placement.schemas.insight import answer, opened
 
-_ROLES: Schema = {"type": "string", "pattern": "^[^,]*[^, ][^,]*(,[^,]*[^, ][^,]*)*$"}
+_ROLES: Schema = {
+    "type": "string",
+    "pattern": "^ *[^, ][^,]*(, *[^, ][^,]*)*$",
+    "maxLength": 10_000,
+}
 _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
 _NAMES: Schema = {"type": "array", "items": TEXT}
 

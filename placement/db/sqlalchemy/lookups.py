@@ -4,7 +4,8 @@ Collations differ: MySQL finds ``cn1`` for ``CN1`` unless the operator chose ano
 SQLite and PostgreSQL do not. Rows found are therefore compared again, exactly.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 # Fewer than the maximum number of parameters of a statement in any database (SQLite: 32766)
 CHUNK = 1000
+_FEW = 3
+_UUID = re.compile("[0-9a-f-]+")
 
 Lookup = tuple[sa.Column[str], Sequence[str]]
 """A column and the names to find in it."""
@@ -119,7 +122,7 @@ def insert_names(
     connection: sa.Connection,
     table: sa.Table,
     column: sa.Column[str],
-    names: Iterable[str],
+    names: Collection[str],
     *,
     others_exist: bool = False,
 ) -> dict[str, int]:
@@ -127,10 +130,19 @@ def insert_names(
 
     In order, so that concurrent transactions that insert the same names wait for one another in
     one direction only. A name may equal one just inserted by the collation of the database, or one
-    that exists and is requested too (``others_exist``).
+    that exists and is requested too (``others_exist``). Many UUIDs are inserted a thousand at a
+    time: no collation treats two of them as equal.
     """
-    ids: dict[str, int] = {}
-    for name in sorted(set(names)):
+    uuids = sorted({name for name in names if _UUID.fullmatch(name)})
+    if len(uuids) <= _FEW:
+        uuids = []
+    ids = ids_by_name(connection, table, column, uuids) if others_exist else {}
+    missing = [uuid for uuid in uuids if uuid not in ids]
+    for chunk in chunks(missing):
+        rows = [{column.name: uuid, "created_at": utcnow()} for uuid in chunk]
+        connection.execute(table.insert(), rows)
+    ids |= ids_by_name(connection, table, column, missing)
+    for name in sorted(set(names).difference(uuids)):
         existing = ids_by_name(connection, table, column, [name]) if ids or others_exist else {}
         if name not in existing:
             row = {column.name: name, "created_at": utcnow()}

@@ -5,7 +5,13 @@ import pytest
 from placement import exception
 from placement.db.sqlalchemy import models
 from placement.objects import aggregate
-from placement.tests.functional.db.factories import generation, new_provider, rows, uuid
+from placement.tests.functional.db.factories import (
+    generation,
+    new_provider,
+    rows,
+    statements,
+    uuid,
+)
 
 
 def of(store, provider) -> set:
@@ -80,3 +86,14 @@ def test_missing_provider_has_no_aggregates(store):
         aggregate.of_provider(store, uuid())
     with pytest.raises(exception.ProviderNotFound):
         aggregate.replace(store, uuid(), [], 0)
+
+
+def test_many_aggregates_take_few_statements(store):
+    """Each new one took two statements: 5,000 took 12 s on a busy machine."""
+    provider, uuids = new_provider(store), [uuid() for _ in range(2500)]
+    aggregate.replace(store, provider, uuids[:500], 0)
+    with statements(store) as executed:
+        aggregate.replace(store, provider, uuids, 1)
+    assert len(executed) < 25
+    assert of(store, provider) == set(uuids)
+    assert len(rows(store, models.placement_aggregates)) == 2500

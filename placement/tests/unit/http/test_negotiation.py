@@ -22,7 +22,7 @@ def test_response_has_its_version(http):
 def test_a_version_that_is_not_served_is_406_everywhere(http, path):
     response = http.get(path, headers=asking("placement 1.40"), status=406)
     (error,) = response.json["errors"]
-    assert "Unacceptable version header: 1.40" in error["detail"]
+    assert "Invalid microversion: Unacceptable version header: 1.40" in error["detail"]
     assert (error["min_version"], error["max_version"]) == ("1.0", "1.39")
     assert "code" not in error
     assert "openstack-api-version" not in response.headers
@@ -31,8 +31,17 @@ def test_a_version_that_is_not_served_is_406_everywhere(http, path):
 
 def test_a_version_that_is_none_is_400(http):
     response = http.get("/", headers=asking("placement pony"), status=400)
-    assert "invalid version string: pony" in response.json["errors"][0]["detail"]
+    detail = response.json["errors"][0]["detail"]
+    assert "Invalid microversion: invalid version string: pony" in detail
     assert response.json["errors"][0].keys() == {"status", "title", "detail", "request_id"}
+
+
+@pytest.mark.parametrize("blank", ["\r\n ", "\r\n\t", "  ", " \t "])
+def test_a_folded_header_has_its_version(http, blank):
+    """It was read as 1.0."""
+    environ = {"HTTP_OPENSTACK_API_VERSION": f"compute 2.1,{blank}placement{blank}1.7{blank}"}
+    response = http.get("/things/1", headers=ADMIN, extra_environ=environ, status=200)
+    assert response.headers["openstack-api-version"] == "placement 1.7"
 
 
 def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(http):
@@ -76,10 +85,9 @@ def test_unknown_paths_are_404(http, path):
 def test_unknown_methods_are_405(http):
     response = http.request("/things/1", method="PATCH", headers=ADMIN, status=405)
     assert response.headers["allow"] == "GET, DELETE, PUT"
-    assert (
-        "The method PATCH is not allowed for this resource."
-        in response.json["errors"][0]["detail"]
-    )
+    detail = response.json["errors"][0]["detail"]
+    assert "The method PATCH is not allowed for this resource." in detail
+    assert "The method specified is not allowed for this resource." in detail
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
@@ -154,9 +162,12 @@ def test_body_must_have_media_type_json(http, content_type, status):
         assert message in response.json["errors"][0]["detail"]
 
 
-def test_no_type_is_called_none(http):
-    response = http.request("/things/1", method="PUT", headers=ADMIN, status=415)
-    assert "The media type None is not supported" in response.json["errors"][0]["detail"]
+@pytest.mark.parametrize("environ", [{}, {"CONTENT_TYPE": ""}])
+def test_no_type_is_called_none(http, environ):
+    response = http.request("/things/1", method="PUT", headers=ADMIN, environ=environ, status=415)
+    detail = response.json["errors"][0]["detail"]
+    assert "The media type None is not supported" in detail
+    assert "The request media type None is not supported by this server." in detail
 
 
 def test_a_body_that_is_not_json_is_malformed(http):

@@ -1,6 +1,8 @@
 """How schemas are read."""
 
+import sys
 import time
+from collections import Counter
 
 import pytest
 
@@ -125,3 +127,61 @@ def test_large_instances_are_shortened():
     assert "has non-unique elements" in text
     assert "Failed validating 'uniqueItems' in schema" in text
     assert len(text) < 5000
+
+
+def calls(schema, instance):
+    """Return the message of an instance, and the number of calls of Python functions for it."""
+    error_message(schema, None)  # imports jsonschema
+    events = Counter()
+    sys.setprofile(lambda _frame, event, _: events.update([event]))
+    try:
+        text = error_message(schema, instance)
+    finally:
+        sys.setprofile(None)
+    return text, events["call"]
+
+
+UUIDS = {"type": "array", "uniqueItems": True, "items": {"type": "string", "format": "uuid"}}
+BY_NAME = keyed("^[A-Z]+[0-9]*$", {"type": "object", "required": ["total"]}, at_least=1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "instance"),
+    [
+        (UUIDS, ["uuid"] * 20_000),
+        (UUIDS, [*(["uuid"] * 20_000), "x"]),
+        (UUIDS, "x" * 20_000),
+        (BY_NAME, [[]] * 20_000),
+        (BY_NAME, [[[]] * 20_000]),
+        (BY_NAME, {f"A{n}": {"total": 1} for n in range(20_000)} | {"Z": {}}),
+        (BY_NAME, {f"A{n}": [[]] * 10 for n in range(2000)}),
+        (BY_NAME, {f"a{n}": {} for n in range(20_000)}),
+        (BY_NAME, {"a" * 20_000: {}}),
+    ],
+)
+def test_only_invalid_items_of_large_instances_reach_jsonschema(schema, instance):
+    """Each item took 25 to 30 calls."""
+    text, number = calls(schema, instance)
+    assert "Failed validating" in text
+    assert len(text) < 4000
+    assert number < 10 * 20_000
+
+
+def test_the_place_of_an_error_is_that_in_the_whole_instance():
+    uuids = {"type": "array", "items": {"type": "string", "format": "uuid"}}
+    text = error_message(uuids, [*(["uuid"] * 5000), "x"])
+    assert text.endswith("On instance[5000]:\n    'x'")
+    names = {f"A{n}": {"total": 1} for n in range(5000)}
+    assert "On instance['Z']:\n    {}" in error_message(BY_NAME, names | {"Z": {}})
+
+
+def test_many_keys_that_are_not_allowed_are_counted():
+    text = error_message(closed({}), {f"a{n:03}": 1 for n in range(200)})
+    assert "'a000', 'a001', " in text
+    assert "'a049', and 150 others were unexpected)" in text
+
+
+def test_a_text_that_is_too_long_is_shortened():
+    text = error_message({"type": "string", "maxLength": 1000}, "x" * 100_000)
+    assert f"'{'x' * 300}...' is too long" in text
+    assert error_message({"type": "string", "maxLength": 100_000}, "x" * 100_000) is None
