@@ -20,7 +20,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -55,6 +55,12 @@ test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request i
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
 	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/test_packages.py \
 		placement/tests/functional/test_container.py
+
+container-requirements: $(VENV)/.package  ## Pin the newest releases of the container's Python packages
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header \
+		--python-version 3.11 --extra container --extra metrics --extra postgresql pyproject.toml \
+		--output-file packaging/container-requirements.txt
 
 test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the installation and migration pages in a container, as root
 	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 placement/tests/functional/documented

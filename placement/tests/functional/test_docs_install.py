@@ -8,6 +8,8 @@ import tomllib
 
 import pytest
 from oslo_config import cfg
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from placement import conf as placement_conf
 from placement import db_api
@@ -209,6 +211,18 @@ def test_each_sample_is_installed_to_the_documented_directory():
         for path in docs.ROOT.glob(pattern)
     }
     assert installed == samples() - generated()
+
+
+def test_container_requirements_pin_each_dependency_with_hashes():
+    project = tomllib.loads((docs.ROOT / "pyproject.toml").read_text())["project"]
+    extras = ("container", "metrics", "postgresql")
+    names = [name for extra in extras for name in project["optional-dependencies"][extra]]
+    lines = (docs.ROOT / "packaging" / "container-requirements.txt").read_text()
+    pins = re.findall(r"^(\S+)==(\S+).*(?:\n    --hash=sha256:\S+.*)+", lines, re.MULTILINE)
+    pinned = {canonicalize_name(name): version for name, version in pins}
+    assert len(pinned) == lines.count("==")
+    for requirement in map(Requirement, [*project["dependencies"], *names]):
+        assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
 
 
 def test_the_uwsgi_lines_shown_are_those_of_the_sample():
