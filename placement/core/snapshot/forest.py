@@ -101,13 +101,12 @@ class Forest:
             del row_of[self.uuids[row]]
         row_of.update({each.uuid: count + number for number, each in enumerate(new)})
         ids = np.append(self.ids, numbers(each.id for each in new))
-        by_id = np.argsort(ids).astype(np.int32)
         parent = resized(self.parent[:count], len(ids), NO_ROW)
         orphans = np.flatnonzero(np.isin(parent, gone))
         parent[orphans] = [row_of.get(self.uuids[row], NO_ROW) for row in parent[orphans].tolist()]
-        parent[[row_of[each.uuid] for each in changed]] = [
-            row_of.get(each.parent_uuid or "", NO_ROW) for each in changed
-        ]
+        for each in changed:
+            parent[row_of[each.uuid]] = row_of.get(each.parent_uuid or "", NO_ROW)
+        by_id = np.argsort(ids).astype(np.int32)
         trees = tree_order(parent, by_id[~np.isin(by_id, gone)])
         uuids = [*self.uuids, *(each.uuid for each in new)]
         forest = _ordered(row_of, uuids, ids, trees)

@@ -144,7 +144,8 @@ class Snapshot:
         New providers have no contents yet. If one provider was created, moved or removed, the
         place of every changed one is found anew: its parent may be another one with the same UUID.
         """
-        if not removed and all(map(self.forest.has, changed)):
+        has_removed = removed and len(self.forest.rows_with_ids(removed))
+        if not has_removed and all(map(self.forest.has, changed)):
             return self, ()
         forest, former = self.forest.changed(changed, removed)
         row_after = np.full(self.size + 1, NO_ROW, dtype=np.int32)

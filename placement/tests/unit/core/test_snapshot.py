@@ -100,6 +100,11 @@ def test_a_child_returns_to_its_parent_whose_id_another_provider_has_now():
     ]
 
 
+def test_a_removed_provider_that_was_never_known_changes_nothing():
+    after = CLOUD.apply([replace(CN2, used={"VCPU": 3})], [99])
+    assert after.forest is CLOUD.forest
+
+
 def test_providers_created_again_are_in_the_order_of_their_ids():
     again = replace(CN1, provider=replace(CN1.provider, id=9))
     after = CLOUD.apply([again], [CN1.provider.id]).apply([with_parent(NUMA0, CN2.provider.uuid)])
