@@ -16,6 +16,7 @@ from placement import db_api
 from placement.cmd import errors
 from placement.conf.files import config_files
 from placement.db.sqlalchemy import data_migrations, migration, odd_rows, usage_counters
+from placement.db.sqlalchemy.compatibility import IncompatibleSchema
 from placement.http import auth
 
 CANNOT_CHECK = 255
@@ -89,8 +90,17 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, f"The API does not start: {error}")
         return Result(Code.SUCCESS)
 
+    def _database_revision(self) -> Result:
+        try:
+            with db_api.opened(self._conf) as store:
+                warning = migration.unknown_revision(store)
+        except IncompatibleSchema as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.WARNING, warning) if warning else Result(Code.SUCCESS)
+
     _upgrade_checks = (
         ("API Startup", _startup),
+        ("Database Revision", _database_revision),
         ("Missing Root Provider IDs", _roots),
         ("Incomplete Consumers", _consumers),
         ("Policy File JSON to YAML Migration", _policy_file),

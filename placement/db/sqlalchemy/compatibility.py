@@ -27,6 +27,14 @@ class IncompatibleSchema(RuntimeError):  # noqa: N818
     """The schema is that of another release, and this one cannot use it."""
 
 
+# What is logged and reported at a revision that only adds.
+UNKNOWN_REVISION = (
+    "The database is at revision {}, which this release does not know. Checked: it has all tables "
+    "and columns that this release needs, and no other column requires a value. Not checked: "
+    "types, constraints and the meaning of the data. Use a release that knows the revision."
+)
+
+
 def check_additive(connection: sa.Connection, revision: str) -> None:
     """Check that an unknown revision has only added to the schema.  Raises: IncompatibleSchema."""
     problems = list(_problems(sa.inspect(connection)))

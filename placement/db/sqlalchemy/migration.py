@@ -101,7 +101,7 @@ def _is_upgradable(connection: sa.Connection) -> bool:
         return True
     compatibility.check_additive(connection, current)
     if not compatibility.lacks_additions(connection):
-        LOG.warning("The database stays at revision %s, which this release does not know", current)
+        LOG.warning(compatibility.UNKNOWN_REVISION.format(current))
         return False
     LOG.warning(
         "The database is at revision %s, which this release does not know and which only adds to "
@@ -166,8 +166,8 @@ def check_is_new_enough(store: Store) -> None:
         return
     with store.read() as tx:
         recorded = _revision(tx.connection)
-        if recorded not in {HEAD, None} and recorded not in revisions():
-            compatibility.check_additive(tx.connection, recorded)
+        if warning := _unknown_revision(tx.connection, recorded):
+            LOG.warning(warning)
         is_incomplete = compatibility.lacks_additions(tx.connection)
         if is_incomplete and recorded == HEAD:
             _check_is_applied(tx.connection, HEAD)
@@ -176,6 +176,22 @@ def check_is_new_enough(store: Store) -> None:
             f"The schema of the database is at revision {recorded}, and {HEAD} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
         )
+
+
+def unknown_revision(store: Store) -> str | None:
+    """Return a warning if the database is at a revision that this release does not know.
+
+    Raises: IncompatibleSchema if the revision has not only added to the schema.
+    """
+    with store.read() as tx:
+        return _unknown_revision(tx.connection, _revision(tx.connection))
+
+
+def _unknown_revision(connection: sa.Connection, recorded: str | None) -> str | None:
+    if recorded in {HEAD, None} or recorded in revisions():
+        return None
+    compatibility.check_additive(connection, recorded)
+    return compatibility.UNKNOWN_REVISION.format(recorded)
 
 
 def _is_at_head(store: Store) -> bool:

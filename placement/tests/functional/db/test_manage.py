@@ -249,7 +249,7 @@ def test_a_new_database_is_ready(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 6
+    assert printed.out.count("Result: Success") == 7
 
 
 def test_failed_checks_are_reported(run, empty_store):
@@ -269,6 +269,23 @@ def test_failed_checks_are_reported(run, empty_store):
         "There are 2 incomplete consumers table records for existing allocations"
         in consumers["details"]
     )
+
+
+def test_an_unknown_revision_is_named_with_what_was_checked(run, empty_store):
+    migration.sync(empty_store)
+    execute(empty_store, "ALTER TABLE traits ADD COLUMN note VARCHAR(20)")
+    execute(empty_store, "UPDATE alembic_version SET version_num = 'feedfacecafe'")
+    code, printed = run(status.main, "upgrade", "check", "--json")
+    (check,) = [
+        each for each in json.loads(printed.out)["checks"] if each["check"] == "Database Revision"
+    ]
+    assert (code, check["result"]) == (1, 1)
+    assert "at revision feedfacecafe, which this release does not know" in check["details"]
+    assert "Checked: it has all tables and columns" in check["details"]
+    execute(empty_store, "ALTER TABLE traits RENAME COLUMN name TO label")
+    code, printed = run(status.main, "upgrade", "check", "--json")
+    assert code == 2
+    assert "the column traits.name is missing" in printed.out
 
 
 def test_wrong_usage_counters_are_reported_and_corrected(run, empty_store):

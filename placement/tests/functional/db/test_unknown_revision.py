@@ -52,9 +52,10 @@ def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf_o
     assert list(allocation.of_consumer(store, consumer).allocations) == [host]
 
 
-def test_service_starts_at_a_later_revision_of_its_own(empty_store):
+def test_service_starts_at_a_later_revision_of_its_own(empty_store, caplog):
     at_next_revision(empty_store, *ADDITIVE, since="head")
     migration.check_is_new_enough(empty_store)
+    assert f"at revision {NEXT}, which this release does not know. Checked: " in caplog.text
     migration.sync(empty_store)
     assert migration.version(empty_store) == NEXT
 
