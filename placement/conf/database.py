@@ -37,7 +37,8 @@ options = [
     cfg.StrOpt(
         "mysql_sql_mode",
         default="TRADITIONAL",
-        help="SQL mode of MySQL and MariaDB sessions; if empty, the server's default applies.",
+        help="SQL mode of MySQL and MariaDB sessions; if empty, the server's default applies. "
+        "STRICT_TRANS_TABLES and NO_AUTO_VALUE_ON_ZERO are added.",
     ),
     cfg.IntOpt(
         "connection_recycle_time",

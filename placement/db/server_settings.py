@@ -1,4 +1,7 @@
-"""Settings of a database server, or of a pooler before it, with which the service cannot work."""
+"""Servers, poolers and connections that the service cannot work with; sessions cannot repair them.
+
+What a session can set itself is in ``session_settings``.
+"""
 
 import sqlalchemy as sa
 
@@ -6,7 +9,7 @@ from placement.db.sqlalchemy import db_errors
 from placement.db.sqlalchemy.server_checks import SERVER
 from placement.db.store import Store
 
-# A proxy may choose one of several servers for each statement.
+# A proxy or pooler may choose one of several servers or connections for each statement.
 _STATEMENTS = 8
 
 
@@ -18,12 +21,13 @@ def check(store: Store) -> None:
     """Return if the service works with the server.  Raises: UnsuitableServer."""
     backend = store.settings.backend
     try:
+        if backend == "postgresql":
+            _check_pooler(store)  # first: it loses prepared statements of the other checks
         if backend in SERVER:
             _check_routing(store, f"SELECT {SERVER[backend]}")
+            _check_character_set(store, _CHARACTER_SETS[backend])
         if backend == "mysql":
             _check_binary_log(store)
-        if backend == "postgresql":
-            _check_pooler(store)
     except db_errors.SeveralServers as error:
         raise UnsuitableServer(f"{error} Then start the service again.") from error
 
@@ -40,16 +44,41 @@ def _check_binary_log(store: Store) -> None:
         )
 
 
-def _check_pooler(store: Store) -> None:
-    """Refuse a pooler that gives a server connection to several clients in turn.
+_CHARACTER_SETS = {
+    "mysql": "SELECT @@character_set_client, @@character_set_connection, @@character_set_results",
+    "postgresql": "SHOW client_encoding",
+}
 
-    Session settings and prepared statements belong to a server connection. Two open connections
-    of the same process then have the same one.
+
+def _check_character_set(store: Store, query: str) -> None:
+    """Refuse connections that cannot transfer every text that the database can store."""
+    with store.read() as tx:
+        names = {str(name) for name in tx.connection.exec_driver_sql(query).one()}
+    others = sorted(name for name in names if not name.lower().startswith("utf8"))
+    if others:
+        raise UnsuitableServer(
+            f"The connections to the database have the character set {', '.join(others)}, which "
+            "cannot encode all names. Remove the parameter for it from [placement_database]"
+            "connection, or the command that sets it for each connection, or use utf8 or (MariaDB "
+            "and MySQL) utf8mb4. Then start the service again."
+        )
+
+
+def _check_pooler(store: Store) -> None:
+    """Refuse a pooler that assigns a server connection to a client for a transaction only.
+
+    Session settings and prepared statements belong to a server connection. Without such a pooler,
+    each of two open connections has another one, and keeps it. A pooler that assigns the one that
+    was released last returns the same for both; one that takes turns changes it between two
+    statements of a connection. Each statement has a text of its own, which is not prepared.
     """
-    query = "SELECT pg_backend_pid()"
     with store.engines().reader.connect() as one, store.engines().reader.connect() as other:
-        pids = {each.exec_driver_sql(query).scalar_one() for each in (one, other)}
-    if len(pids) == 1:
+        used = {
+            (connection, connection.exec_driver_sql(f"SELECT pg_backend_pid(), {n}").scalar_one())
+            for n in range(_STATEMENTS)
+            for connection in (one, one, other)
+        }
+    if len(used) > 2 or len({pid for _, pid in used}) < 2:
         raise UnsuitableServer(
             "The connections to PostgreSQL go through a pooler in transaction mode, which does "
             "not keep session settings and prepared statements. Set pool_mode = session for this "

@@ -20,7 +20,7 @@ class ConnectionWatch:
     def __init__(self, lineage: Lineage, settings: DatabaseSettings) -> None:
         self._lineage = lineage
         self._backend = settings.backend
-        self._checks = server_checks.BY_BACKEND[settings.backend](settings.mysql_sql_mode)
+        self._checks = server_checks.BY_BACKEND[settings.backend]
         # SQLAlchemy before 2.1 does not close a connection that cannot be set up. The drivers of
         # MySQL close it when it is collected, and raise if it is closed twice.
         self._may_close_twice = settings.backend == "postgresql"
@@ -33,7 +33,6 @@ class ConnectionWatch:
             self._set_up(connection, record, is_reader=is_reader)
 
         event.listen(engine, "do_connect", tcp_timeouts.connect)
-        event.listen(engine, "connect", self._checks.set_sql_mode, insert=True)
         if self._limits_tcp:  # from the first statement on
             event.listen(engine, "connect", tcp_timeouts.limit_unresponsive, insert=True)
         event.listen(engine, "connect", set_up)

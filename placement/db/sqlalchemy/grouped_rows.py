@@ -17,11 +17,10 @@ import sqlalchemy as sa
 
 SEPARATOR = "\x1e"  # the record separator of ASCII, which names are unlikely to contain
 
-# Ids of one group, so that a text has less than MAX_LENGTH bytes: an id has up to ten digits,
-# a name up to 200 characters of four bytes
+# Ids of one group, so that a text has less than session_settings.MAX_JOINED_LENGTH bytes: an id
+# has up to ten digits, a name up to 200 characters of four bytes
 IDS_OF_NUMBERS = 65_536
 IDS_OF_TEXTS = 1_024
-MAX_LENGTH = 2**20
 
 
 class Unreadable(Exception):  # noqa: N818

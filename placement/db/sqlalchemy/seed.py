@@ -1,7 +1,6 @@
 """The standard traits and resource classes, and the clocks, which every database has."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import os_resource_classes
 import os_traits
@@ -73,24 +72,4 @@ def _names(connection: sa.Connection, table: sa.Table) -> set[str]:
 def _insert_classes(connection: sa.Connection, ids: Mapping[str, int]) -> None:
     now = clocks.utcnow()
     rows = [{"id": id_, "name": name, "created_at": now} for name, id_ in ids.items()]
-    with _zero_as_an_id(connection):
-        connection.execute(resource_classes.insert(), rows)
-
-
-@contextmanager
-def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
-    """Make MySQL insert the id 0, which it otherwise replaces by a generated id."""
-    if connection.dialect.name not in {"mysql", "mariadb"}:
-        yield
-        return
-    mode = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()
-    _set_mode(connection, f"{mode},NO_AUTO_VALUE_ON_ZERO")
-    try:
-        yield
-    finally:
-        if not connection.invalidated:
-            _set_mode(connection, mode)
-
-
-def _set_mode(connection: sa.Connection, mode: str) -> None:
-    connection.execute(sa.text("SET SESSION sql_mode = :mode"), {"mode": mode})
+    connection.execute(resource_classes.insert(), rows)

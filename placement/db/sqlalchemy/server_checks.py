@@ -8,28 +8,34 @@ primary. The two are compared when a connection for reads is opened. The stateme
 clocks also reads ``PROBED``, which ``verify`` compares with them: a proxy may begin this later.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping
 from typing import Any
 
-from placement.db.sqlalchemy import clock_versions
+from placement.db.sqlalchemy import clock_versions, session_settings
 from placement.db.sqlalchemy.db_errors import ServerReadOnly, SeveralServers
 
 INTERVAL_SECONDS = 1.0
 
 # By dialect, an expression with another value on each server. A server of PostgreSQL is told from
 # its standbys by the time of its start.
-_MYSQL_SERVER = "CONCAT_WS(':', @@hostname, @@port, @@server_id)"
-_POSTGRESQL_SERVER = "CAST(pg_postmaster_start_time() AS TEXT)"
+_MYSQL_SERVER = "CONCAT(@@hostname, ':', @@port, ' (server_id ', @@server_id, ')')"
+_POSTGRESQL_SERVER = (
+    "CONCAT_WS(' ', host(inet_server_addr()), 'started at', pg_postmaster_start_time())"
+)
 SERVER: Mapping[str, str] = {"mysql": _MYSQL_SERVER, "postgresql": _POSTGRESQL_SERVER}
 
 # The server, and flags that are set on a read-only one, in one column: drivers written in Python
-# take time for each. Replicas of some cloud providers have innodb_read_only alone.
+# take time for each. Replicas of some cloud providers have innodb_read_only alone. A demoted
+# primary of PostgreSQL may be no standby, but have default_transaction_read_only, for example with
+# pg_auto_failover or when its disk is almost full at a cloud provider. Sessions do not set it.
 _MYSQL_PROBED = f"CONCAT_WS(',', {_MYSQL_SERVER}, @@read_only, @@innodb_read_only)"
 PROBED: Mapping[str, str] = {
     "mysql": _MYSQL_PROBED,
     "mariadb": _MYSQL_PROBED,
-    "postgresql": f"CONCAT_WS(',', {_POSTGRESQL_SERVER}, pg_is_in_recovery())",
+    "postgresql": (
+        f"CONCAT_WS(',', {_POSTGRESQL_SERVER}, pg_is_in_recovery(),"
+        " current_setting('default_transaction_read_only'))"
+    ),
 }
 _PRIMARY, _PROBED_PRIMARY = "primary", "probed primary"
 
@@ -65,7 +71,9 @@ def verify(info: Mapping[str, Any], probed: str) -> None:
         return
     server, *flags = probed.split(",")
     if is_read_only(flags):
-        raise ServerReadOnly(f"The database server {server}, which was read, is read-only.")
+        raise ServerReadOnly(
+            f"The database server {server} is read-only: it is a standby, or was set read-only."
+        )
     _compare(info, server)
 
 
@@ -79,43 +87,30 @@ def _compare(info: Mapping[str, Any], server: str) -> None:
         )
 
 
-def is_read_only(flags: Iterable[object]) -> bool:
-    """Return whether a flag of a read-only server is set; drivers return numbers or words.
+def is_read_only(flags: Iterable[str]) -> bool:
+    """Return whether a flag of a read-only server is set; servers return numbers or words.
 
-    >>> is_read_only([0, "OFF", "f"]), is_read_only([1]), is_read_only(["READ_ONLY"])
+    >>> is_read_only(["0", "OFF", "f"]), is_read_only(["1"]), is_read_only(["READ_ONLY"])
     (False, True, True)
     """
-    return any(str(flag) not in {"0", "OFF", "f"} for flag in flags)
+    return any(flag not in {"0", "OFF", "f", "off"} for flag in flags)
 
 
-@dataclass(frozen=True, slots=True)
 class MysqlChecks:
     """The checks of MySQL, MariaDB and Galera."""
 
-    sql_mode: str | None
-
-    def set_sql_mode(self, connection: Any, _record: object) -> None:
-        """Set the SQL mode of a new connection: a listener for SQLAlchemy's event ``connect``.
-
-        It must be the first one: SQLAlchemy reads from the mode how to quote identifiers.
-        """
-        if self.sql_mode:
-            with connection.cursor() as cursor:
-                cursor.execute("SET SESSION sql_mode = %s", [self.sql_mode])
-
     def set_up(self, connection: Any) -> Hashable:
-        """Set the session for the kind of server; return the Galera cluster, or None.
+        """Set the session on a node of a Galera cluster; return the cluster, or None.
 
-        On Galera each transaction begins with everything that any node acknowledged before
-        (``wsrep_sync_wait``): a node applies the commits of others a moment later, and one round
-        trip of the group communication waits for them. These variables exist only there.
+        A node applies the commits of others a moment later: each transaction waits for them, which
+        takes one round trip of the group communication.
         """
         with connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
             row = cursor.fetchone()
             if not row or row[1] != "ON":
                 return None
-            cursor.execute("SET SESSION wsrep_sync_wait = 7, SESSION wsrep_dirty_reads = OFF")
+            cursor.execute(f"SET {session_settings.assignments(session_settings.GALERA)}")
             cursor.execute("SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid'")
             return str(cursor.fetchone()[1])
 
@@ -126,28 +121,19 @@ class MysqlChecks:
         """
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT @@hostname, @@port, @@server_id, @@read_only, @@innodb_read_only,"
-                " (SELECT create_time FROM"
-                " information_schema.tables"
+                f"SELECT {PROBED['mysql']},"  # noqa: S608  a constant
+                " (SELECT create_time FROM information_schema.tables"
                 " WHERE table_schema = DATABASE() AND table_name = 'clocks')"
             )
-            *server, read_only, innodb_read_only, created_at = cursor.fetchone()
+            probed, created_at = cursor.fetchone()
         connection.rollback()
-        if is_read_only([read_only, innodb_read_only]):
-            raise ServerReadOnly(f"The database server {server[0]}:{server[1]} is read-only.")
-        _compare(info, ":".join(map(str, server)))
+        verify(info, probed)
         # the nodes of a cluster are one server; each creates a table at its own time
-        return info["server"] or (*server, created_at)
+        return info["server"] or (probed, created_at)
 
 
-@dataclass(frozen=True, slots=True)
 class PostgresqlChecks:
     """The checks of PostgreSQL."""
-
-    sql_mode: object = None
-
-    def set_sql_mode(self, _connection: Any, _record: object) -> None:
-        """Do nothing: PostgreSQL has no such mode."""
 
     def set_up(self, _connection: Any) -> Hashable:
         """Return None: PostgreSQL needs nothing more."""
@@ -160,22 +146,19 @@ class PostgresqlChecks:
         """
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT (pg_control_system()).system_identifier,"
-                " CAST(pg_postmaster_start_time() AS TEXT),"
-                " pg_relation_filenode(to_regclass('clocks')), pg_is_in_recovery(),"
-                " inet_server_addr(), COALESCE(pg_relation_size(to_regclass('clocks')), 0)"
+                "SELECT (pg_control_system()).system_identifier, pg_postmaster_start_time(),"
+                f" pg_relation_filenode(to_regclass('clocks')), {PROBED['postgresql']},"
+                " COALESCE(pg_relation_size(to_regclass('clocks')), 0)"
             )
-            system, started_at, file_node, is_standby, address, size = cursor.fetchone()
+            system, started_at, file_node, probed, size = cursor.fetchone()
         if not connection.autocommit:
             connection.rollback()
-        if is_standby:
-            raise ServerReadOnly(f"The database server {address} is a standby.")
-        _compare(info, started_at)
+        verify(info, probed)
         clock_versions.note_size(info, size)
         return system, started_at, file_node
 
 
-BY_BACKEND: Mapping[str, Callable[[str | None], MysqlChecks | PostgresqlChecks]] = {
-    "mysql": MysqlChecks,
-    "postgresql": PostgresqlChecks,
+BY_BACKEND: Mapping[str, MysqlChecks | PostgresqlChecks] = {
+    "mysql": MysqlChecks(),
+    "postgresql": PostgresqlChecks(),
 }

@@ -9,9 +9,10 @@ import pytest
 import webtest
 
 from placement.db import retries
-from placement.db.sqlalchemy import migration, seed, server_engines
+from placement.db.sqlalchemy import migration, seed, session_settings
 from placement.tests import servers
 from placement.tests.functional.db.factories import new_provider, used
+from placement.tests.functional.db.lock_waits import LOCK_TIMEOUTS, set_timeouts
 
 DOCUMENTED_SECONDS = 45  # on the page on high availability
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
@@ -45,9 +46,9 @@ def locked_tables(database):
 @pytest.fixture
 def short_limits(monkeypatch):
     """Shorten the times: 30 seconds for attempts, and 10 for the last lock."""
-    assert retries.RETRY_SECONDS + server_engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    assert retries.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
     monkeypatch.setattr(retries, "RETRY_SECONDS", 1)
-    monkeypatch.setattr(server_engines, "LOCK_TIMEOUT_SECONDS", 1)
+    set_timeouts(monkeypatch, LOCK_TIMEOUTS, seconds=1)
     return 2 + 20  # the sum, and the time of a busy machine; without them it is 40
 
 

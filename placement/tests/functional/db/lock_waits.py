@@ -1,11 +1,13 @@
 """The number of transactions that wait for a lock which another transaction has."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 
+import pytest
 import sqlalchemy as sa
 
+from placement.db.sqlalchemy import session_settings
 from placement.tests.functional.db import innodb_status
 
 POSTGRESQL = (
@@ -56,3 +58,18 @@ def _of_sqlite(engine: sa.Engine) -> Iterator[Callable[[], int]]:
     finally:
         for event, listener in listeners:
             sa.event.remove(engine, event, listener)
+
+
+LOCK_TIMEOUTS = ("innodb_lock_wait_timeout", "lock_wait_timeout", "lock_timeout")
+IDLE_TIMEOUTS = ("idle_transaction_timeout", "idle_in_transaction_session_timeout")
+
+
+def set_timeouts(monkeypatch: pytest.MonkeyPatch, names: Container[str], seconds: int) -> None:
+    """Replace timeouts in the settings of sessions."""
+    for listed in ("MYSQL", "POSTGRESQL"):
+        value = f"{seconds}s" if listed == "POSTGRESQL" else seconds
+        settings = [
+            each._replace(writes=value, reads=each.reads and value) if each.name in names else each
+            for each in getattr(session_settings, listed)
+        ]
+        monkeypatch.setattr(session_settings, listed, settings)

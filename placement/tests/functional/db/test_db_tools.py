@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
-from placement.db.sqlalchemy import migration, seed
+from placement.db.sqlalchemy import migration
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
@@ -109,9 +109,8 @@ def fill(url):
 def seed_standard_classes(store):
     def work(tx):
         table = sa.table("resource_classes", sa.column("id"), sa.column("name"))
-        with seed._zero_as_an_id(tx.connection):
-            rows = [{"id": 0, "name": "VCPU"}, {"id": 2, "name": "DISK_GB"}]
-            tx.connection.execute(table.insert(), rows)
+        rows = [{"id": 0, "name": "VCPU"}, {"id": 2, "name": "DISK_GB"}]
+        tx.connection.execute(table.insert(), rows)
 
     store.write(work)
 

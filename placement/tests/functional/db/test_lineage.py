@@ -199,31 +199,62 @@ def test_lineages_that_end_again_and_again_make_the_database_unavailable(store):
         assert "earlier lineage" in unavailable.value.reason
 
 
+def set_read_only(old, _store=None):
+    """Demote a primary; on PostgreSQL it is no standby, and open sessions get the setting."""
+    if old.name == "mariadb":
+        old.execute("SET GLOBAL read_only = 1")
+    else:
+        old.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        old.execute("SELECT pg_reload_conf()")
+
+
 @pytest.mark.parametrize("reads", ["snapshot", "database"])
-def test_demoted_primary_is_detected(monkeypatch, reads):
+def test_demoted_primary_is_detected(kind, monkeypatch, reads):
     """Its connections stay open after the switchover; writes fail there, and reads are old.
 
     The probe of the clocks detects it at once, other reads within a second.
     """
     with (
-        primary("mariadb") as (old, _),
-        primary("mariadb") as (new, new_store),
+        primary(kind) as (old, _),
+        primary(kind) as (new, new_store),
         Proxy(old.port) as proxy,
         opened(old.tcp_url(NAME, port=proxy.port)) as store,
     ):
         engine = Engine(store)
         assert used(engine) == {}
         claim(store, uuid(), {HOST: {"VCPU": 1}})
-        old.execute("SET GLOBAL read_only = 1")
+        set_read_only(old)
         proxy.switch(new.port)
         claim(new_store, uuid(), {HOST: {"VCPU": 5}})
         if reads == "snapshot":
             monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
+            wait_until(lambda: is_read_only(store), pause_seconds=0.01)
             assert used(engine) == {"VCPU": 5}
         else:
             wait_until(lambda: factories.used(store, HOST) == {"VCPU": 5}, pause_seconds=0.1)
         claim(store, uuid(), {HOST: {"VCPU": 1}})
         assert used(engine) == {"VCPU": 6}
+
+
+def is_read_only(store):
+    """Return whether an open session of PostgreSQL has the setting of a demoted primary."""
+    if store.settings.backend == "mysql":
+        return True
+    with store.engines().reader.connect() as connection:
+        setting = connection.exec_driver_sql("SHOW default_transaction_read_only").scalar_one()
+    return setting == "on"
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_a_demoted_primary_does_not_accept_writes(kind):
+    """No setting of the session overrides the one of the server."""
+    with primary(kind) as (old, store):
+        set_read_only(old)
+        wait_until(lambda: is_read_only(store), pause_seconds=0.01)
+        with pytest.raises(exception.DatabaseUnavailable):
+            claim(store, uuid(), {HOST: {"VCPU": 1}})
+        rows = old.execute("SELECT count(*) FROM allocations", NAME)
+    assert rows == [(0,)]
 
 
 def signal_error(number):
@@ -237,10 +268,6 @@ def signal_error(number):
         )
 
     return refuse
-
-
-def set_read_only(old, _store):
-    old.execute("SET GLOBAL read_only = 1")
 
 
 def restart_in_recovery_mode(old, store):
@@ -311,7 +338,7 @@ def test_a_server_that_is_read_only_from_the_start_is_reported(driver, option, c
         with opened(server.tcp_url(NAME, driver)) as store:
             with pytest.raises(exception.DatabaseUnavailable) as caught:
                 store.probe()
-            assert f":{server.port} is read-only" in caught.value.reason
+            assert f":{server.port} (server_id 1) is read-only" in caught.value.reason
     assert [record.getMessage() for record in caplog.records] == []
 
 

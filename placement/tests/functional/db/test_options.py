@@ -10,6 +10,7 @@ import pytest
 import webtest
 
 from placement import db_api, deploy, exception, wsgi
+from placement.db.sqlalchemy import session_settings
 from placement.db.store import Store
 from placement.tests.processes import LATEST
 
@@ -49,7 +50,10 @@ class TestSqlMode:
         assert "ANSI" in ask("SELECT @@SESSION.sql_mode", mysql_sql_mode="ANSI").split(",")
 
     def test_server_mode_is_the_default(self, ask):
-        assert ask("SELECT @@SESSION.sql_mode = @@GLOBAL.sql_mode", mysql_sql_mode="") == 1
+        server = ask("SELECT @@GLOBAL.sql_mode", mysql_sql_mode="").split(",")
+        required = session_settings.REQUIRED_SQL_MODES.split(",")
+        session = ask("SELECT @@SESSION.sql_mode", mysql_sql_mode="").split(",")
+        assert set(session) == {*server, *required}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import shutil
 import socket
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -78,14 +78,14 @@ def is_listening(port):
 
 
 @contextmanager
-def pgbouncer(server, database, mode, folder):
+def pgbouncer(server, database, settings, folder):
     port = servers.free_port()
     (folder / "users").write_text(f'"{servers.USER}" ""\n')
     configuration = folder / "pgbouncer.ini"
     configuration.write_text(
         f"[databases]\n{database} = host=127.0.0.1 port={server.port} user={servers.USER}\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = any\npool_mode = {mode}\n"
+        f"auth_type = any\n{settings}\n"
     )
     folder.chmod(0o755)
     as_user = ["--user", "nobody"] if IS_ROOT else []
@@ -98,18 +98,38 @@ def pgbouncer(server, database, mode, folder):
         process.wait()
 
 
+def open_server_connections(url):
+    """Make a pooler open several connections to the server, by transactions at the same time."""
+    engine = sa.create_engine(url)
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(engine.connect()).exec_driver_sql("SELECT 1")
+    engine.dispose()
+
+
 @pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
 @pytest.mark.parametrize("backend", ["postgresql"])
-@pytest.mark.parametrize(("mode", "is_refused"), [("transaction", True), ("session", False)])
-def test_a_pooler_in_transaction_mode_is_refused(request, backend, database_url, mode, is_refused):
+@pytest.mark.parametrize(
+    ("settings", "is_refused"),
+    [
+        ("pool_mode = transaction", True),
+        ("pool_mode = transaction\nserver_round_robin = 1", True),
+        ("pool_mode = session", False),
+    ],
+)
+def test_a_pooler_in_transaction_mode_is_refused(
+    request, backend, database_url, settings, is_refused
+):
+    """Also if each statement of a connection has another one of several server connections."""
     server = request.getfixturevalue("server")
     tmp_path_factory = request.getfixturevalue("tmp_path_factory")
     database = sa.make_url(database_url).database
     folder = tmp_path_factory.mktemp("pgbouncer")
     for each in (folder, folder.parent):
         each.chmod(0o755)
-    with pgbouncer(server(backend), database, mode, folder) as port:
+    with pgbouncer(server(backend), database, settings, folder) as port:
         url = server(backend).tcp_url(database, port=port)
+        open_server_connections(url)
         store = Store(DatabaseSettings(connection=url, max_retries=0))
         try:
             if is_refused:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import server_engines, tcp_timeouts
+from placement.db.sqlalchemy import tcp_timeouts
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.connect_timeouts import SHORT_SECONDS
+from placement.tests.functional.db.lock_waits import IDLE_TIMEOUTS, set_timeouts
 
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
@@ -33,7 +34,7 @@ def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test; for those to connect see the fixtures."""
     monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
     monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
-    monkeypatch.setattr(server_engines, "IDLE_TIMEOUT_SECONDS", 3)
+    set_timeouts(monkeypatch, IDLE_TIMEOUTS, seconds=3)
 
 
 @pytest.fixture

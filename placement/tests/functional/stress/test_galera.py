@@ -20,7 +20,7 @@ from placement.db.sqlalchemy import (
     migration,
     seed,
     server_checks,
-    server_engines,
+    session_settings,
 )
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.sqlalchemy.models import projects
@@ -36,6 +36,7 @@ from placement.tests.functional.db.factories import (
     used,
     uuid,
 )
+from placement.tests.functional.db.lock_waits import LOCK_TIMEOUTS, set_timeouts
 from placement.tests.functional.db.races import accepted, at_once, paused_at
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
@@ -464,9 +465,9 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
     Reads wait for what another node has written meanwhile, which this one cannot apply. The
     times are shortened: 30 seconds for attempts, 10 for the last lock, 30 for a read.
     """
-    assert retries.RETRY_SECONDS + server_engines.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    assert retries.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
     monkeypatch.setattr(retries, "RETRY_SECONDS", 3)
-    monkeypatch.setattr(server_engines, "LOCK_TIMEOUT_SECONDS", 1)
+    set_timeouts(monkeypatch, LOCK_TIMEOUTS, seconds=1)
     nodes[0].set_provider_option("repl.causal_read_timeout=PT2S")
     nodes[0].execute("SET GLOBAL lock_wait_timeout = 20")  # by default a day
     store = Store(DatabaseSettings(connection=nodes[0].tcp_url("placement"), max_retries=0))
