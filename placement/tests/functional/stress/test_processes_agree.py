@@ -329,10 +329,12 @@ class Writer:
             | {"inventories": before[target]["inventories"] | before[source]["inventories"]},
             source: before[source] | {"inventories": {}},
         }
-        consumers = self._service.get(f"/resource_providers/{source}/allocations")["allocations"]
+        there = self._service.get(f"/resource_providers/{source}/allocations")
         body = {
             "inventories": inventories,
-            "allocations": {each: self._moved(each, source, target) for each in consumers},
+            "allocations": {
+                each: self._moved(each, source, target) for each in there.get("allocations", {})
+            },
         }
         self._send("POST", "/reshaper", body)
 
