@@ -46,7 +46,11 @@ def _row(row: FunnelRow) -> Json:
 
 
 def _near_miss(miss: NearMiss) -> Json:
-    return {**_provider(miss.root), "unmet": [_unmet(each) for each in miss.unmet]}
+    return {
+        **_provider(miss.root),
+        "unmet": [_unmet(each) for each in miss.unmet],
+        "complete": miss.complete,
+    }
 
 
 def _provider(provider: ProviderName) -> Json:

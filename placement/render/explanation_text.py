@@ -228,14 +228,15 @@ def _closest(misses: Sequence[Document]) -> Iterator[str]:
 
 
 def _lacks(miss: Document) -> str:
-    lacks = [_lack(unmet) for unmet in miss["unmet"]]
-    rest = "; everything else fits" if len(lacks) == 1 and "free" not in miss["unmet"][0] else ""
-    return f"{', '.join(lacks)}{rest}"
+    lacks = list(dict.fromkeys(_lack(unmet) for unmet in miss["unmet"]))
+    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss.get("complete", False)
+    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
 
 
 def _lack(unmet: Document) -> str:
     """Return one unmet requirement: the amounts if it is about amounts, else in words."""
-    if unmet["code"] == "capacity" or (unmet["code"] == "combined" and "free" in unmet):
+    is_short = unmet.get("free", 0) < unmet.get("needed", 0)
+    if unmet["code"] == "capacity" or (unmet["code"] == "combined" and is_short):
         where = " together" if unmet["code"] == "combined" else _in_group(unmet)
         return f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}{where}"
     return phrase(unmet)

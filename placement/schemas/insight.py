@@ -49,7 +49,9 @@ EXPLANATION_QUERY: Windows = tuple(
 )
 
 _REQUIREMENT = {"code": TEXT, "group": TEXT, "requirement": TEXT}
-_NEAR_MISS = opened(uuid=UUID, name=TEXT, unmet=_list(opened(**_REQUIREMENT)))
+_NEAR_MISS = opened(
+    uuid=UUID, name=TEXT, unmet=_list(opened(**_REQUIREMENT)), complete={"type": "boolean"}
+)
 EXPLANATION = always(
     answer(
         query=TEXT,

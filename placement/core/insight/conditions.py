@@ -21,6 +21,7 @@ from placement.core.search.filters import (
     tree_of,
 )
 from placement.core.search.plan import Need
+from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -60,14 +61,23 @@ class ClassConditions:
     """What an amount of one class requires of a provider, in the order in which it is checked.
 
     ``present``: has an inventory; ``unit``: min_unit, max_unit and step_size admit the amount;
-    ``enough``: that much is free. ``present`` and ``unit`` do not include each other.
+    ``free``: that much is free, even if not in one allocation; ``enough``: all three. None of the
+    first three includes another one.
     """
 
     resource_class: str
     amount: int
     present: Mask
     unit: Mask
+    free: Mask
     enough: Mask
+
+    @property
+    def failing(self) -> Iterator[tuple[str, Mask]]:
+        """The codes of what a provider can lack, each with the providers that lack it."""
+        yield "no_inventory", ~self.present
+        yield "unit", self.present & ~self.unit
+        yield "capacity", self.present & ~self.free
 
     def spelled(self, suffix: str) -> str:
         """Return the requirement as the query spells it."""
@@ -102,12 +112,13 @@ def class_conditions(snapshot: Snapshot, name: str, amount: int) -> ClassConditi
     size, column = snapshot.size, snapshot.columns.get(name)
     if column is None:
         no_providers = np.zeros(size, dtype=np.bool_)
-        return ClassConditions(name, amount, no_providers, no_providers, no_providers)
+        return ClassConditions(name, amount, *[no_providers] * 4)
     return ClassConditions(
         name,
         amount,
         present=mask_of(column.rows, size),
         unit=column.admitting(amount, size),
+        free=mask_of(column.rows[column.free >= min(amount, MAX_FREE)], size),
         enough=column.fitting(amount, size),
     )
 

@@ -13,13 +13,13 @@ conditions between groups is array operations; these are solved for the roots th
 (``feasibility``).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from placement.core.insight.conditions import Reach
-from placement.core.insight.explanation import Explanation, NearMiss
+from placement.core.insight.explanation import Explanation
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.funnel import Funnel
 from placement.core.insight.groups import GroupsBuilder
@@ -62,10 +62,10 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         groups = list(GroupsBuilder(snapshot, reach).groups(plan))
         funnel.run(plan, groups, feasibility)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    closest: Sequence[NearMiss] = ()
+    closest = NearMisses(snapshot, reach, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
-            closest = NearMisses(snapshot, reach, deadline).run(plan, groups, funnel, NEAR_MISSES)
+            closest.run(plan, groups, funnel, NEAR_MISSES)
     tried = Remedies(snapshot, request, feasibility)
     if remedies:
         with _listed("remedies", undetermined):
@@ -75,7 +75,7 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
-        near_misses=tuple(closest),
+        near_misses=closest.best(NEAR_MISSES),
         remedies=tried.ordered,
         undetermined=tuple(undetermined),
     )

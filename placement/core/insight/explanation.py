@@ -91,10 +91,14 @@ class Unmet:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A root that does not fit, and everything that it lacks."""
+    """A root that does not fit, and what it lacks.
+
+    If ``complete``, the search confirmed that the root fits once it has what it lacks.
+    """
 
     root: ProviderName
     unmet: tuple[Unmet, ...]
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,10 @@ class Stage:
 
 
 class Funnel:
-    """The roots that are left while the requirements are applied, and the rows so far."""
+    """The roots that are left while the requirements are applied, and the rows so far.
+
+    ``lost_at`` has, for each root that was lost, the number of the row that lost it.
+    """
 
     def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
         self._snapshot = snapshot
@@ -55,6 +58,7 @@ class Funnel:
         self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
         self.rows: list[FunnelRow] = []
+        self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
         self.lost_together: list[LostTogether] = []
         self._survivors: dict[int, Providers] = {}
         self._applied: set[int] = set()
@@ -86,6 +90,7 @@ class Funnel:
         if count:
             self.left = self.left & met
             left = int(np.count_nonzero(self.left))
+            self.lost_at[lost] = len(self.rows)
             self.rows.append(FunnelRow(code, group, requirement, count, left, detail(lost)))
 
     # --- 1. the root
@@ -209,7 +214,7 @@ def stages(plan: SearchPlan) -> Iterator[Stage]:
         requirement = "&".join(_unsuffixed(request))
         yield Stage("combined", requirement, replace(loose, contended={}))
     if loose.contended:
-        yield Stage("combined", "&".join(_resources(request)), loose)
+        yield Stage("combined", "&".join(resources_text(request)), loose)
     if plan.isolated:
         request = replace(request, isolate=True)
         yield Stage("isolate", "group_policy=isolate", SearchPlan.of(request))
@@ -222,7 +227,8 @@ def stages(plan: SearchPlan) -> Iterator[Stage]:
         yield Stage("one_provider_per_tree", "one provider per tree", plan)
 
 
-def _resources(request: CandidateRequest) -> Iterator[str]:
+def resources_text(request: CandidateRequest) -> Iterator[str]:
+    """Yield the resources of each group as the query spells them."""
     for group in request.groups:
         if group.resources:
             amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
@@ -232,5 +238,5 @@ def _resources(request: CandidateRequest) -> Iterator[str]:
 def _unsuffixed(request: CandidateRequest) -> Iterator[str]:
     for group in request.groups:
         if not group.suffix:
-            yield from _resources(replace(request, groups=(group,)))
+            yield from resources_text(replace(request, groups=(group,)))
             yield from (f"required={any_of_text(any_of)}" for any_of in group.required)

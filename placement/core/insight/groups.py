@@ -6,11 +6,12 @@ not expected to. So a part considers the providers that have all of its classes,
 shared; only where a tree can reach none of these, all providers of the tree.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.insight.conditions import (
     ClassConditions,
@@ -23,8 +24,12 @@ from placement.core.insight.conditions import (
 )
 from placement.core.request import RequestGroup
 from placement.core.search.plan import Need, SearchPlan
+from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
+
+Scores = NDArray[np.float32]
+NO_PROVIDER = np.float32(np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +51,35 @@ class Part:
         met = reduce(np.logical_and, [each.enough for each in self.classes], self.considered.local)
         providers = Providers(met, self.considered.shared & met)
         return reduce(Providers.__and__, [kind.met for kind in self.kinds], providers)
+
+    def number_of_failures(self, *, is_shared: bool, waived: Container[str] = ()) -> Scores:
+        """Return for each row how many conditions it fails, ``NO_PROVIDER`` if not considered.
+
+        Amounts of ``waived`` classes do not count.
+        """
+        considered = self.considered.shared if is_shared else self.considered.local
+        number = np.where(considered, np.float32(0), NO_PROVIDER)
+        for kind in self.kinds:
+            number += ~(kind.met.shared if is_shared else kind.met.local)
+        for conditions in self.classes:
+            for code, fails in conditions.failing:
+                if code == "no_inventory" or conditions.resource_class not in waived:
+                    number += fails
+        return number
+
+    def shortfall(self, snapshot: Snapshot) -> Scores:
+        """Return for each row the largest part of an amount that is missing, 1 if all is."""
+        short = np.zeros(snapshot.size, dtype=np.float32)
+        for conditions in self.classes:
+            column = snapshot.columns.get(conditions.resource_class)
+            missing = np.full(snapshot.size, 1, dtype=np.float32)
+            if column is not None:
+                free = column.allocatable.clip(0).astype(np.float32)
+                missing[column.rows] = 1 - free / np.float32(min(conditions.amount, MAX_FREE))
+            missing[missing <= 0] = 1  # enough is free, but not in this unit
+            missing[conditions.enough] = 0
+            np.maximum(short, missing, out=short)
+        return short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +158,3 @@ class GroupsBuilder:
             conditions = class_conditions(self._snapshot, name, amount)
             self._classes[name, amount] = conditions
         return conditions
-
-
-Groups = Sequence[Group]

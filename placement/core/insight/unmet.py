@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from placement.core import capacity
 from placement.core.insight.conditions import ClassConditions, Condition
 from placement.core.insight.explanation import Amounts, ProviderName, Unmet
-from placement.core.model import Inventory, ProviderState
-from placement.core.request import CandidateRequest
+from placement.core.model import Inventory
+from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.filters import any_of_text
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -65,12 +65,18 @@ def of_root(snapshot: Snapshot, request: CandidateRequest, root: int) -> Iterato
             yield Unmet("forbidden_aggregate", "", requirement, name, aggregates=uuids)
 
 
-def of_kind(snapshot: Snapshot, condition: Condition, suffix: str, row: int) -> Unmet:
-    """Return a condition without amounts that a provider does not meet."""
-    names = condition.names
+def of_kind(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: int) -> Unmet:
+    """Return a condition without amounts that a provider does not meet.
+
+    Of alternatives, those that the group forbids are left out.
+    """
+    names, suffix = condition.names, group.suffix
     if condition.code == "forbidden_aggregate":
         here = snapshot.entries.state(row).aggregates
         names = tuple(name for name in names if name in here)
+    elif condition.code in ("trait", "aggregate"):
+        unwanted = group.forbidden | group.not_member_of
+        names = tuple(name for name in names if name not in unwanted) or names
     return Unmet(
         code=condition.code,
         group=suffix,
@@ -81,29 +87,18 @@ def of_kind(snapshot: Snapshot, condition: Condition, suffix: str, row: int) -> 
     )
 
 
-def of_class(snapshot: Snapshot, conditions: ClassConditions, suffix: str, row: int) -> Unmet:
-    """Return an amount that a provider does not have, does not allocate in one, or has in use."""
-    amounts = _amounts([snapshot.entries.state(row)], conditions.resource_class, conditions.amount)
-    if conditions.unit[row]:
-        code = "capacity"
-    else:
-        code = "unit" if conditions.present[row] else "no_inventory"
-    provider = named(snapshot, row)
-    return Unmet(code, suffix, conditions.spelled(suffix), provider, amounts)
+def of_class(
+    snapshot: Snapshot, conditions: ClassConditions, codes: Iterable[str], suffix: str, row: int
+) -> Iterator[Unmet]:
+    """Yield what a provider lacks of an amount, by code."""
+    amounts = amounts_of(snapshot, [row], conditions.resource_class, conditions.amount)
+    for code in codes:
+        yield Unmet(code, suffix, conditions.spelled(suffix), named(snapshot, row), amounts)
 
 
-def of_stage(snapshot: Snapshot, lost: LostTogether, root: int) -> Unmet:
-    """Return a condition between groups, with what the tree has of the scarcest class."""
-    members = snapshot.forest.members(root)
-    states = [snapshot.entries.state(row) for row in members]
-    shortages = [_amounts(states, name, needed) for name, needed in lost.requested.items()]
-    scarcest = min(shortages, key=lambda amounts: amounts.free / amounts.needed, default=None)
-    amounts = scarcest if lost.code == "combined" else None
-    return Unmet(lost.code, "", lost.requirement, named(snapshot, root), amounts)
-
-
-def _amounts(states: Iterable[ProviderState], name: str, needed: int) -> Amounts:
+def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:
     """Return what some providers have of a class together."""
+    states = [snapshot.entries.state(row) for row in rows]
     having = [
         (state.inventories[name], state.used.get(name, 0))
         for state in states

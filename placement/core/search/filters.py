@@ -42,7 +42,9 @@ class Domain:
 
 def find_domains(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> list[Domain]:
     """Return the domain of each need of a plan.  Raises: SearchDeadlineExceeded."""
-    by_aggregate = cache(partial(_by_aggregate, snapshot))  # many needs, few sets of providers
+    by_aggregate = cache(
+        partial(sharing_by_aggregate, snapshot)
+    )  # many needs, few sets of providers
     domains = []
     for need in plan.needs:
         deadline.check()
@@ -52,7 +54,7 @@ def find_domains(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> li
 
 def find_domain(snapshot: Snapshot, need: Need) -> Domain:
     """Return the providers that satisfy a need. A few microseconds per 10,000 providers."""
-    return _domain(snapshot, need, partial(_by_aggregate, snapshot))
+    return _domain(snapshot, need, partial(sharing_by_aggregate, snapshot))
 
 
 def _domain(
@@ -176,7 +178,10 @@ def _shared(snapshot: Snapshot, need: Need, able: Mask) -> tuple[int, ...]:
     return tuple(sharing[able[sharing]].tolist())
 
 
-def _by_aggregate(snapshot: Snapshot, shared: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
+def sharing_by_aggregate(
+    snapshot: Snapshot, shared: Iterable[int]
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the rows that are in each aggregate."""
     members: defaultdict[str, list[int]] = defaultdict(list)
     for row in shared:
         for uuid in snapshot.entries.state(row).aggregates:

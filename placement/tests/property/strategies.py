@@ -213,7 +213,7 @@ any_of = st.lists(
 wanted_aggregates = st.lists(
     st.frozensets(st.sampled_from(AGGREGATES), min_size=1, max_size=2), min_size=1, max_size=2
 )
-amounts = st.sampled_from((1, 1, 1, 2, 2, 3))
+amounts = st.sampled_from((1, 1, 1, 1, 2, 2, 2, 3, 4, 9))
 one_trait = st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=1)
 rarely = st.sampled_from((False, False, False, True))
 seldom = st.sampled_from((False,) * 9 + (True,))

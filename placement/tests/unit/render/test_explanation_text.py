@@ -3,7 +3,7 @@
 import pytest
 
 from placement.render.explanation import as_json
-from placement.render.explanation_text import as_line, as_text
+from placement.render.explanation_text import as_line, as_text, closest_line
 from placement.tests.unit.core.insight.explanations import explained
 
 CLOUD = """
@@ -29,8 +29,8 @@ def test_the_table_leads_with_the_answer():
         "  2  trait CUSTOM_OFF         3 left",
         "  1  no inventory of VCPU     2 left",
         "  2  fewer than 16 VCPU free  0 left   best: h1 has 12 free",
-        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); h3 (no trait CUSTOM_GOLD; everything "
-        "else fits); h4, h5 (trait CUSTOM_OFF; everything else fits)",
+        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); h6 (no inventory of VCPU); "
+        "h4, h5 (trait CUSTOM_OFF; everything else fits)",
         "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
         "1 host at VCPU:12",
     ]
@@ -40,9 +40,17 @@ def test_the_line_leads_with_the_cause():
     assert as_line(document()) == (
         "fewer than 16 VCPU free (best: h1 has 12 free): the last 2 of 6; "
         "before: 1 no trait CUSTOM_GOLD, 2 trait CUSTOM_OFF, 1 no inventory of VCPU; "
-        "closest: h1 (VCPU 12 of 16), h2 (VCPU 4 of 16), "
-        "h3 (no trait CUSTOM_GOLD; everything else fits)"
+        "closest: h1 (VCPU 12 of 16), h2 (VCPU 4 of 16), h6 (no inventory of VCPU)"
     )
+
+
+def test_what_is_not_confirmed_is_not_said():
+    contradiction = "resources1=VCPU:1&required1=CUSTOM_A&resources2=VCPU:1&required2=!CUSTOM_A"
+    (miss,) = document(f"{contradiction}&group_policy=none", "h VCPU=8\n x +CUSTOM_A")[
+        "near_misses"
+    ]
+    assert not miss["complete"]
+    assert "everything else fits" not in closest_line(miss)
 
 
 def test_a_single_cause_says_all():
@@ -80,7 +88,7 @@ def test_names_of_fields_are_stable(query):
     for row in explanation["funnel"]:
         assert list(row) == ["code", "group", "requirement", "lost", "left", "detail"]
     for miss in explanation["near_misses"]:
-        assert list(miss) == ["uuid", "name", "unmet"]
+        assert list(miss) == ["uuid", "name", "unmet", "complete"]
         for unmet in miss["unmet"]:
             assert unmet.keys() >= {"code", "group", "requirement", "provider"}
             if unmet["code"] in {"unit", "capacity", "no_inventory"}:
