@@ -114,6 +114,22 @@ def test_uwsgi_behind_nginx(deployment):
     check_claims(deployment, "/placement")
 
 
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_web_servers_refuse_large_bodies_before_the_token_is_checked(deployment, name):
+    path = start_uwsgi_behind_proxy(deployment)
+    if name == "nginx":
+        nginx = program("nginx", "apt-get install nginx-light")
+        start_nginx(deployment, nginx, nginx_site(deployment, path))
+    else:
+        start_apache_proxy(deployment, path)
+    deployment.wait("/placement/")
+    with socket.create_connection(("127.0.0.1", deployment.port), 60) as connection:
+        head = "POST /placement/resource_providers HTTP/1.1\r\nHost: localhost\r\n"
+        connection.sendall(f"{head}Content-Length: {2**24 + 1}\r\n\r\n".encode())
+        assert connection.recv(2**10).startswith(b"HTTP/1.1 413 ")
+
+
 def nginx_site(deployment, path):
     return sample(
         "nginx/placement-api.conf",
