@@ -9,8 +9,9 @@ Free capacity is ``int((total - reserved) * allocation_ratio) - used``. ``min_un
 and ``step_size`` decide whether a provider gives the amount at all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from placement.core.search.plan import SearchPlan
 from placement.core.search.search import check_names
 from placement.core.snapshot.rows import Amounts, Indices, Mask, Rows
 from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
 
+Name = TypeVar("Name")
 FORMULA = "capacity = int((total - reserved) * allocation_ratio); free = capacity - used"
 
 
@@ -64,6 +67,7 @@ class CapacityOfRoots:
     def __init__(self, snapshot: Snapshot, request: CandidateRequest, deadline: Deadline) -> None:
         check_names(snapshot, request)
         self.snapshot = snapshot
+        self._deadline = deadline
         self._shape = Shape.of(SearchPlan.of(request))
         self._considered = considered(snapshot, self._shape, deadline)
         self.rows: Indices = self._considered.roots
@@ -121,6 +125,16 @@ class CapacityOfRoots:
             },
             limited_by=self._limited_by(roots),
         )
+
+    def of_each(self, groups: Iterable[tuple[Name, Indices]]) -> Iterator[tuple[Name, Capacity]]:
+        """Yield the capacity of each group of roots, until the deadline: see ``is_finished``."""
+        for name, roots in groups:
+            try:
+                self._deadline.check()
+            except SearchDeadlineExceeded:
+                self.is_finished = False
+                return
+            yield name, self.of(roots)
 
     def of_root(self, row: int) -> Capacity:
         """Return the capacity of one considered root."""

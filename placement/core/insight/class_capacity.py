@@ -16,6 +16,9 @@ from placement.core.search.filters import Domain
 from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, distinct
 from placement.core.snapshot.snapshot import Snapshot
 
+MAX_AMOUNT = 2**63 - 1
+"""More than all providers have free; a sum of requested amounts may be larger."""
+
 
 @dataclass(frozen=True, slots=True)
 class OfProviders:
@@ -91,7 +94,7 @@ class Reading:
 
         Cost: a few array operations, and one for each sharing provider.
         """
-        needs, total = self.shape.needs[name], self.shape.totals[name]
+        needs, total = self.shape.needs[name], min(self.shape.totals[name], MAX_AMOUNT)
         is_single = name in self.shape.single
         capable = [self.considered.capable[need] for need in needs]
         able = _any([self.domains[need].local for need in needs])

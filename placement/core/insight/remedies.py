@@ -13,6 +13,7 @@ import numpy as np
 from placement.core.insight.explanation import Remedy
 from placement.core.insight.feasibility import Feasibility
 from placement.core.insight.relaxations import with_group, without_one
+from placement.core.model import MAX_INT
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.plan import SearchPlan
 from placement.core.snapshot.rows import Mask
@@ -79,7 +80,7 @@ class Remedies:
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
         """Return the largest amount below the requested one for which a root fits, 0 if none."""
         column = self._snapshot.columns.get(name)
-        best, below = 0, group.resources[name] - 1
+        best, below = 0, min(group.resources[name] - 1, MAX_INT)  # no inventory has more
         for low, step in sorted(set(column.unit_rules)) if column else ():
             first, last = -(-max(low, best + 1) // step), below // step
             best = max(best, self._search(request, group, name, range(first, last + 1), step))

@@ -1,12 +1,13 @@
 """``GET /insight/capacity``: how often a shape can still be claimed, and where."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import webob
 
 from placement.core.insight.capacity import CapacityOfRoots, by_aggregate, by_root_trait
 from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import View
 from placement.handlers.insight import conditional
@@ -27,9 +28,10 @@ def show_capacity(request: Request) -> webob.Response:
         capacities = CapacityOfRoots(
             view.snapshot, query.request, Deadline(seconds, time.monotonic)
         )
+        by = list(capacities.of_each(_groups(view.snapshot, capacities.rows, query)))
         return render.capacity(
             capacities.of(capacities.rows),
-            _groups(view.snapshot, capacities, query),
+            by,
             query=query.text,
             microversion=str(request.version),
             is_complete=capacities.is_finished,
@@ -39,17 +41,17 @@ def show_capacity(request: Request) -> webob.Response:
 
 
 def _groups(
-    snapshot: Snapshot, capacities: CapacityOfRoots, query: CapacityQuery
-) -> Iterator[render.Group]:
-    """Yield each group of considered roots with its capacity."""
+    snapshot: Snapshot, rows: Indices, query: CapacityQuery
+) -> Iterator[tuple[Mapping[str, str], Indices]]:
+    """Yield each group of the considered roots, with what they have in common."""
     match query.by:
         case "aggregate":
-            for uuid, rows in by_aggregate(snapshot, capacities.rows):
-                yield {"aggregate": uuid}, capacities.of(rows)
+            for uuid, roots in by_aggregate(snapshot, rows):
+                yield {"aggregate": uuid}, roots
         case "root_trait":
-            for name, rows in by_root_trait(snapshot, capacities.rows, query.prefix):
-                yield {"root_trait": name}, capacities.of(rows)
+            for name, roots in by_root_trait(snapshot, rows, query.prefix):
+                yield {"root_trait": name}, roots
         case "root":
-            for row in capacities.rows.tolist():
+            for number, row in enumerate(rows.tolist()):
                 provider = snapshot.entries.state(row).provider
-                yield {"root": provider.uuid, "name": provider.name}, capacities.of_root(row)
+                yield {"root": provider.uuid, "name": provider.name}, rows[number : number + 1]

@@ -1,5 +1,7 @@
 """How often a shape fits: by hand, on small worlds."""
 
+import itertools
+
 import pytest
 
 from placement import exception
@@ -167,3 +169,30 @@ def test_a_budget_that_ends_leaves_the_bound(monkeypatch):
     total = shape_capacity.of(shape_capacity.rows)
     assert not shape_capacity.is_finished
     assert (total.claims, total.at_most, total.is_exact) == (0, 5, False)
+
+
+@pytest.mark.parametrize("amount", [2**31, 2**62, 2**63, 10**23, 10**400])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resources=VCPU:{0}",
+        "resources1=VCPU:{0}&resources2=VCPU:{0}&group_policy=none",
+        "resources=VCPU:1&resources1=VCPU:{0}",
+    ],
+)
+def test_no_amount_is_too_large_to_be_requested(query, amount):
+    shared = "cn @r\ns VCPU=8 @r +MISC_SHARES_VIA_AGGREGATE"
+    for world in ("cn VCPU=16", "cn\n  a VCPU=8\n  b VCPU=8", shared):
+        shape_capacity = capacity(world, query.format(amount))
+        assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.roots) == (0, 0, 0)
+
+
+def test_groups_after_the_deadline_are_left_out():
+    clock = itertools.count()
+    world = "\n".join(f"cn{number} VCPU=1" for number in range(9))
+    snapshot, request = snapshot_of(world), request_of("resources=VCPU:1")
+    shape_capacity = CapacityOfRoots(snapshot, request, Deadline(7, clock.__next__))
+    roots = [(row, shape_capacity.rows[row : row + 1]) for row in range(9)]
+    listed = list(shape_capacity.of_each(roots))
+    assert 0 < len(listed) < 9
+    assert not shape_capacity.is_finished

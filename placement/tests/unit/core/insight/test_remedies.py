@@ -126,3 +126,8 @@ def test_the_limit_does_not_matter():
         for text in (query, f"{query}&limit=1")
     )
     assert first == second
+
+
+def test_an_amount_without_bound_is_lowered():
+    for amount in (2**31, 2**63, 2**64, 10**23, 10**400):
+        assert amounts("h1 VCPU=8", f"resources=VCPU:{amount}") == {("", "VCPU"): (8, 1)}
