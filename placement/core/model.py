@@ -10,8 +10,10 @@ classes and traits by name; times are naive UTC.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final, NamedTuple
 
 MAX_INT = 2_147_483_647
+EPOCH_CLOCK: Final = 33  # the clock whose value is the epoch of the database, see db.clocks
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 FIRST_CUSTOM_CLASS_ID = 10_000
 CUSTOM_PREFIX = "CUSTOM_"
@@ -40,6 +42,23 @@ class Provider:
     parent_uuid: str | None
     root_uuid: str
     modified_at: datetime | None = None
+
+
+class ProviderSummary(NamedTuple):
+    """A provider with the numbers of consumers, inventories and children that it has itself.
+
+    ``changed_at`` is the time of its last change (naive UTC), None in old databases.
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str | None
+    changed_at: datetime | None
+    consumers: int
+    inventories: int
+    children: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import sqlalchemy as sa
 
 from placement import exception
+from placement.core.model import EPOCH_CLOCK
 from placement.db import retries
 from placement.db.per_process import PerProcess
 from placement.db.sqlalchemy import (
@@ -157,7 +158,7 @@ class Store:
     def epoch(self) -> int:
         """Return the number of the current epoch: another one after a restore and ``db sync``."""
         with self.read() as tx:
-            return clocks.values(tx.connection)[clocks.EPOCH_CLOCK]
+            return clocks.values(tx.connection)[EPOCH_CLOCK]
 
     def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
         """Return the providers that changed since the clocks had the values ``seen``.

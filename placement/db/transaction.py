@@ -1,31 +1,22 @@
 """One transaction, with the statements for each kind of resource."""
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.aggregates import Aggregates
 from placement.db.sqlalchemy.allocations import Allocations
-from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.sqlalchemy.consumers import Consumers
 from placement.db.sqlalchemy.first_claims import FirstClaims
-from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.inventories import Inventories
-from placement.db.sqlalchemy.provider_identity import ProviderIdentity
+from placement.db.sqlalchemy.provider_summaries import ProviderSummaries
 from placement.db.sqlalchemy.providers import Providers
 from placement.db.sqlalchemy.resource_classes import ResourceClasses
 from placement.db.sqlalchemy.snapshot_reader import SnapshotReader
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 from placement.db.sqlalchemy.traits import Traits
-
-if TYPE_CHECKING:
-    from placement.db.sqlalchemy.audit import AuditReader
-    from placement.db.sqlalchemy.repairs import Repairs
-    from placement.db.sqlalchemy.row_images import RowImages
 
 
 class Transaction:
@@ -39,36 +30,11 @@ class Transaction:
         self.allocations = Allocations(self.batch)
         self.consumers = Consumers(self.batch)
         self.first_claims = FirstClaims(connection)
-        self.consumer_list = ConsumerList(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)
         self.snapshot = SnapshotReader(connection)
-        self.insight_requests = InsightRequests(connection)
-        self.identity = ProviderIdentity(connection)
-
-    # Audits and repairs are rare: their statements are imported when they are first used.
-
-    @cached_property
-    def audit(self) -> "AuditReader":
-        """The statements of an audit."""
-        from placement.db.sqlalchemy.audit import AuditReader  # noqa: PLC0415
-
-        return AuditReader(self.connection)
-
-    @cached_property
-    def repairs(self) -> "Repairs":
-        """The statements of repairs."""
-        from placement.db.sqlalchemy.repairs import Repairs  # noqa: PLC0415
-
-        return Repairs(self.connection)
-
-    @cached_property
-    def row_images(self) -> "RowImages":
-        """The rows that a repair changes, for undo."""
-        from placement.db.sqlalchemy.row_images import RowImages  # noqa: PLC0415
-
-        return RowImages(self.connection)
+        self.summaries = ProviderSummaries(connection)
 
     @property
     def lineage(self) -> int:

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from placement import garbage_collection
+from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.snapshot.tree_order import ParentLoop
 from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy.clocks import EPOCH_CLOCK, PRUNED
+from placement.db.sqlalchemy.clocks import PRUNED
 from placement.db.sqlalchemy.grouped_rows import Unreadable
 from placement.db.sqlalchemy.snapshot_reader import NameTables, ProviderChanges
 from placement.db.store import Store

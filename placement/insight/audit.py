@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from placement.core.insight.audit import AuditSettings
 from placement.core.insight.finding import ERROR, Finding
 from placement.core.insight.findings import findings
+from placement.db.sqlalchemy.audit import AuditReader
 from placement.db.store import Store
 
 
@@ -34,7 +35,7 @@ def audit(store: Store, settings: AuditSettings, now: datetime | None = None) ->
     """
     at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
-        state = tx.audit.state(
+        state = AuditReader(tx.connection).state(
             at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
         )
     counts: Counter[str] = Counter()

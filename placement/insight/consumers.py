@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from placement.core.insight.consumers import ConsumerFilter, ConsumerPage
 from placement.core.storable_text import check_storable
+from placement.db.sqlalchemy.consumer_list import ConsumerList
 from placement.db.store import Store
 
 
@@ -14,7 +15,7 @@ def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
     """
     check_storable("marker", criteria.marker or "")
     with store.read() as tx:
-        return tx.consumer_list.page(criteria)
+        return ConsumerList(tx.connection).page(criteria)
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:
@@ -23,4 +24,4 @@ def count_by_provider(store: Store) -> Mapping[int, int]:
     Cost: one statement that reads all allocations.
     """
     with store.read() as tx:
-        return tx.consumer_list.count_by_provider()
+        return ConsumerList(tx.connection).count_by_provider()

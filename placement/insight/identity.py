@@ -12,11 +12,13 @@ from placement.core.insight.identity import (
     Identity,
     Match,
     NameConflict,
-    ProviderSummary,
+    host_name,
     match_of,
 )
 from placement.core.insight.recorded import RecordedRequest, first_id
+from placement.core.model import ProviderSummary
 from placement.core.storable_text import is_storable
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 
@@ -40,19 +42,21 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
         since = first_id(at - timedelta(days=days))
         conflicts = [
             each
-            for each in map(_conflict, tx.insight_requests.conflicts(since, MOST_CONFLICTS))
+            for each in map(
+                _conflict, InsightRequests(tx.connection).conflicts(since, MOST_CONFLICTS)
+            )
             if match_of(name, each.name, each.uuid) or each.holder in matched_uuids
         ]
         others = {uuid for each in conflicts for uuid in (each.uuid, each.holder)} - matched_uuids
-        matches += [Match(CONFLICT, each) for each in tx.identity.with_uuids(others)]
+        matches += [Match(CONFLICT, each) for each in tx.summaries.with_uuids(others)]
         matches = _with_descendants(tx, matches)
     return Identity(name, str(store.epoch()), at, matches, conflicts)
 
 
 def _similar(tx: Transaction, name: str) -> list[Match]:
     matches = []
-    holder = tx.identity.with_name(name) if is_storable(name) else None
-    for each in tx.identity.similar(name, MOST_PROVIDERS):
+    holder = tx.summaries.with_name(name) if is_storable(name) else None
+    for each in tx.summaries.similar(name, host_name(name), MOST_PROVIDERS):
         match = match_of(name, each.name, each.uuid, is_root=each.parent_uuid is None)
         if match is None and holder is not None and each.uuid == holder.uuid:
             match = CASE  # the names are equal to the unique key, by its collation
@@ -64,7 +68,7 @@ def _similar(tx: Transaction, name: str) -> list[Match]:
 def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
     roots = {each.provider.root_uuid for each in matches if each.provider.children}
     children: dict[str, list[ProviderSummary]] = {}
-    for each in tx.identity.in_trees(root for root in roots if root):
+    for each in tx.summaries.in_trees(root for root in roots if root):
         if each.parent_uuid:
             children.setdefault(each.parent_uuid, []).append(each)
     return [

@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.core.insight import change_token
-from placement.core.model import ProviderState
+from placement.core.model import EPOCH_CLOCK, ProviderState
 from placement.core.request import ProviderFilter
 from placement.core.search.provider_filter import filter_providers
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.sqlalchemy.clocks import EPOCH_CLOCK
 from placement.db.store import Store
 
 NO_FILTER = ProviderFilter()

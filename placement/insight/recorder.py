@@ -17,6 +17,7 @@ from typing import Final
 
 from placement.core.insight.recorded import RANDOM_BITS, RecordedRequest, first_id
 from placement.db.per_process import PerProcess
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 
@@ -210,10 +211,10 @@ def new_id(at: datetime) -> int:
 
 
 def _insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
-    tx.insight_requests.insert(records)
+    InsightRequests(tx.connection).insert(records)
     return len(records)
 
 
 def _prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
-    removed: int = tx.insight_requests.prune(oldest_id, keep, at_most)
+    removed: int = InsightRequests(tx.connection).prune(oldest_id, keep, at_most)
     return removed

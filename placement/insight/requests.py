@@ -5,6 +5,7 @@ from typing import Final
 
 from placement import exception
 from placement.core.insight.recorded import RecordedFilter, RecordedRequest
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.store import Store
 
 MOST_OF_ONE_ID: Final = 1000
@@ -13,7 +14,7 @@ MOST_OF_ONE_ID: Final = 1000
 def find(store: Store, criteria: RecordedFilter) -> Sequence[RecordedRequest]:
     """Return the recorded requests that the filter describes, the newest first."""
     with store.read() as tx:
-        recorded: Sequence[RecordedRequest] = tx.insight_requests.find(criteria)
+        recorded: Sequence[RecordedRequest] = InsightRequests(tx.connection).find(criteria)
     return recorded
 
 
@@ -23,7 +24,7 @@ def of_request(store: Store, request_id: str) -> Sequence[RecordedRequest]:
     Raises: RequestNotRecorded.
     """
     with store.read() as tx:
-        recorded: Sequence[RecordedRequest] = tx.insight_requests.of_request(
+        recorded: Sequence[RecordedRequest] = InsightRequests(tx.connection).of_request(
             request_id, MOST_OF_ONE_ID
         )
     if not recorded:

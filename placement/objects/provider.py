@@ -7,8 +7,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from placement import exception
-from placement.core.insight.identity import ProviderSummary
-from placement.core.model import Provider
+from placement.core.model import Provider, ProviderSummary
 from placement.core.storable_text import check_storable, is_storable
 from placement.db.sqlalchemy.providers import Node
 from placement.db.store import Store
@@ -115,8 +114,8 @@ def _conflict(
     """
     by_uuid = by_name = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        by_uuid = tx.identity.with_uuid(uuid)
-        by_name = None if by_uuid else tx.identity.with_name(name)
+        by_uuid = tx.summaries.with_uuid(uuid)
+        by_name = None if by_uuid else tx.summaries.with_name(name)
     if by_uuid is not None or isinstance(error, exception.DuplicateProviderUuid):
         return exception.DuplicateProviderUuid(uuid, _holder(by_uuid))
     return exception.DuplicateProviderName(name, _holder(by_name))
@@ -125,7 +124,7 @@ def _conflict(
 def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
     provider = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        provider = tx.identity.with_name(name)
+        provider = tx.summaries.with_name(name)
     return _holder(provider)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from placement.core.insight.identity import Identity, Match, NameConflict, ProviderSummary
+from placement.core.insight.identity import Identity, Match, NameConflict
+from placement.core.model import ProviderSummary
 from placement.core.timestamps import timestamp
 from placement.render import insight
 

@@ -10,7 +10,8 @@ import struct
 import zlib
 from collections.abc import Mapping
 
-EPOCH = 33  # the clock whose value is the epoch of the database
+from placement.core.model import EPOCH_CLOCK
+
 _FORMAT = "c1"  # so that a later release can have another, and reject this one
 _LONGEST = 4_096
 _MOST_BYTES = 8_192
@@ -46,10 +47,10 @@ def decode(token: str) -> dict[int, int] | None:
 def epoch(token: str) -> int | None:
     """Return the epoch of the database that a token is of, None if the text is not a token.
 
-    >>> epoch(encode({0: 5, EPOCH: 7})), epoch("yesterday")
+    >>> epoch(encode({0: 5, EPOCH_CLOCK: 7})), epoch("yesterday")
     (7, None)
     """
-    return (decode(token) or {}).get(EPOCH)
+    return (decode(token) or {}).get(EPOCH_CLOCK)
 
 
 def _unpacked(text: str) -> bytes | None:

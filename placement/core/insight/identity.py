@@ -6,6 +6,8 @@ from datetime import datetime
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
+from placement.core.model import ProviderSummary
+
 NAME: Final = "name"
 UUID: Final = "uuid"
 CASE: Final = "case"
@@ -13,23 +15,6 @@ DOMAIN: Final = "domain"
 CONFLICT: Final = "conflict"
 MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """Why a provider could be meant, the closest first."""
-
-
-class ProviderSummary(NamedTuple):
-    """A provider with the numbers of consumers, inventories and children that it has itself.
-
-    ``changed_at`` is the time of its last change (naive UTC), None in old databases.
-    """
-
-    uuid: str
-    name: str
-    generation: int
-    parent_uuid: str | None
-    root_uuid: str | None
-    changed_at: datetime | None
-    consumers: int
-    inventories: int
-    children: int
 
 
 class NameConflict(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from placement.core.insight.identity import NAME, UUID, Identity, Match, ProviderSummary
+from placement.core.insight.identity import NAME, UUID, Identity, Match
 from placement.core.insight.repair import LONGEST_NAME, is_provider_name
 from placement.core.insight.repair_actions import (
     Action,
@@ -13,6 +13,7 @@ from placement.core.insight.repair_actions import (
     MoveAllocations,
     RenameProvider,
 )
+from placement.core.model import ProviderSummary
 
 FINDING: Final = "similar_names"
 

@@ -27,14 +27,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.insight import change_token
+from placement.core.model import EPOCH_CLOCK
 from placement.db.sqlalchemy import clock_versions, compiled_statements, server_checks
 from placement.db.sqlalchemy.models import clocks, removed_providers, resource_providers
 from placement.db.sqlalchemy.statement_batch import StatementBatch
 
 PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
-EPOCH_CLOCK = change_token.EPOCH  # changes when everything must be loaded again
+# EPOCH_CLOCK, 33, changes when everything must be loaded again.
 CLOCKS = 34
 PRUNED = 0  # the id of no provider, in a record that stands for all older ones of its clock
 KEPT_ADVANCES = 10_000  # of a clock, for which removals are recorded: about 300,000 writes

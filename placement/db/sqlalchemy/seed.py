@@ -6,6 +6,7 @@ import os_resource_classes
 import os_traits
 import sqlalchemy as sa
 
+from placement.core.model import EPOCH_CLOCK
 from placement.db.sqlalchemy import clocks
 from placement.db.sqlalchemy.models import clocks as clocks_table
 from placement.db.sqlalchemy.models import resource_classes, traits
@@ -40,7 +41,7 @@ def _missing_clocks(connection: sa.Connection) -> list[int]:
 
 
 def _first_value(clock: int) -> int:
-    return clocks.new_epoch() if clock == clocks.EPOCH_CLOCK else clocks.first_value(clock)
+    return clocks.new_epoch() if clock == EPOCH_CLOCK else clocks.first_value(clock)
 
 
 def _insert_names(tx: Transaction) -> None:

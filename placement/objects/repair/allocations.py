@@ -4,6 +4,7 @@ from placement.core.claims import AllocationState, plan_claims
 from placement.core.insight import repair_actions as actions
 from placement.core.model import ConsumerClaim
 from placement.core.timestamps import timestamp
+from placement.db.sqlalchemy.repairs import Repairs
 from placement.db.sqlalchemy.resource_classes import check_names
 from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
@@ -16,6 +17,7 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
 
     The consumer is removed with its last allocation.
     """
+    repairs = Repairs(tx.connection)
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
     _check_written_at(tx, action)
     providers, class_ids = tx.inventories.lock(list(action.allocations))
@@ -26,11 +28,11 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
     ids = [provider.id for provider in own.values()]
 
     def perform() -> None:
-        tx.repairs.delete_allocations([action.consumer], ids)
-        if tx.repairs.without_allocations([action.consumer]):
+        repairs.delete_allocations([action.consumer], ids)
+        if repairs.without_allocations([action.consumer]):
             tx.consumers.delete(locked.ids.values())
         else:
-            tx.repairs.advance_consumers([action.consumer])
+            repairs.advance_consumers([action.consumer])
         tx.inventories.add_used(
             {
                 (provider.id, class_ids[name]): -amount
@@ -48,7 +50,7 @@ def _check_written_at(tx: Transaction, action: actions.RemoveAllocations) -> Non
 
     One that was deleted and created again can have the same generation and allocations.
     """
-    written_at = timestamp(tx.repairs.written_at(action.consumer))
+    written_at = timestamp(Repairs(tx.connection).written_at(action.consumer))
     if written_at != action.written_at:
         raise ChangedSince(
             f"The consumer {action.consumer} was written at {written_at}; when planned, at "
@@ -61,6 +63,7 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
 
     Raises: ChangedSince, and what a claim on the target raises.
     """
+    repairs = Repairs(tx.connection)
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
     amounts = action.allocations.get(action.source)
     if amounts is None or action.target in action.allocations:
@@ -83,8 +86,8 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
     source, target = providers[action.source], providers[action.target]
 
     def perform() -> None:
-        tx.repairs.move_allocations(action.consumer, source.id, target.id)
-        tx.repairs.advance_consumers([action.consumer])
+        repairs.move_allocations(action.consumer, source.id, target.id)
+        repairs.advance_consumers([action.consumer])
         moved = [(class_ids[name], amount) for name, amount in amounts.items()]
         tx.inventories.add_used(
             {(source.id, class_id): -amount for class_id, amount in moved}
@@ -97,12 +100,13 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
 
 def remove_stray_allocations(tx: Transaction, action: actions.RemoveStrayAllocations) -> Change:
     """Remove the allocations of a class on a missing provider.  Raises: ChangedSince."""
+    repairs = Repairs(tx.connection)
     class_id = class_id_of(tx, action.resource_class)
-    amounts = tx.repairs.stray_consumers(action.provider_id, class_id)
+    amounts = repairs.stray_consumers(action.provider_id, class_id)
     locked = tx.consumers.lock(sorted(amounts))
-    if tx.repairs.lock_providers([action.provider_id]):
+    if repairs.lock_providers([action.provider_id]):
         raise ChangedSince(f"A provider with the id {action.provider_id} exists.")
-    amounts = tx.repairs.stray_consumers(action.provider_id, class_id)
+    amounts = repairs.stray_consumers(action.provider_id, class_id)
     if sum(amounts.values()) != action.used:
         raise ChangedSince(
             f"{sum(amounts.values())} {action.resource_class} are allocated on the provider with "
@@ -110,9 +114,9 @@ def remove_stray_allocations(tx: Transaction, action: actions.RemoveStrayAllocat
         )
 
     def perform() -> None:
-        tx.repairs.delete_allocations(sorted(amounts), [action.provider_id], class_id)
-        empty = tx.repairs.without_allocations(amounts)
+        repairs.delete_allocations(sorted(amounts), [action.provider_id], class_id)
+        empty = repairs.without_allocations(amounts)
         tx.consumers.delete([locked.ids[uuid] for uuid in sorted(empty) if uuid in locked.ids])
-        tx.repairs.advance_consumers(amounts.keys() - empty)
+        repairs.advance_consumers(amounts.keys() - empty)
 
     return Change(scope_of(amounts.keys()), perform)

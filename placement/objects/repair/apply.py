@@ -13,6 +13,8 @@ from placement.core.insight.repair import action_as_json
 from placement.core.insight.repair_actions import Action
 from placement.core.insight.undo import Image, Undo
 from placement.core.model import IncompleteConsumer
+from placement.db.sqlalchemy.repairs import Repairs
+from placement.db.sqlalchemy.row_images import RowImages
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.repair import allocations, classes_and_traits, consumers, providers
@@ -54,8 +56,9 @@ def apply_action(
 def _apply(
     tx: Transaction, action: Action, incomplete: IncompleteConsumer, record: Record
 ) -> None:
+    images = RowImages(tx.connection)
     change = _change(tx, action, incomplete)
-    before = tx.row_images.read(change.scope)
+    before = images.read(change.scope)
     change.perform()
     tx.publish(
         change.changed,
@@ -63,11 +66,12 @@ def _apply(
         removed=change.removed or {},
         names=change.names,
     )
-    after = tx.row_images.read(change.scope)
+    after = images.read(change.scope)
     record(_undo(tx, action, change, before, after))
 
 
 def _undo(tx: Transaction, action: Action, change: Change, before: Image, after: Image) -> Undo:
+    repairs = Repairs(tx.connection)
     rows = [*before.get("allocations", ()), *after.get("allocations", ())]
     provider_ids = {row["resource_provider_id"] for row in rows}
     for row in before.get("resource_providers", ()):
@@ -81,8 +85,8 @@ def _undo(tx: Transaction, action: Action, change: Change, before: Image, after:
         change.scope,
         before,
         after,
-        {str(id_): uuid for id_, uuid in tx.repairs.lock_providers(provider_ids).items()},
-        {str(id_): name for id_, name in tx.repairs.class_names(class_ids).items()},
+        {str(id_): uuid for id_, uuid in repairs.lock_providers(provider_ids).items()},
+        {str(id_): name for id_, name in repairs.class_names(class_ids).items()},
         change.drift,
     )
 

@@ -7,6 +7,7 @@ from placement.core.insight.repair_actions import Amounts
 from placement.core.insight.undo import Scope
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.db.sqlalchemy.consumers import LockedConsumers
+from placement.db.sqlalchemy.repairs import Repairs
 from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 
@@ -14,7 +15,7 @@ from placement.objects.repair.change import Change, ChangedSince
 def remove_consumer(tx: Transaction, action: actions.RemoveConsumer) -> Change:
     """Remove a consumer without allocations.  Raises: ChangedSince."""
     locked = locked_consumer(tx, action.consumer, action.generation, {})
-    if not tx.repairs.without_allocations([action.consumer]):
+    if not Repairs(tx.connection).without_allocations([action.consumer]):
         raise ChangedSince(f"The consumer {action.consumer} has allocations.")
     scope = scope_of([action.consumer])
     return Change(scope, lambda: tx.consumers.delete(locked.ids.values()))
@@ -30,7 +31,7 @@ def create_consumer(
     locked = tx.consumers.lock([action.consumer], [claim])
     if locked.ids:
         raise ChangedSince(f"The consumer {action.consumer} exists.")
-    if tx.repairs.without_allocations([action.consumer]):
+    if Repairs(tx.connection).without_allocations([action.consumer]):
         raise ChangedSince(f"The consumer {action.consumer} has no allocations any more.")
     scope = {"consumers": {"uuid": [action.consumer]}}
     return Change(scope, lambda: tx.consumers.save([claim], locked))

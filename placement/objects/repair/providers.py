@@ -2,7 +2,7 @@
 
 from placement.core.insight import repair_actions as actions
 from placement.core.insight.undo import Drift, Scope
-from placement.db.sqlalchemy.repairs import ProviderRow
+from placement.db.sqlalchemy.repairs import ProviderRow, Repairs
 from placement.db.transaction import Transaction
 from placement.objects.repair.change import Change, ChangedSince
 from placement.objects.repair.classes_and_traits import class_id_of
@@ -10,8 +10,9 @@ from placement.objects.repair.classes_and_traits import class_id_of
 
 def set_tree(tx: Transaction, action: actions.SetTree) -> Change:
     """Set the parent and the root of a provider.  Raises: ChangedSince."""
+    repairs = Repairs(tx.connection)
     row = _locked_provider(tx, action.provider, action.new_parent, action.new_root)
-    ids = tx.repairs.provider_ids([action.provider, action.new_root, action.new_parent or ""])
+    ids = repairs.provider_ids([action.provider, action.new_root, action.new_parent or ""])
     current = (_uuid(tx, row.parent_id), _uuid(tx, row.root_id))
     if current != (action.parent, action.root):
         raise ChangedSince(
@@ -30,7 +31,9 @@ def set_tree(tx: Transaction, action: actions.SetTree) -> Change:
         raise ChangedSince(f"The chain of parents of {row.uuid} does not end at the new root.")
     scope = {"resource_providers": {"uuid": [row.uuid]}}
     return Change(
-        scope, lambda: tx.repairs.set_tree(row.id, parent_id, root_id), changed=[row.id, root_id]
+        scope,
+        lambda: repairs.set_tree(row.id, parent_id, root_id),
+        changed=[row.id, root_id],
     )
 
 
@@ -67,7 +70,7 @@ def set_usage_counter(tx: Transaction, action: actions.SetUsageCounter) -> Chang
     """
     provider = _locked_provider(tx, action.provider)
     class_id = class_id_of(tx, action.resource_class)
-    counter = tx.repairs.counter(provider.id, class_id)
+    counter = Repairs(tx.connection).counter(provider.id, class_id)
     if counter is None:
         raise ChangedSince(f"{provider.uuid} has no inventory of {action.resource_class}.")
     if counter.used == counter.allocated:
@@ -83,13 +86,14 @@ def set_usage_counter(tx: Transaction, action: actions.SetUsageCounter) -> Chang
 
 def _locked_provider(tx: Transaction, uuid: str, *also: str | None) -> ProviderRow:
     """Lock a provider, with others, and return its row.  Raises: ChangedSince."""
+    repairs = Repairs(tx.connection)
     named = {uuid, *also} - {None}
-    ids = tx.repairs.provider_ids(each for each in named if each is not None)
+    ids = repairs.provider_ids(each for each in named if each is not None)
     missing = named - ids.keys()
     if missing:
         raise ChangedSince(f"The provider {', '.join(map(str, missing))} does not exist.")
-    tx.repairs.lock_providers(ids.values())
-    row = tx.repairs.provider(ids[uuid])
+    repairs.lock_providers(ids.values())
+    row = repairs.provider(ids[uuid])
     if row is None:
         raise ChangedSince(f"The provider {uuid} does not exist.")
     return row
@@ -106,7 +110,7 @@ def _check_provider(row: ProviderRow, generation: int | None, name: str) -> None
 
 
 def _uuid(tx: Transaction, id_: int | None) -> str | None:
-    row = None if id_ is None else tx.repairs.provider(id_)
+    row = None if id_ is None else Repairs(tx.connection).provider(id_)
     return None if row is None else row.uuid
 
 
@@ -116,7 +120,7 @@ def _with_ancestors(tx: Transaction, id_: int | None) -> list[int]:
     Raises: ChangedSince if the parents form a loop.
     """
     chain: list[int] = []
-    while id_ is not None and (row := tx.repairs.provider(id_)) is not None:
+    while id_ is not None and (row := Repairs(tx.connection).provider(id_)) is not None:
         if id_ in chain:
             raise ChangedSince(f"The provider {row.uuid} is in a loop of parents.")
         chain.append(id_)

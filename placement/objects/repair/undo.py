@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from placement import exception
 from placement.core.insight.undo import AFTER, BEFORE, Image, Undo, state_of
+from placement.db.sqlalchemy.repairs import Repairs
+from placement.db.sqlalchemy.row_images import RowImages
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.repair.change import ChangedSince
@@ -28,12 +30,13 @@ def undo_action(store: Store, entry: Undo) -> Outcome:
 def row_state(store: Store, entry: Undo) -> str | None:
     """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
     with store.read() as tx:
-        return _state(tx, entry, tx.row_images.read(entry.scope))
+        return _state(tx, entry, RowImages(tx.connection).read(entry.scope))
 
 
 def _restore(tx: Transaction, entry: Undo) -> Outcome:
+    images = RowImages(tx.connection)
     _lock(tx, entry)
-    current = tx.row_images.read(entry.scope)
+    current = images.read(entry.scope)
     state = _state(tx, entry, current)
     if state == BEFORE:
         return Outcome(ALREADY)
@@ -41,7 +44,7 @@ def _restore(tx: Transaction, entry: Undo) -> Outcome:
         raise ChangedSince("The rows have changed since the action.")
     _check_names(tx, entry)
     _check_inventories(tx, entry)
-    tx.row_images.restore(entry, current)
+    images.restore(entry, current)
     if entry.drift is not None:
         key = (entry.drift.provider_id, entry.drift.class_id)
         tx.inventories.add_used({key: entry.drift.before - entry.drift.after})
@@ -53,14 +56,15 @@ def _restore(tx: Transaction, entry: Undo) -> Outcome:
 
 def _lock(tx: Transaction, entry: Undo) -> None:
     """Lock what the entry concerns.  Raises: ChangedSince if it stands for other rows now."""
+    repairs = Repairs(tx.connection)
     consumers = entry.scope.get("consumers", {}).get("uuid", ())
     if consumers:
         tx.consumers.lock(consumers)
-    locked = tx.repairs.lock_providers(map(int, _touched(entry)))
+    locked = repairs.lock_providers(map(int, _touched(entry)))
     for id_, uuid in entry.providers.items():
         if locked.get(int(id_)) != uuid:
             raise ChangedSince(f"The provider {uuid} does not exist any more.")
-    names = tx.repairs.class_names(map(int, entry.classes))
+    names = repairs.class_names(map(int, entry.classes))
     for id_, name in entry.classes.items():
         if names.get(int(id_)) != name:
             raise ChangedSince(f"The resource class {name} does not exist any more.")
@@ -69,7 +73,7 @@ def _lock(tx: Transaction, entry: Undo) -> None:
 def _check_names(tx: Transaction, entry: Undo) -> None:
     """Raise ChangedSince if another provider has the name, or the id, of one that comes back."""
     for row in entry.before.get("resource_providers", ()):
-        for other in tx.repairs.providers_like(row["id"], row["name"]):
+        for other in Repairs(tx.connection).providers_like(row["id"], row["name"]):
             if other.uuid != row["uuid"]:
                 raise ChangedSince(
                     f"The provider {row['uuid']} had the name {row['name']} and the id "
@@ -81,7 +85,7 @@ def _check_names(tx: Transaction, entry: Undo) -> None:
 def _check_inventories(tx: Transaction, entry: Undo) -> None:
     """Raise ChangedSince if an inventory of allocations that come back does not exist."""
     for (provider_id, class_id), amount in _difference(entry).items():
-        if amount > 0 and tx.repairs.counter(provider_id, class_id) is None:
+        if amount > 0 and Repairs(tx.connection).counter(provider_id, class_id) is None:
             raise ChangedSince(
                 f"The provider {entry.providers[str(provider_id)]} has no inventory of "
                 f"{entry.classes.get(str(class_id), class_id)}. Create it, then undo again."
@@ -100,7 +104,7 @@ def _touched(entry: Undo) -> Iterable[str]:
 def _state(tx: Transaction, entry: Undo, current: Image) -> str | None:
     if entry.drift is None:
         return state_of(entry, current)
-    counter = tx.repairs.counter(entry.drift.provider_id, entry.drift.class_id)
+    counter = Repairs(tx.connection).counter(entry.drift.provider_id, entry.drift.class_id)
     if counter is None:
         return None
     drift = counter.used - counter.allocated

@@ -17,6 +17,7 @@ from placement.core.insight.finding import SEVERITIES
 from placement.core.insight.live import LiveConsumers
 from placement.core.insight.planning import Planned, plan
 from placement.core.model import Inventory
+from placement.db.sqlalchemy.audit import AuditReader
 from placement.db.sqlalchemy.models import allocations
 from placement.insight.audit import audit
 from placement.objects import allocation
@@ -82,10 +83,10 @@ def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, other_store):
     host = Host(store)
     before = datetime.now(UTC).replace(tzinfo=None)
     with store.read() as tx:
-        first = tx.audit.state(before, 1)
+        first = AuditReader(tx.connection).state(before, 1)
         claim(other_store, uuid(), {host.uuid: {"VCPU": 2}})
         host_of_another = Host(other_store)
-        assert tx.audit.state(before, 1) == first
+        assert AuditReader(tx.connection).state(before, 1) == first
     assert host_of_another.name in {each.name for each in _providers(store)}
 
 
@@ -131,7 +132,9 @@ def _vcpu(numbers):
 
 def _providers(store):
     with store.read() as tx:
-        return tx.audit.state(datetime.now(UTC).replace(tzinfo=None), 1).providers
+        return (
+            AuditReader(tx.connection).state(datetime.now(UTC).replace(tzinfo=None), 1).providers
+        )
 
 
 def _consumers(store):

@@ -10,6 +10,7 @@ import webtest
 from placement import db_api, deploy
 from placement.core.insight.recorded import RecordedFilter
 from placement.db.sqlalchemy import models
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.store import Store
 from placement.insight import recorder
 from placement.insight.recorder import Recorder, RecorderSettings
@@ -254,7 +255,7 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
             assert count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
     assert 120 <= count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
     with store.read() as tx:
-        requests = tx.insight_requests.find(RecordedFilter(limit=400))
+        requests = InsightRequests(tx.connection).find(RecordedFilter(limit=400))
     assert requests[0].request_id == "req-399"
     assert len({each.id for each in requests}) == len(requests)
 

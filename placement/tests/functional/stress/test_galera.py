@@ -23,6 +23,7 @@ from placement.db.sqlalchemy import (
     session_settings,
 )
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.sqlalchemy.insight_requests import InsightRequests
 from placement.db.sqlalchemy.models import projects
 from placement.db.store import Store
 from placement.insight.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
@@ -200,7 +201,7 @@ def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
     with ThreadPoolExecutor(len(recorders)) as pool:
         list(pool.map(record_many, recorders))
     with stores[0].read() as tx:
-        rows = tx.insight_requests.find(RecordedFilter(limit=1000))
+        rows = InsightRequests(tx.connection).find(RecordedFilter(limit=1000))
     assert 150 <= len(rows) <= 150 + len(recorders) * PRUNE_AFTER_ROWS
     assert [recorder.dropped for recorder in recorders] == [0, 0]
 

@@ -41,7 +41,7 @@ class Memory:
         return work(self, *arguments)
 
     @property
-    def insight_requests(self):
+    def connection(self):
         return self
 
     def insert(self, records):
@@ -68,7 +68,9 @@ def clock():
 
 
 @pytest.fixture
-def store():
+def store(monkeypatch):
+    """A store whose transactions are their own statements."""
+    monkeypatch.setattr(recorders, "InsightRequests", lambda connection: connection)
     return Memory()
 
 

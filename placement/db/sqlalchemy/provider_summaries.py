@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.insight.identity import ProviderSummary, host_name
+from placement.core.model import ProviderSummary
 from placement.core.storable_text import is_storable
 from placement.db.sqlalchemy.lookups import chunks
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
@@ -47,7 +47,7 @@ _SELECT = (
 _name = sa.func.lower(_provider.name)
 
 
-class ProviderIdentity:
+class ProviderSummaries:
     """Providers by name and UUID, in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -61,16 +61,16 @@ class ProviderIdentity:
         """Return the provider with this UUID, or None."""
         return self._first(_SELECT.where(_provider.uuid == uuid))
 
-    def similar(self, name: str, limit: int) -> list[ProviderSummary]:
+    def similar(self, name: str, host: str, limit: int) -> list[ProviderSummary]:
         """Return those whose name or UUID is this one, but for letter case and a domain.
 
-        Children whose name begins with the name and a dot are among them. SQLite, and PostgreSQL
-        with the locale C, ignore the case of ASCII letters only.
+        ``host`` is the name without a domain. Children whose name begins with it and a dot are
+        among them. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII letters
+        only.
         Cost: compares the names of all providers, in the database.
         """
         if not is_storable(name):
             return []
-        host = host_name(name)
         escaped = host.replace("/", "//").replace("%", "/%").replace("_", "/_")
         condition = sa.or_(
             _provider.uuid == name.lower(),
