@@ -13,6 +13,7 @@ from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.handler import PlacementHandler
+from placement.handlers.insight.recording import OperatorReports
 from placement.http import auth, middleware
 from placement.http.services import Services
 from placement.insight import consumers
@@ -54,7 +55,7 @@ def loadapp(
         application = metrics.MetricsMiddleware(
             application,
             observer,
-            app_services.engine,
+            app_services.engine.current,
             inventory_metrics(config, observer, app_services.store),
             allowed,
         )
@@ -111,7 +112,7 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
         search=search_settings(conf),
         incomplete_consumer=incomplete_consumer(conf),
         observe=observer or ignore,
-        recorder=Recorder(store, recorder_settings(conf)),
+        reports=OperatorReports(Recorder(store, recorder_settings(conf))),
         max_body_bytes=conf.api.max_request_body_size,
     )
 

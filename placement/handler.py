@@ -24,10 +24,10 @@ from placement.handlers.insight import routes as insight
 from placement.http import request_body
 from placement.http.routing import Route, Routes
 from placement.http.services import Services
+from placement.observability.events import TEMPLATE
 from placement.wsgi_wrapper import (
     ROUTE,
     SERVICES,
-    TEMPLATE,
     VERSION,
     HandlerFunction,
     PlacementWsgify,

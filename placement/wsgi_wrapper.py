@@ -31,7 +31,6 @@ CONTEXT = "placement.context"
 VERSION = "placement.version"
 SERVICES = "placement.services"
 ROUTE = "placement.route"
-TEMPLATE = "placement.route.template"
 AFTER_RESPONSE = "placement.after_response"
 
 Task = Callable[[], object]

@@ -3,7 +3,6 @@
 import webob
 
 from placement import microversion
-from placement.handlers.insight.recording import refusals_of
 from placement.objects import allocation
 from placement.parse import allocation as parse
 from placement.policies import allocation as policies
@@ -33,7 +32,7 @@ def replace_allocations(request: Request) -> webob.Response:
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     owner = request.services.incomplete_consumer
     command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
-    with refusals_of(request, command.claims):
+    with request.services.reports.refusals_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
@@ -51,7 +50,7 @@ def manage_allocations(request: Request) -> webob.Response:
     """Replace the allocations of several consumers, in one transaction."""
     request.context.can(policies.MANAGE)
     command = parse.replacements(request.json_body, request.version)
-    with refusals_of(request, command.claims):
+    with request.services.reports.refusals_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 

@@ -10,7 +10,6 @@ from placement import microversion
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.handlers.insight import recording
 from placement.microversion import Version
 from placement.observability.events import CandidatesReturned
 from placement.parse.candidates import candidate_request
@@ -35,7 +34,7 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
     request.services.observe(CandidatesReturned(len(candidates.candidates)))
     if not candidates.candidates:
-        recording.empty_response(request, snapshot, candidates_request)
+        request.services.reports.empty_response(request, snapshot, candidates_request)
     body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
     return json_response(request, body, modified_at=None)
 

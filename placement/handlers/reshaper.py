@@ -3,7 +3,6 @@
 import webob
 
 from placement import microversion
-from placement.handlers.insight.recording import refusals_of
 from placement.objects import reshaper
 from placement.parse import reshaper as parse
 from placement.policies import reshaper as policies
@@ -16,6 +15,6 @@ def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
     request.context.can(policies.RESHAPE)
     command = parse.reshape(request.json_body, request.version)
-    with refusals_of(request, command.claims):
+    with request.services.reports.refusals_of(request, command.claims):
         reshaper.reshape(request.services.store, command)
     return no_content(request)

@@ -6,7 +6,6 @@ import webob
 
 from placement import microversion
 from placement.core.model import Provider
-from placement.handlers.insight.recording import name_conflicts_of
 from placement.objects import provider
 from placement.parse import resource_provider as parse
 from placement.policies import resource_provider as policies
@@ -25,7 +24,7 @@ def _create(request: Request) -> Provider:
     request.context.can(policies.CREATE)
     new = parse.creation(request.json_body, request.version)
     uuid = new.uuid or str(uuid4())
-    with name_conflicts_of(request, new.name, uuid):
+    with request.services.reports.name_conflicts_of(request, new.name, uuid):
         return provider.create(request.services.store, uuid, new.name, new.parent_uuid)
 
 
@@ -64,7 +63,7 @@ def update_resource_provider(request: Request) -> webob.Response:
     changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
     parent = changes.parent_uuid if changes.has_parent else provider.UNCHANGED
     may_move = version >= (1, 37)
-    with name_conflicts_of(request, changes.name, uuid):
+    with request.services.reports.name_conflicts_of(request, changes.name, uuid):
         updated = provider.update(store, uuid, changes.name, parent, may_move=may_move)
     return json_response(request, _body(request, updated), modified_at=updated.modified_at)
 

@@ -5,6 +5,10 @@ The observer decides what becomes of them; see ``placement.observability.metrics
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+TEMPLATE: Final = "placement.route.template"
+"""The key of the WSGI environment under which the router stores the declared path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.engine.engine import Engine
 from placement.exception import DatabaseUnavailable
 from placement.observability import metrics_multiprocess
 from placement.observability.events import (
+    TEMPLATE,
     CandidatesReturned,
     ClaimRefused,
     EmptyResponse,
@@ -30,7 +30,6 @@ from placement.observability.events import (
     WriteRetried,
 )
 from placement.observability.inventory_metrics import InventoryMetrics
-from placement.wsgi_wrapper import TEMPLATE
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -148,13 +147,13 @@ class MetricsMiddleware:
         self,
         application: "WSGIApplication",
         observer: PrometheusObserver,
-        engine: Engine,
+        current: Callable[[], Snapshot],
         inventory: InventoryMetrics,
         allowed: Iterable[str],
     ) -> None:
         self._application = application
         self._observer = observer
-        self._engine = engine
+        self._read_snapshot = current
         self._inventory = inventory
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
@@ -185,7 +184,7 @@ class MetricsMiddleware:
     def _current(self) -> Snapshot | None:
         """Return the current snapshot; None if the database is unreachable."""
         try:
-            return self._engine.current()
+            return self._read_snapshot()
         except DatabaseUnavailable:
             return None
 

@@ -15,7 +15,7 @@ def show_insight(request: Request) -> webob.Response:
     """Return the version, what is enabled, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
     parse.nothing(request.query_pairs, request.version)
-    enabled = {"record": request.services.recorder.is_enabled}
+    enabled = {"record": request.services.reports.is_recording}
 
     def write(view: View) -> bytes:
         return render.overview(view.snapshot, view.refreshed_at, enabled=enabled)

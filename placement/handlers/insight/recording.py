@@ -1,16 +1,18 @@
 """Logging and recording of empty responses and refusals, as tasks that run after the response."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from placement import exception
-from placement.core.model import ConsumerClaim, Overcommit
+from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight import recording, refusals
 from placement.insight.question import Question
+from placement.insight.recorder import Recorder
 from placement.observability.events import ClaimRefused, EmptyResponse
 from placement.parse.insight import text
 from placement.wsgi_wrapper import REQUEST_ID, Request
@@ -18,82 +20,72 @@ from placement.wsgi_wrapper import REQUEST_ID, Request
 LOG = logging.getLogger(__name__)
 
 
-def empty_response(
-    request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
-) -> None:
-    """After the response, log, record and count why there are no candidates."""
-    question = Question(candidate_request, text(request.query_pairs), str(request.version))
-    recorder, observe, source = (
-        request.services.recorder,
-        request.services.observe,
-        origin(request),
-    )
+@dataclass(frozen=True, slots=True)
+class OperatorReports:
+    """``Reports`` that logs, counts and records."""
 
-    def report() -> None:
-        observe(EmptyResponse(recording.empty_response(recorder, snapshot, question, source)))
+    recorder: Recorder
 
-    request.after_response(report)
+    @property
+    def is_recording(self) -> bool:
+        """Whether requests are recorded."""
+        return self.recorder.is_enabled
 
-
-@contextmanager
-def refusals_of(request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
-    """A context that logs, records and counts a refusal of the claims, and raises it."""
-    try:
-        yield
-    except refusals.REFUSALS as error:
-        refusal = refusals.described(error)
-        LOG.warning("Claim refused, %s: %s", _id(request), refusal.line())
-        request.services.observe(
-            ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
+    def empty_response(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> None:
+        """After the response, log, record and count why there are no candidates."""
+        question = Question(candidate_request, text(request.query_pairs), str(request.version))
+        recorder, observe, source = (
+            self.recorder,
+            request.services.observe,
+            origin(request),
         )
-        record = partial(
-            recording.refused_claim, request.services.recorder, error, claims, origin(request)
-        )
-        request.after_response(record)
-        raise
 
+        def report() -> None:
+            observe(EmptyResponse(recording.empty_response(recorder, snapshot, question, source)))
 
-@contextmanager
-def name_conflicts_of(request: Request, name: str, uuid: str) -> Iterator[None]:
-    """A context that logs and records that the name or the UUID of a provider is taken."""
-    try:
-        yield
-    except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
-        LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-        request.after_response(
-            partial(
-                recording.name_conflict,
-                request.services.recorder,
-                error,
-                (name, uuid),
-                origin(request),
+        request.after_response(report)
+
+    @contextmanager
+    def refusals_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
+        """A context that logs, records and counts a refusal of the claims, and raises it."""
+        try:
+            yield
+        except refusals.REFUSALS as error:
+            refusal = refusals.described(error)
+            LOG.warning("Claim refused, %s: %s", _id(request), refusal.line())
+            request.services.observe(
+                ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
             )
-        )
-        raise
+            record = partial(
+                recording.refused_claim, self.recorder, error, claims, origin(request)
+            )
+            request.after_response(record)
+            raise
+
+    @contextmanager
+    def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
+        """A context that logs and records that the name or the UUID of a provider is taken."""
+        try:
+            yield
+        except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
+            LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
+            request.after_response(
+                partial(
+                    recording.name_conflict,
+                    self.recorder,
+                    error,
+                    (name, uuid),
+                    origin(request),
+                )
+            )
+            raise
 
 
 def _class_of(resource_class: object) -> str:
     """Return the one class of a refusal as the value of a label, empty if there are several."""
     return resource_class if isinstance(resource_class, str) else ""
-
-
-def log_overcommit(request: Request) -> Callable[[Overcommit], None]:
-    """Return a function that logs that a change of inventory left less than is used."""
-
-    def log(change: Overcommit) -> None:
-        LOG.warning(
-            "Inventory change leaves less than is used, %s: provider %s (%s), resource_class %s, "
-            "used %d, reserved %d, capacity %d",
-            _id(request),
-            change.provider.name,
-            change.provider.uuid,
-            change.resource_class,
-            change.used,
-            change.reserved,
-            change.capacity,
-        )
-
-    return log
 
 
 def origin(request: Request) -> recording.Origin:

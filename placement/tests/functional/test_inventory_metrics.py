@@ -187,7 +187,7 @@ def test_a_scrape_reads_the_snapshot_once(metrics, tmp_path, snapshot):
     importlib.import_module("prometheus_client.multiprocess")
     engine = CountingEngine(snapshot)
     observer = SimpleNamespace(library=prometheus_client, folder=tmp_path, refreshed_at=None)
-    scraped = MetricsMiddleware(None, observer, engine, metrics(), []).text()
+    scraped = MetricsMiddleware(None, observer, engine.current, metrics(), []).text()
     assert engine.reads == 1
     samples = values(scraped)
     assert samples["openstack_placement_up"] == (snapshot is not None)

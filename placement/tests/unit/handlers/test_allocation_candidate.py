@@ -13,6 +13,7 @@ from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
 from placement.handler import PlacementHandler
 from placement.handlers import allocation_candidate
+from placement.handlers.insight import recording as recording_handler
 from placement.http.after_response import AfterResponse
 from placement.insight import explaining, recording
 from placement.insight.recorder import RecorderSettings
@@ -75,7 +76,10 @@ def send(caplog, recorder):
     """Return a function from a query to the parts of the response; the log is at INFO."""
     caplog.set_level(logging.INFO, logger=recording.LOG.name)
     services = SimpleNamespace(
-        engine=Still(SNAPSHOT), search=SearchSettings(), observe=ignore, recorder=recorder
+        engine=Still(SNAPSHOT),
+        search=SearchSettings(),
+        observe=ignore,
+        reports=recording_handler.OperatorReports(recorder),
     )
     application = AfterResponse(PlacementHandler(services))
 

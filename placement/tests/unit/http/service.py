@@ -92,6 +92,7 @@ def application(conf):
         policy=policy,
         search=SearchSettings(),
         incomplete_consumer=IncompleteConsumer("p", "u"),
+        reports=None,
     )
     return middleware.pipeline(PlacementHandler(parts, DECLARATIONS), conf, policy)
 
