@@ -71,9 +71,9 @@ def _with_health_checks(
 ) -> "WSGIApplication":
     # Importing the libraries of Keystone's clients is a part of the start-up worth saving.
     from placement.observability import health  # noqa: PLC0415
-    from placement.observability.health_checks import HealthChecks, keystone_url  # noqa: PLC0415
+    from placement.observability.health_checks import HealthChecks  # noqa: PLC0415
 
-    checks = HealthChecks(app_services.store, app_services.engine, keystone_url(conf))
+    checks = HealthChecks(app_services.store, app_services.engine.current, auth.keystone_url(conf))
     return health.HealthMiddleware(application, conf, checks)
 
 

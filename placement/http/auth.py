@@ -185,3 +185,14 @@ def with_authentication(
     if conf.api.auth_strategy == NOAUTH2:
         return NoAuth(application)
     return Keystone(application, conf)
+
+
+def keystone_url(conf: cfg.ConfigOpts) -> str | None:
+    """Return the URL of Keystone in [keystone_authtoken], None if tokens are not checked by it."""
+    if conf.api.auth_strategy != KEYSTONE:
+        return None
+    from keystoneauth1 import loading  # noqa: PLC0415  as above
+
+    plugin = loading.load_auth_from_conf_options(conf, _GROUP)
+    url = getattr(plugin, "auth_url", None)
+    return str(url) if url else None

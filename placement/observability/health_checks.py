@@ -6,17 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import requests
-from keystoneauth1 import loading
-from oslo_config import cfg
 
+from placement.core.snapshot.snapshot import Snapshot
 from placement.db.sqlalchemy import compatibility, migration
 from placement.db.store import Store
-from placement.engine.engine import Engine
 from placement.exception import PlacementException
-from placement.http import auth
 
 KEYSTONE_TIMEOUT_SECONDS = 5
-_KEYSTONE = "keystone_authtoken"
 _SERVER_ERROR = 500
 _FAILURES = (
     PlacementException,
@@ -47,10 +43,14 @@ class HealthChecks:
     """All checks of a deployment. Those of schema and Keystone are repeated after ``seconds``."""
 
     def __init__(
-        self, store: Store, engine: Engine, keystone_url: str | None, seconds: float = 10
+        self,
+        store: Store,
+        current: Callable[[], Snapshot],
+        keystone_url: str | None,
+        seconds: float = 10,
     ) -> None:
         self._store = store
-        self._engine = engine
+        self._current = current
         self._keystone_url = keystone_url
         self._schema = _Remembered(self._check_schema, seconds)
         self._keystone = _Remembered(self._check_keystone, seconds)
@@ -61,7 +61,7 @@ class HealthChecks:
         keystone = self._keystone()
         if database.error is not None:
             return [database, keystone]
-        snapshot = _checked("snapshot", lambda: f"{len(self._engine.current())} providers")
+        snapshot = _checked("snapshot", lambda: f"{len(self._current())} providers")
         return [database, self._schema(), snapshot, keystone]
 
     def _check_database(self) -> str:
@@ -125,12 +125,3 @@ def _keystone_status(url: str | None) -> str:
     if response.status_code >= _SERVER_ERROR:
         raise requests.HTTPError(f"{url} responds {response.status_code}")
     return "responds"
-
-
-def keystone_url(conf: cfg.ConfigOpts) -> str | None:
-    """Return the URL of Keystone in [keystone_authtoken], None if tokens are not checked by it."""
-    if conf.api.auth_strategy != auth.KEYSTONE:
-        return None
-    plugin = loading.load_auth_from_conf_options(conf, _KEYSTONE)
-    url = getattr(plugin, "auth_url", None)
-    return str(url) if url else None

@@ -1,5 +1,6 @@
 """An explanation as JSON, as a text for terminals, and as one line for a log."""
 
+from placement.core.insight.document import VERSION
 from placement.core.insight.explanation import (
     Amounts,
     Explanation,
@@ -10,7 +11,6 @@ from placement.core.insight.explanation import (
     Unmet,
 )
 
-VERSION = 1
 Json = dict[str, object]
 
 

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from placement.core.insight.document import document
 from placement.core.insight.recorded import RecordedRequest
 from placement.core.timestamps import timestamp
-from placement.schemas.insight import VERSION
 
 
 def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
@@ -34,8 +34,3 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
         "reason": record.reason,
         "explanation": json.loads(record.explanation),
     }
-
-
-def document(**fields: object) -> bytes:
-    """Return a body: the version of the surface, and these fields."""
-    return json.dumps({"version": VERSION, **fields}).encode("ascii")

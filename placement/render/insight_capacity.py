@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from placement.core.insight.capacity import FORMULA, Capacity
-from placement.render.insight import document
+from placement.core.insight.document import document
 
 Group = tuple[Mapping[str, str], Capacity]
 """What the roots of a group have in common, and their capacity."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from placement.core.insight.consumers import ConsumerPage, ListedConsumer
+from placement.core.insight.document import document
 from placement.core.timestamps import timestamp
-from placement.render.insight import document
 
 
 def consumers(page: ConsumerPage) -> bytes:

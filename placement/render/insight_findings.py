@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from placement.core.insight.document import document
 from placement.core.insight.finding import Finding
 from placement.core.timestamps import timestamp
-from placement.render import insight
 
 
 def findings(at: datetime, reported: Sequence[Finding], truncated: Sequence[str]) -> bytes:
     """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
-    return insight.document(
+    return document(
         at=timestamp(at),
         findings=[_finding(each) for each in reported],
         truncated=list(truncated),

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from placement.core.insight.document import document
 from placement.core.insight.identity import Identity, Match, NameConflict
 from placement.core.model import ProviderSummary
 from placement.core.timestamps import timestamp
-from placement.render import insight
 
 
 def identity(matched: Identity) -> bytes:
     """Return the body of what a name could mean."""
-    return insight.document(
+    return document(
         name=matched.name,
         database=matched.database,
         at=timestamp(matched.at),

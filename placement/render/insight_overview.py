@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from placement.core.insight.document import document
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.timestamps import timestamp
-from placement.render.insight import document
 
 
 def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str, bool]) -> bytes:

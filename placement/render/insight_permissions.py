@@ -1,12 +1,12 @@
 """The permissions of a set of roles, as JSON."""
 
+from placement.core.insight.document import document
 from placement.core.insight.permissions import CheckedCall, Permissions
-from placement.render import insight
 
 
 def permissions(report: Permissions) -> bytes:
     """Return the body of permissions."""
-    return insight.document(
+    return document(
         roles=list(report.roles),
         project_id=report.project_id,
         unnamed_roles=list(report.unnamed_roles),

@@ -13,9 +13,9 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quoted
 
 from placement.core.capacity import integer_capacity
+from placement.core.insight.document import VERSION
 from placement.core.model import Inventory, Provider, ProviderState
 
-VERSION = 1
 BATCH = 512  # providers in one piece of the response: about 300 kB
 
 Write = Callable[[ProviderState], str]

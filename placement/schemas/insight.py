@@ -1,12 +1,10 @@
 """What the routes under ``/insight`` take and answer; objects in answers may gain fields."""
 
-from typing import Any, Final
+from typing import Any
 
+from placement.core.insight.document import VERSION
 from placement.schemas import allocation_candidate
 from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, always, closed
-
-VERSION: Final = 1
-"""The version of all documents."""
 
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _TIME: Schema = {"type": "string", "format": "date-time"}

@@ -16,8 +16,9 @@ from keystoneauth1 import loading as ks_loading
 from placement import db_api, deploy
 from placement.db.sqlalchemy import migration
 from placement.db.store import Store
+from placement.http.auth import keystone_url
 from placement.observability import events, metrics
-from placement.observability.health_checks import HealthChecks, keystone_url
+from placement.observability.health_checks import HealthChecks
 from placement.tests.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 from placement.tests.servers import free_port
 
@@ -89,7 +90,7 @@ class TestHealth:
         """The address is one where nothing listens."""
         url = f"http://127.0.0.1:{free_port()}/v3"
         services = deploy.services(conf)
-        checks = HealthChecks(services.store, services.engine, url)
+        checks = HealthChecks(services.store, services.engine.current, url)
         *others, keystone = checks.results()
         assert [each.error for each in others] == [None, None, None]
         assert keystone.name == "keystone"
@@ -106,7 +107,7 @@ class TestHealth:
 
         monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
         services = deploy.services(conf)
-        checks = HealthChecks(services.store, services.engine, "http://keystone/v3")
+        checks = HealthChecks(services.store, services.engine.current, "http://keystone/v3")
         for _ in range(3):  # failures, too: a Keystone that does not respond takes 5 s
             assert checks.results()[-1].error == "http://keystone/v3 responds 502"
         assert len(requested) == 1
@@ -128,7 +129,9 @@ class TestHealth:
 
         monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
         services = deploy.services(conf)
-        checks = HealthChecks(services.store, services.engine, "http://keystone/v3", seconds=0)
+        checks = HealthChecks(
+            services.store, services.engine.current, "http://keystone/v3", seconds=0
+        )
         assert str(checks.results()[-1]) == "keystone: responds"
         requested.clear()
         released.clear()

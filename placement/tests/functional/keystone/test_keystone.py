@@ -10,7 +10,7 @@ import webtest
 import placement
 from placement import deploy
 from placement.handler import ROUTE_DECLARATIONS
-from placement.observability.health_checks import keystone_url
+from placement.http.auth import keystone_url
 from placement.tests.functional.keystone.conftest import DOMAIN
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
