@@ -18,8 +18,8 @@ from placement.db.sqlalchemy import (
     concurrent_migrations,
     db_errors,
     migration,
+    reconcile,
     seed,
-    usage_counters,
 )
 from placement.db.sqlalchemy.database_settings import DatabaseSettings
 from placement.db.store import Store
@@ -138,7 +138,7 @@ def _check_and_complete(store: Store) -> None:
     openstack-placement may have written to the database since the last `db sync`.
     """
     migration.check_is_new_enough(store)
-    corrected = usage_counters.reconcile(store)
+    corrected = reconcile.reconcile(store)
     if corrected:
         LOG.warning(
             "Corrected %s usage counters that differed from the allocations: another "

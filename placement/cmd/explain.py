@@ -18,7 +18,7 @@ from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight import explaining, requests
 from placement.insight.question import Question
-from placement.parse import insight as parse
+from placement.parse import insight_explanation as parse
 from placement.render import insight as render
 from placement.render.explanation_text import as_text
 

@@ -13,11 +13,10 @@ from oslo_config import cfg
 
 from placement.cli import permission_options
 from placement.cli.permission_options import DENIED
-from placement.core.insight.permissions import CheckedCall, Permissions
+from placement.core.insight.permissions import CheckedCall, Permissions, role_names
 from placement.core.insight.service_calls import SERVICES
 from placement.http.policy_files import problems
 from placement.insight.permissions import permissions
-from placement.parse.insight_permissions import role_names
 from placement.policy import Policy, policy_files, register_options, rule_names
 from placement.render import insight_permissions as render
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from placement.core.insight.permissions import role_names
 from placement.microversion import Version
 from placement.parse import query
 from placement.schemas import insight_permissions
@@ -24,13 +25,3 @@ def permissions_query(pairs: query.QueryPairs, version: Version) -> PermissionsQ
     return PermissionsQuery(
         role_names(values["roles"]), values.get("project_id"), values.get("service")
     )
-
-
-def role_names(text: str) -> tuple[str, ...]:
-    """Return the roles of a list with commas, without blanks around them and repetitions.
-
-    >>> role_names("reader, member,reader")
-    ('reader', 'member')
-    """
-    names = (name.strip() for name in text.split(","))
-    return tuple(dict.fromkeys(name for name in names if name))

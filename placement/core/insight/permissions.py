@@ -32,3 +32,13 @@ class Permissions:
     def denied(self) -> Sequence[CheckedCall]:
         """The calls that are refused with 403."""
         return [each for each in self.calls if not each.is_allowed]
+
+
+def role_names(text: str) -> tuple[str, ...]:
+    """Return the roles of a list with commas, without blanks around them and repetitions.
+
+    >>> role_names("reader, member,reader")
+    ('reader', 'member')
+    """
+    names = (name.strip() for name in text.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -14,10 +14,9 @@ from placement.db.sqlalchemy import (
     canonical_uuids,
     clocks,
     compatibility,
-    usage_counters,
 )
 from placement.db.sqlalchemy.concurrent_migrations import exclusive, repeated
-from placement.db.sqlalchemy.usage_counters import Report, ignore
+from placement.db.sqlalchemy.reconcile import Report, ignore, reconcile
 from placement.db.store import Store
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def prepare(store: Store, report: Report = ignore) -> None:
 
 def _derive(store: Store, report: Report) -> None:
     canonical_uuids.convert(store)
-    usage_counters.reconcile(store, report)
+    reconcile(store, report)
 
 
 def upgrade(store: Store, revision: str = "head") -> None:

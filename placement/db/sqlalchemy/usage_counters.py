@@ -11,7 +11,7 @@ openstack-placement does not increase the generation where it only removes alloc
 counters are too high until the next comparison, and claims may be refused.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
@@ -19,16 +19,7 @@ import sqlalchemy as sa
 from placement.db.sqlalchemy.models import allocations, inventories, resource_providers
 
 if TYPE_CHECKING:
-    from placement.db.store import Store
     from placement.db.transaction import Transaction
-
-Report = Callable[[str], object]
-
-_BATCH = 1000
-
-
-def ignore(_text: str) -> None:
-    """Do nothing with a progress report."""
 
 
 class Difference(NamedTuple):
@@ -70,27 +61,6 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
     return statement
 
 
-def reconcile(store: "Store", report: Report = ignore) -> int:
-    """Set the usage counters to the sums of allocations; return how many were wrong.
-
-    Writers may be active: the providers are locked, a batch at a time, and compared again.
-    Providers whose allocations are not noted as counted are compared here, so that their next
-    write need not do it.
-    Cost: two statements, one of which reads all allocations from an index, then ``count_again``
-    for each thousand providers with wrong counters or without that note.
-    """
-    report("Comparing usage counters with allocations")
-    with store.read() as tx:
-        wrong = {each.provider_id for each in differences(tx.connection)}
-        provider_ids = sorted(wrong.union(tx.connection.execute(_NOT_COUNTED).scalars()))
-    corrected = 0
-    for start in range(0, len(provider_ids), _BATCH):
-        corrected += store.write(count_again, provider_ids[start : start + _BATCH])
-        checked = min(start + _BATCH, len(provider_ids))
-        report(f"Checked the usage counters of {checked} of {len(provider_ids)} providers")
-    return corrected
-
-
 def count_again(tx: "Transaction", provider_ids: list[int]) -> int:
     """Set the counters of these providers to the sums; return how many were wrong.
 
@@ -122,8 +92,5 @@ _SET = (
     .where(inventories.c.id == sa.bindparam("inventory"))
     .values(used=sa.bindparam("allocated"))
 )
-_GENERATION = sa.func.coalesce(resource_providers.c.generation, 0)
-_NOT_COUNTED = sa.select(resource_providers.c.id).where(
-    resource_providers.c.counted_generation != _GENERATION
-)
-_NOTE_AS_COUNTED = resource_providers.update().values(counted_generation=_GENERATION)
+GENERATION = sa.func.coalesce(resource_providers.c.generation, 0)
+_NOTE_AS_COUNTED = resource_providers.update().values(counted_generation=GENERATION)

@@ -5,7 +5,7 @@ import webob
 from placement.engine.engine import View
 from placement.handlers.insight import conditional
 from placement.insight.question import Question
-from placement.parse import insight as parse
+from placement.parse import insight_explanation as parse
 from placement.policies import insight as policies
 from placement.wsgi_wrapper import Request, accepts_json
 

@@ -3,7 +3,8 @@
 import webob
 
 from placement.insight import requests
-from placement.parse import insight as parse
+from placement.parse.insight import nothing
+from placement.parse.insight_requests import recorded_filter
 from placement.policies import insight as policies
 from placement.render import insight as render
 from placement.wsgi_wrapper import Request, accepts_json, json_response
@@ -13,7 +14,7 @@ from placement.wsgi_wrapper import Request, accepts_json, json_response
 def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
     request.context.can(policies.LIST_REQUESTS)
-    criteria = parse.recorded_filter(request.query_pairs, request.version)
+    criteria = recorded_filter(request.query_pairs, request.version)
     recorded = requests.find(request.services.store, criteria)
     return json_response(request, render.recorded_requests(recorded, criteria.limit))
 
@@ -22,6 +23,6 @@ def list_requests(request: Request) -> webob.Response:
 def show_request(request: Request) -> webob.Response:
     """Return all that is recorded with a request id, or a global one."""
     request.context.can(policies.SHOW_REQUEST)
-    parse.nothing(request.query_pairs, request.version)
+    nothing(request.query_pairs, request.version)
     recorded = requests.of_request(request.services.store, request.route["request_id"])
     return json_response(request, render.recorded_requests(recorded))

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.sqlalchemy import usage_counters
+from placement.db.sqlalchemy import reconcile, usage_counters
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import (
     claim,
@@ -89,5 +89,5 @@ def test_reconciliation_notes_providers_whose_counters_are_right(store, other_st
     claim_elsewhere(other_store, host, 0)
     not_counted = "SELECT count(*) FROM resource_providers WHERE counted_generation != generation"
     assert scalar(store, not_counted) == 1
-    assert usage_counters.reconcile(store) == 0
+    assert reconcile.reconcile(store) == 0
     assert scalar(store, not_counted) == 0
