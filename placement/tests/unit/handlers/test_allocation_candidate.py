@@ -80,6 +80,7 @@ def send(caplog, recorder):
         search=SearchSettings(),
         observe=ignore,
         reports=recording_handler.OperatorReports(recorder),
+        max_body_bytes=2**20,
     )
     application = AfterResponse(PlacementHandler(services))
 
