@@ -71,7 +71,7 @@ def near_miss(
     """
     world = Snapshot.of([snapshot.entries.state(row) for row in rows])
     first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
-    shortest = first.lacks(first.nearest)
+    shortest: Iterable[Unmet] = ()
     lacks: dict[Unmet, None] = {}
     try:
         for number in range(ROUNDS):
@@ -87,6 +87,7 @@ def near_miss(
                 return NearMiss(first.name, _in_order(lacks), complete=True)
     except SearchDeadlineExceeded:
         pass
+    shortest = shortest or first.lacks(first.nearest)
     return NearMiss(first.name, _in_order(shortest), complete=False)
 
 
@@ -104,7 +105,7 @@ class _Root:
         self._root = world.forest.row_of[uuid]
         self._plan = plan
         self._deadline = deadline
-        self._groups: list[Group] = list(GroupsBuilder(world, Reach(world)).groups(plan))
+        self._groups: list[Group] = list(GroupsBuilder(world, Reach(world), deadline).groups(plan))
         self._slots = [(group, part) for group in self._groups for part in group.parts]
         parts = {slot.need: part for slot, (_, part) in zip(plan.slots, self._slots, strict=True)}
         self._parts: list[Part] = [parts[need] for need in range(len(plan.needs))]

@@ -8,11 +8,11 @@ provider and those that it shares with: ``local`` holds where the provider serve
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 
-from placement.core.search.anchors import roots_with_local_option
+from placement.core.search.anchors import roots_in_aggregates, roots_with_local_option
 from placement.core.search.filters import (
     Domain,
     any_of_text,
@@ -171,6 +171,7 @@ class Reach:
             snapshot.entries.state(row).aggregates for row in self._sharing.tolist()
         ]
         self._no_providers = np.zeros(snapshot.size, dtype=np.bool_)
+        self._in_aggregates = cache(partial(roots_in_aggregates, snapshot))
 
     @property
     def all_providers(self) -> Providers:
@@ -200,10 +201,4 @@ class Reach:
                 if shared
             )
         )
-        if not shares:
-            return self._no_providers
-        trees = self._snapshot.tree_aggregates
-        is_shared_with = [not shares.isdisjoint(aggregates) for aggregates in trees.aggregates]
-        return (
-            np.array(is_shared_with, dtype=np.bool_)[trees.number] & self._snapshot.forest.is_root
-        )
+        return self._in_aggregates(shares)

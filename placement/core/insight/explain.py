@@ -59,7 +59,7 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     funnel = Funnel(snapshot, reach, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(GroupsBuilder(snapshot, reach).groups(plan))
+        groups = list(GroupsBuilder(snapshot, reach, deadline).groups(plan))
         funnel.run(plan, groups, feasibility)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
     closest = NearMisses(snapshot, reach, deadline)

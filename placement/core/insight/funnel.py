@@ -113,6 +113,7 @@ class Funnel:
 
     def _kinds(self, group: Group) -> None:
         """Apply the conditions of a group; its parts have the same ones, in the same order."""
+        self._deadline.check()
         fresh = [part for part in group.parts if id(part) not in self._survivors]
         self._survivors |= {id(part): part.considered for part in fresh}
         traits_due = bool(group.together)
@@ -149,6 +150,7 @@ class Funnel:
 
     def _classes(self, group: Group) -> None:
         """Apply the amounts; a part that equals one of an earlier group loses nothing more."""
+        self._deadline.check()
         for part in group.parts:
             if id(part) not in self._applied:
                 self._applied.add(id(part))
@@ -179,6 +181,7 @@ class Funnel:
         return met
 
     def _as_a_whole(self, group: Group) -> None:
+        self._deadline.check()
         for part in group.parts:
             if id(part) in self._served:
                 continue

@@ -6,6 +6,7 @@ not expected to. So a part considers the providers that have all of its classes,
 shared; only where a tree can reach none of these, all providers of the tree.
 """
 
+from collections import defaultdict
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -23,6 +24,7 @@ from placement.core.insight.conditions import (
     trait_condition,
 )
 from placement.core.request import RequestGroup
+from placement.core.search.deadline import Deadline
 from placement.core.search.plan import Need, SearchPlan
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask
@@ -99,17 +101,22 @@ class Group:
 class GroupsBuilder:
     """Makes the groups of a plan; equal needs, and equal conditions, are computed once."""
 
-    def __init__(self, snapshot: Snapshot, reach: Reach) -> None:
+    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
         self._snapshot = snapshot
         self._reach = reach
+        self._deadline = deadline
         self._parts: dict[Need, Part] = {}
         self._kinds: dict[object, tuple[Condition, ...]] = {}
         self._classes: dict[tuple[str, int], ClassConditions] = {}
 
     def groups(self, plan: SearchPlan) -> Iterator[Group]:
-        """Yield the groups in the order of the query."""
+        """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
+        slots = defaultdict(list)
+        for slot in plan.slots:
+            slots[slot.suffix].append(slot)
         for group in plan.request.groups:
-            needs = [plan.needs[slot.need] for slot in plan.slots if slot.suffix == group.suffix]
+            self._deadline.check()
+            needs = [plan.needs[slot.need] for slot in slots[group.suffix]]
             any_of = () if group.suffix else dict.fromkeys(plan.any_of)
             yield Group(
                 group,

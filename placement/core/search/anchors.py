@@ -67,7 +67,7 @@ def _roots_with_option(
     snapshot: Snapshot, domains: Sequence[Domain], deadline: Deadline
 ) -> Iterator[Mask]:
     """Yield for each domain the roots that have an option, in their tree or shared with it."""
-    shared_with = cache(partial(_roots_in_aggregates, snapshot))  # many domains, few sets
+    shared_with = cache(partial(roots_in_aggregates, snapshot))  # many domains, few sets
     for domain in domains:
         deadline.check()
         shared = shared_with(frozenset(domain.shared_by_aggregate))
@@ -91,10 +91,10 @@ def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
 
 def roots_with_shared_option(snapshot: Snapshot, domain: Domain) -> Mask:
     """Return the roots that a sharing provider of the domain shares with."""
-    return _roots_in_aggregates(snapshot, frozenset(domain.shared_by_aggregate))
+    return roots_in_aggregates(snapshot, frozenset(domain.shared_by_aggregate))
 
 
-def _roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
+def roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
     """Return the roots of trees with a member in one of the aggregates."""
     if not uuids:
         return np.zeros(snapshot.size, dtype=np.bool_)
@@ -113,7 +113,7 @@ def anchors_by_kind(
     sharing_aggregates = frozenset(
         chain.from_iterable(domain.shared_by_aggregate for domain in domains)
     )
-    shared = _roots_in_aggregates(snapshot, sharing_aggregates)
+    shared = roots_in_aggregates(snapshot, sharing_aggregates)
     standalone = possible & snapshot.forest.is_single & ~shared
     others = np.flatnonzero(possible & ~standalone)
     local = _with_any_local_option(snapshot, domains)[others]

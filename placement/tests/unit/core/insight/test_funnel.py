@@ -1,9 +1,13 @@
 """Each loss is charged to the requirement that caused it."""
 
+import itertools
+
 import pytest
 
+from placement.core.insight.explain import explain
 from placement.render.explanation import as_json
 from placement.render.explanation_text import note, phrase
+from placement.tests.queries import request_of, snapshot_of
 from placement.tests.unit.core.insight.explanations import explained
 
 FLAT = """
@@ -84,3 +88,20 @@ def test_more_devices_than_any_host_has():
     document = as_json(explanation)["funnel"][-1]
     assert phrase(document) == "4 x CUSTOM_GPU together"
     assert note(document) == "best: h1 has 3 free"
+
+
+def test_the_clock_is_read_for_each_group():
+    reads = {}
+    for number in (10, 100):
+        clock = itertools.count()
+        query = "&".join(f"resources{group}=DISK_GB:1" for group in range(1, number + 1))
+        explain(
+            snapshot_of(SHARING),
+            request_of(f"{query}&group_policy=none"),
+            query="",
+            now=clock.__next__,
+            budget_seconds=1e9,
+        )
+        reads[number] = next(clock)
+    stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
+    assert reads[100] - reads[10] >= stages * 90
