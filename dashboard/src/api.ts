@@ -53,7 +53,9 @@ export interface NearMiss {
 
 export interface Remedy {
   change: string;
+  query: string;
   requirement?: string;
+  instead?: string;
   group?: string;
   resource_class?: string;
   to?: number;

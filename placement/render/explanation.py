@@ -89,7 +89,7 @@ def _amounts(amounts: Amounts) -> Json:
 
 
 def _remedy(remedy: Remedy) -> Json:
-    return {**_change(remedy), "roots": remedy.roots}
+    return {**_change(remedy), "roots": remedy.roots, "query": remedy.query}
 
 
 def _change(remedy: Remedy) -> Json:
@@ -102,4 +102,5 @@ def _change(remedy: Remedy) -> Json:
             "resource_class": remedy.resource_class,
             "to": remedy.to,
         }
-    return {"change": remedy.change, "requirement": remedy.requirement}
+    document: Json = {"change": remedy.change, "requirement": remedy.requirement}
+    return document | ({"instead": remedy.instead} if remedy.instead else {})

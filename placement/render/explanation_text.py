@@ -254,4 +254,6 @@ def _change(document: Document) -> str:
     if document["change"] == "amount":
         where = f" in group {document['group']}" if document["group"] else ""
         return f"at {document['resource_class']}:{document['to']}{where}"
+    if document.get("instead"):
+        return f"with {document['instead']} instead of {document['requirement']}"
     return f"without {document['requirement']}"

@@ -59,7 +59,7 @@ EXPLANATION = always(
         fits={"type": ["integer", "null"], "minimum": 0},
         funnel=_list(opened(**_REQUIREMENT, lost=_COUNT, left=_COUNT)),
         near_misses=_list(_NEAR_MISS),
-        remedies=_list(opened(change=TEXT)),
+        remedies=_list(opened(change=TEXT, roots=_COUNT, query=TEXT)),
         undetermined=_list(TEXT),
     )
 )

@@ -98,5 +98,8 @@ export function describeRemedy(remedy: Remedy): string {
     const group = remedy.group ? ` in group ${remedy.group}` : "";
     return `with ${name} at most ${amount(name, remedy.to ?? 0)}${group}`;
   }
+  if (remedy.instead !== undefined) {
+    return `with ${remedy.instead} instead of ${remedy.requirement}`;
+  }
   return `without ${remedy.requirement ?? remedy.change}`;
 }

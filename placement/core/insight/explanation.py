@@ -105,13 +105,16 @@ class NearMiss:
 class Remedy:
     """A change to the request after which ``roots`` roots have a candidate.
 
-    ``change`` is "drop" (of ``requirement``), "amount" (``resource_class`` of ``group`` lowered
+    ``query`` is the changed request. ``change`` is "drop" (of ``requirement``; the request has
+    ``instead`` what the API demands then), "amount" (``resource_class`` of ``group`` lowered
     to ``to``), or "both": the two ``changes`` together.
     """
 
     change: str
     roots: int
+    query: str = ""
     requirement: str = ""
+    instead: str = ""
     group: str = ""
     resource_class: str = ""
     to: int = 0

@@ -1,43 +1,116 @@
-"""A request without one of its requirements, each spelled as in the query."""
+"""A request without one of its requirements, each spelled as in the query.
+
+Only requests that the API accepts: a group has a requirement, and one without resources is named
+by a ``same_subtree``.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.filters import any_of_text
 
 
-def without_one(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
+class Relaxation(NamedTuple):
+    """A requirement, the request without it, and what the query has ``instead``, if anything."""
+
+    requirement: str
+    request: CandidateRequest
+    instead: str = ""
+
+
+def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without each of its requirements.
 
     The only class of a group cannot be dropped, but a group with all it asks can, if others remain
     and no ``same_subtree`` names it.
     """
+    yield from filter(_is_accepted, _relaxations(request))
+
+
+def _is_accepted(relaxation: Relaxation) -> bool:
+    """Return whether each group still has a requirement: the API does not know it otherwise."""
+    return all(any(spelled(group)) for group in relaxation.request.groups)
+
+
+def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:
     for name in sorted(request.root_required):
         looser = replace(request, root_required=request.root_required - {name})
-        yield f"root_required={name}", looser
+        yield Relaxation(f"root_required={name}", looser)
     for name in sorted(request.root_forbidden):
         looser = replace(request, root_forbidden=request.root_forbidden - {name})
-        yield f"root_required=!{name}", looser
+        yield Relaxation(f"root_required=!{name}", looser)
     for group in request.groups:
         for requirement, relaxed in _group_without_one(group):
-            yield requirement, with_group(request, relaxed)
+            yield Relaxation(requirement, with_group(request, relaxed))
     yield from _without_a_group(request)
     if request.isolate:
-        yield "group_policy=isolate", replace(request, isolate=False)
+        looser = replace(request, isolate=False)
+        yield Relaxation("group_policy=isolate", looser, _group_policy(looser))
     for suffixes in dict.fromkeys(request.same_subtree):
-        others = tuple(other for other in request.same_subtree if other != suffixes)
-        requirement = f"same_subtree={','.join(sorted(suffixes))}"
-        yield requirement, replace(request, same_subtree=others)
+        if len(suffixes) > 1:
+            yield _without_subtree(request, suffixes)
 
 
-def _without_a_group(request: CandidateRequest) -> Iterator[tuple[str, CandidateRequest]]:
+def _without_subtree(request: CandidateRequest, suffixes: frozenset[str]) -> Relaxation:
+    """Return the request without a ``same_subtree``.
+
+    A group without resources has to be named by one: by itself, that is no condition.
+    """
+    others = tuple(other for other in request.same_subtree if other != suffixes)
+    alone = tuple(
+        frozenset({group.suffix})
+        for group in request.groups
+        if not group.resources and group.suffix not in frozenset().union(*others)
+    )
+    looser = replace(request, same_subtree=(*others, *alone))
+    return Relaxation(_same_subtree(suffixes), looser, "&".join(map(_same_subtree, alone)))
+
+
+def query_of(request: CandidateRequest) -> str:
+    """Return a request as a query, for each microversion that can express it."""
+    parameters = [parameter for group in request.groups for parameter in _parameters(group)]
+    root = [
+        *sorted(request.root_required),
+        *(f"!{name}" for name in sorted(request.root_forbidden)),
+    ]
+    if root:
+        parameters.append(f"root_required={','.join(root)}")
+    parameters += [_group_policy(request), *map(_same_subtree, request.same_subtree)]
+    if request.limit is not None:
+        parameters.append(f"limit={request.limit}")
+    return "&".join(filter(None, parameters))
+
+
+def _parameters(group: RequestGroup) -> Iterator[str]:
+    """Yield the parameters of a group, single traits in one as needed below 1.39."""
+    traits = [name for any_of in group.required if len(any_of) == 1 for name in any_of]
+    traits += [f"!{name}" for name in sorted(group.forbidden)]
+    alternatives = tuple(any_of for any_of in group.required if len(any_of) > 1)
+    yield from spelled(replace(group, required=alternatives, forbidden=frozenset()))
+    if traits:
+        yield f"required{group.suffix}={','.join(dict.fromkeys(traits))}"
+
+
+def _group_policy(request: CandidateRequest) -> str:
+    """Return the parameter, which several groups with a suffix must have."""
+    if sum(bool(group.suffix) for group in request.groups) < 2:
+        return ""
+    return f"group_policy={'isolate' if request.isolate else 'none'}"
+
+
+def _same_subtree(suffixes: frozenset[str]) -> str:
+    return f"same_subtree={','.join(sorted(suffixes))}"
+
+
+def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
     related = frozenset[str]().union(*request.same_subtree)
     for group in request.groups:
         others = tuple(other for other in request.groups if other.suffix != group.suffix)
         is_needed = group.suffix in related or not any(other.resources for other in others)
         if not is_needed:
-            yield "&".join(spelled(group)), replace(request, groups=others)
+            yield Relaxation("&".join(spelled(group)), replace(request, groups=others))
 
 
 def spelled(group: RequestGroup) -> Iterator[str]:
@@ -69,13 +142,13 @@ def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]
     for name, amount in group.resources.items() if len(group.resources) > 1 else ():
         others = {other: n for other, n in group.resources.items() if other != name}
         yield f"resources{suffix}={name}:{amount}", replace(group, resources=others)
-    for any_of in group.required:
+    for any_of in dict.fromkeys(group.required):
         lists = tuple(other for other in group.required if other != any_of)
         yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)
     for name in sorted(group.forbidden):
         fewer = replace(group, forbidden=group.forbidden - {name})
         yield f"required{suffix}=!{name}", fewer
-    for any_of in group.member_of:
+    for any_of in dict.fromkeys(group.member_of):
         lists = tuple(other for other in group.member_of if other != any_of)
         yield f"member_of{suffix}={any_of_text(any_of)}", replace(group, member_of=lists)
     if group.not_member_of:

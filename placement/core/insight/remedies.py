@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.core.insight.explanation import Remedy
 from placement.core.insight.feasibility import Feasibility
-from placement.core.insight.relaxations import with_group, without_one
+from placement.core.insight.relaxations import Relaxation, query_of, with_group, without_one
 from placement.core.model import MAX_INT
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.plan import SearchPlan
@@ -46,10 +46,10 @@ class Remedies:
 
         Raises: SearchDeadlineExceeded; ``ordered`` has the remedies until then.
         """
-        for requirement, relaxed in without_one(self._request):
-            roots = self._roots(relaxed)
+        for relaxation in without_one(self._request):
+            roots = self._roots(relaxation.request)
             if roots > fits:
-                self._remedies.append(Remedy("drop", roots, requirement=requirement))
+                self._remedies.append(_drop(relaxation, roots))
         if not fits:
             for remedy, _ in self._lowered(self._request):
                 self._remedies.append(remedy)
@@ -71,6 +71,7 @@ class Remedies:
                     remedy = Remedy(
                         "amount",
                         self._roots(lowered),
+                        query_of(lowered),
                         group=group.suffix,
                         resource_class=name,
                         to=amount,
@@ -134,15 +135,14 @@ class Remedies:
                 self._remedies.append(pair)
 
     def _with_a_drop(self) -> Iterator[Remedy]:
-        for dropped, relaxed in without_one(self._request):
-            first = Remedy("drop", 0, requirement=dropped)
-            for requirement, both in without_one(relaxed):
-                roots = self._roots(both)
+        for relaxation in without_one(self._request):
+            first = _drop(relaxation)
+            for both in without_one(relaxation.request):
+                roots = self._roots(both.request)
                 if roots:
-                    second = Remedy("drop", 0, requirement=requirement)
-                    yield Remedy("both", roots, changes=(first, second))
-            for lowered, _ in self._lowered(relaxed):
-                yield Remedy("both", lowered.roots, changes=(first, replace(lowered, roots=0)))
+                    yield _both(first, _drop(both), roots, both.request)
+            for lowered, request in self._lowered(relaxation.request):
+                yield _both(first, lowered, lowered.roots, request)
 
     def _of_amounts(self) -> Iterator[Remedy]:
         """Yield pairs of lowered amounts: the second as high as the least of the first allows."""
@@ -168,9 +168,20 @@ class Remedies:
         own = next(each for each in request.groups if each.suffix == group.suffix)
         amount = self._largest(request, own, name)
         if amount:
-            roots = self._roots(_with_amount(request, own, name, amount))
+            both = _with_amount(request, own, name, amount)
             first = Remedy("amount", 0, group=group.suffix, resource_class=name, to=amount)
-            yield Remedy("both", roots, changes=(first, replace(second, roots=0)))
+            yield _both(first, second, self._roots(both), both)
+
+
+def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
+    requirement, request, instead = relaxation
+    return Remedy("drop", roots, query_of(request), requirement=requirement, instead=instead)
+
+
+def _both(first: Remedy, second: Remedy, roots: int, request: CandidateRequest) -> Remedy:
+    """Return two changes together; what each would be by itself is left out."""
+    changes = tuple(replace(change, roots=0, query="") for change in (first, second))
+    return Remedy("both", roots, query_of(request), changes=changes)
 
 
 def _name(remedy: Remedy) -> object:

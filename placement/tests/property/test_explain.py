@@ -28,8 +28,8 @@ def test_the_losses_and_the_roots_that_fit_add_up(world: World, request: Candida
 def test_the_dropped_requirements_are_those_that_help(world: World, request: CandidateRequest):
     explanation = explained(world, request, remedies=True)
     fitting = {
-        requirement: roots_with_candidates(world, looser)
-        for requirement, looser in without_one(request)
+        relaxation.requirement: roots_with_candidates(world, relaxation.request)
+        for relaxation in without_one(request)
     }
     dropped = {
         remedy.requirement: remedy.roots

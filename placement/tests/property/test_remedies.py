@@ -1,17 +1,38 @@
-"""A remedy, applied to the request, gives a candidate; a larger amount gives none."""
+"""A remedy, applied to the request, gives a candidate; a larger amount gives none.
 
+The API accepts each of them.
+"""
+
+import shutil
 from dataclasses import replace
 from itertools import combinations
 
+import pytest
+import sqlalchemy as sa
+import webtest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from placement import db_api, deploy
 from placement.core.insight.explanation import Remedy
 from placement.core.insight.relaxations import with_group, without_one
 from placement.core.request import CandidateRequest
+from placement.db.store import Store
+from placement.tests.conftest import service_options
 from placement.tests.oracle import Oracle
 from placement.tests.property.explanations import explained, roots_with_candidates
 from placement.tests.property.searches import World
-from placement.tests.property.strategies import requests, worlds
+from placement.tests.property.strategies import (
+    CLASSES,
+    TRAITS,
+    device_requests,
+    device_worlds,
+    requests,
+    worlds,
+)
+from placement.tests.queries import request_of
+
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 
 # The oracle is asked for each change of each change.
 FEWER = settings(max_examples=max(settings.default.max_examples // 5, 10))
@@ -23,9 +44,13 @@ def with_amount(request: CandidateRequest, remedy: Remedy, amount: int) -> Candi
     return with_group(request, replace(group, resources=resources))
 
 
+def relaxed(request: CandidateRequest) -> dict[str, CandidateRequest]:
+    return {relaxation.requirement: relaxation.request for relaxation in without_one(request)}
+
+
 def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
     if remedy.change == "drop":
-        return dict(without_one(request))[remedy.requirement]
+        return relaxed(request)[remedy.requirement]
     if remedy.change == "amount":
         return with_amount(request, remedy, remedy.to)
     for change in remedy.changes:
@@ -35,7 +60,7 @@ def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
 
 def is_possible(request: CandidateRequest, remedy: Remedy) -> bool:
     """Whether the change is one of this request; a group in a same_subtree cannot be dropped."""
-    return remedy.change != "drop" or remedy.requirement in dict(without_one(request))
+    return remedy.change != "drop" or remedy.requirement in relaxed(request)
 
 
 def requested(request: CandidateRequest, remedy: Remedy) -> int:
@@ -51,6 +76,34 @@ def helps(world: World, request: CandidateRequest) -> bool:
 def test_every_remedy_lets_that_many_roots_fit(world: World, request: CandidateRequest):
     for remedy in explained(world, request, remedies=True).remedies:
         assert roots_with_candidates(world, applied(request, remedy)) == remedy.roots > 0
+
+
+@pytest.fixture(scope="module")
+def http(kept_databases, tmp_path_factory):
+    """The service, with the names of the generated worlds."""
+    folder = tmp_path_factory.mktemp("remedies")
+    shutil.copy(sa.make_url(kept_databases("sqlite")).database, folder / "placement")
+    options = service_options(f"sqlite:///{folder / 'placement'}")
+    store = Store(db_api.settings(options))
+    with db_api.placement_context_manager.replaced(store):
+        http = webtest.TestApp(deploy.loadapp(options))
+        for name in {*TRAITS, *CLASSES}:
+            kind = "resource_classes" if name in CLASSES else "traits"
+            if name.startswith("CUSTOM_"):
+                http.put(f"/{kind}/{name}", headers=HEADERS)
+        yield http
+    store.dispose()
+
+
+@pytest.mark.parametrize("make", ["any", "devices"])
+@given(data=st.data())
+def test_the_api_accepts_every_remedy(http, make: str, data: st.DataObject):
+    world = data.draw(worlds() if make == "any" else device_worlds())
+    request = data.draw(requests() if make == "any" else device_requests())
+    for remedy in explained(world, request, remedies=True).remedies:
+        http.get(f"/allocation_candidates?{remedy.query}", headers=HEADERS, status=200)
+        changed = replace(request_of(remedy.query), nested=request.nested)
+        assert roots_with_candidates(world, changed) == remedy.roots
 
 
 @FEWER
@@ -85,9 +138,9 @@ def test_two_changes_are_listed_only_if_no_single_one_helps(
                 assert not helps(world, applied(request, change))
             if change.change == "amount":
                 (other,) = (each for each in remedy.changes if each is not change)
-                relaxed = applied(request, other)
+                without_other = applied(request, other)
                 for more in range(change.to + 1, requested(request, change)):
-                    assert not helps(world, with_amount(relaxed, change, more))
+                    assert not helps(world, with_amount(without_other, change, more))
 
 
 @FEWER
@@ -96,6 +149,6 @@ def test_two_dropped_requirements_that_help_are_found(world: World, request: Can
     explanation = explained(world, request, remedies=True)
     if explanation.fits or explanation.remedies:
         return
-    for first, second in combinations([relaxed for _, relaxed in without_one(request)], 2):
-        for _, both in (*without_one(first), *without_one(second)):
-            assert not helps(world, both)
+    for first, second in combinations(relaxed(request).values(), 2):
+        for relaxation in (*without_one(first), *without_one(second)):
+            assert not helps(world, relaxation.request)

@@ -74,6 +74,7 @@ def test_two_changes_if_no_single_one_helps():
     assert both == Remedy(
         "both",
         1,
+        "resources=VCPU:8",
         changes=(
             Remedy("drop", 0, requirement="required=CUSTOM_OFF"),
             Remedy("amount", 0, resource_class="VCPU", to=8),
@@ -88,6 +89,28 @@ def test_two_amounts():
         (("drop", 0), ("amount", 8)),
         (("amount", 8), ("amount", 64)),
     }
+
+
+def test_a_policy_that_several_groups_must_have_is_replaced():
+    query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
+    by_policy = remedies("h1 VCPU=8", query)[-1]
+    assert (by_policy.requirement, by_policy.instead) == (
+        "group_policy=isolate",
+        "group_policy=none",
+    )
+    assert by_policy.query == query.replace("isolate", "none")
+
+
+def test_a_group_without_resources_remains_named_by_a_subtree():
+    world = "h1\n  a VCPU=8\n  b +CUSTOM_OFF"
+    query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=1,2&group_policy=none"
+    (remedy,) = remedies(world, query)
+    assert (remedy.requirement, remedy.instead) == ("same_subtree=1,2", "same_subtree=2")
+
+
+def test_the_only_requirement_of_a_group_is_not_dropped():
+    query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=2&group_policy=none"
+    assert remedies("h1 VCPU=8", query) == ()
 
 
 def test_what_was_not_computed_is_named():
