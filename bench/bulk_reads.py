@@ -21,8 +21,8 @@ import requests
 from bench import world_loader
 from bench.services import Service
 from bench.worlds import World, gpu, used
-from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 
 REPEATS = 5

@@ -17,11 +17,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench import databases
-from placement.core.insight.consumers import ConsumerFilter
-from placement.db.sqlalchemy import migration, models, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db import tables
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.insight.consumers import page
+from placement.insight.consumers.model import ConsumerFilter
+from placement.insight.consumers.sql import page
 
 HOSTS, PROJECTS, USERS = 5_000, 1_000, 2_000
 CLASSES = (0, 1, 2)  # VCPU, MEMORY_MB, DISK_GB
@@ -36,23 +37,23 @@ def fill(store: Store, count: int) -> tuple[str, str]:
     numbers = random.Random(7)
     hosts = [str(uuid.UUID(int=numbers.getrandbits(128))) for _ in range(HOSTS)]
     with store.engines().writer.begin() as connection:
-        for table, prefix, most in ((models.projects, "p", PROJECTS), (models.users, "u", USERS)):
+        for table, prefix, most in ((tables.projects, "p", PROJECTS), (tables.users, "u", USERS)):
             rows = [{"id": n, "external_id": f"{prefix}{n}"} for n in range(1, most + 1)]
             connection.execute(table.insert(), rows)
-        connection.execute(models.consumer_types.insert(), {"id": 1, "name": "INSTANCE"})
+        connection.execute(tables.consumer_types.insert(), {"id": 1, "name": "INSTANCE"})
         providers = [
             {"id": n, "uuid": host, "name": f"host{n}", "root_provider_id": n, "generation": 0}
             for n, host in enumerate(hosts, 1)
         ]
-        connection.execute(models.resource_providers.insert(), providers)
+        connection.execute(tables.resource_providers.insert(), providers)
     middle = ""
     for first in range(0, count, CHUNK):
         consumers = [_consumer(numbers, n) for n in range(first, min(first + CHUNK, count))]
         middle = str(consumers[0]["uuid"])
         with store.engines().writer.begin() as connection:
-            connection.execute(models.consumers.insert(), consumers)
+            connection.execute(tables.consumers.insert(), consumers)
             connection.execute(
-                models.allocations.insert(),
+                tables.allocations.insert(),
                 [row for each in consumers for row in _allocations(numbers, str(each["uuid"]))],
             )
     return hosts[HOSTS // 2], middle

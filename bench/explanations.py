@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from bench.gpu_requests import GPU_REQUESTS
 from bench.worlds import World, gpu, provider_states, used
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import Explanation
 from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Explanation
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.tests.queries import pairs

@@ -6,7 +6,7 @@ from bench.databases import Database
 from bench.world_loader import load
 from bench.worlds import LoadedWorld, World
 from placement import db_api, wsgi
-from placement.db.sqlalchemy import migration, seed
+from placement.db.schema import migration, seed
 from placement.db.store import Store
 
 SCHEMA = "placement"

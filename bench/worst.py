@@ -16,13 +16,13 @@ from functools import cache, partial
 from pathlib import Path
 
 from bench.worst_worlds import CLASSES, TRAITS, Individual, layout, query
-from placement.core.insight.explain import explain
 from placement.core.request import CandidateRequest, SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.explaining import BUDGET_SECONDS as EXPLAINING_SECONDS
+from placement.insight.explanation.explain import BUDGET_SECONDS as EXPLAINING_SECONDS
+from placement.insight.explanation.explain import explain
 from placement.microversion import Version
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates

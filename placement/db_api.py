@@ -13,15 +13,10 @@ from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
 
 from placement import exception
-from placement.db import server_settings
-from placement.db.sqlalchemy import (
-    concurrent_migrations,
-    db_errors,
-    migration,
-    reconcile,
-    seed,
-)
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db import errors, server_settings
+from placement.db.maintenance import reconcile
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -124,7 +119,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
         if conf.placement_database.sync_on_startup:
             migration.prepare(ready)
             # other processes may still change tables
-            concurrent_migrations.repeated(lambda: _check_and_complete(ready))
+            migration.repeated(lambda: _check_and_complete(ready))
         else:
             _check_and_complete(ready)
         ready.dispose()  # servers fork from here: the children make connections of their own
@@ -166,6 +161,6 @@ def _wait_for(store: Store) -> None:
 
 def _may_recover(store: Store, error: exception.DatabaseUnavailable) -> bool:
     """Return whether a further attempt may succeed: no server starts behind a SQLite file."""
-    is_misconfigured = isinstance(error.__cause__, db_errors.SeveralServers)
+    is_misconfigured = isinstance(error.__cause__, errors.SeveralServers)
     is_server = store.settings.backend != "sqlite"
-    return is_server and not is_misconfigured and not db_errors.is_access_denied(error)
+    return is_server and not is_misconfigured and not errors.is_access_denied(error)

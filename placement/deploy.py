@@ -12,14 +12,14 @@ from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.events import Observer, WriteRetried, ignore
 from placement.handler import PlacementHandler
-from placement.handlers.insight.recording import OperatorReports
 from placement.http import auth, middleware
-from placement.http.services import Services
-from placement.insight import consumers
-from placement.insight.recorder import Recorder, RecorderSettings
+from placement.http.request import Services
+from placement.insight.consumers import sql
+from placement.insight.recording.recorder import Recorder, RecorderSettings
+from placement.insight.recording.reports import OperatorReports
 from placement.observability import metrics
-from placement.observability.events import Observer, WriteRetried, ignore
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
@@ -71,7 +71,7 @@ def _with_health_checks(
 ) -> "WSGIApplication":
     # Importing the libraries of Keystone's clients is a part of the start-up worth saving.
     from placement.observability import health  # noqa: PLC0415
-    from placement.observability.health_checks import HealthChecks  # noqa: PLC0415
+    from placement.observability.health import HealthChecks  # noqa: PLC0415
 
     checks = HealthChecks(app_services.store, app_services.engine.current, auth.keystone_url(conf))
     return health.HealthMiddleware(application, conf, checks)
@@ -92,7 +92,7 @@ def inventory_metrics(
         root_trait_prefix=options.inventory_root_trait_prefix,
         interval_seconds=options.inventory_interval_seconds,
     )
-    counts = partial(consumers.count_by_provider, store)
+    counts = partial(sql.count_by_provider, store)
     return InventoryMetrics(observer.folder, observer.library, settings, counts)
 
 

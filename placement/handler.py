@@ -6,33 +6,28 @@ from typing import TYPE_CHECKING
 import webob
 
 from placement import exception, microversion
-from placement.core.uuids import canonical
+from placement.core.text import canonical
+from placement.events import TEMPLATE
 from placement.handlers import (
-    aggregate,
     allocation,
     allocation_candidate,
     inventory,
-    reshaper,
-    resource_class,
+    names,
     resource_provider,
-    resource_provider_list,
     root,
-    trait,
-    usage,
 )
-from placement.handlers.insight import routes as insight
 from placement.http import request_body
-from placement.http.routing import Route, Routes
-from placement.http.services import Services
-from placement.observability.events import TEMPLATE
-from placement.wsgi_wrapper import (
+from placement.http.request import (
     ROUTE,
     SERVICES,
     VERSION,
     HandlerFunction,
     PlacementWsgify,
     Request,
+    Services,
 )
+from placement.http.routing import Route, Routes
+from placement.insight import routes as insight
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -44,16 +39,16 @@ ROUTE_DECLARATIONS: Declarations = {
     "": {"GET": root.show},
     "/": {"GET": root.show},
     "/resource_classes": {
-        "GET": resource_class.list_resource_classes,
-        "POST": resource_class.create_resource_class,
+        "GET": names.list_resource_classes,
+        "POST": names.create_resource_class,
     },
     "/resource_classes/{name}": {
-        "GET": resource_class.show_resource_class,
-        "PUT": resource_class.update_resource_class,
-        "DELETE": resource_class.delete_resource_class,
+        "GET": names.show_resource_class,
+        "PUT": names.update_resource_class,
+        "DELETE": names.delete_resource_class,
     },
     "/resource_providers": {
-        "GET": resource_provider_list.list_resource_providers,
+        "GET": resource_provider.list_resource_providers,
         "POST": resource_provider.create_resource_provider,
     },
     "/resource_providers/{uuid}": {
@@ -72,16 +67,16 @@ ROUTE_DECLARATIONS: Declarations = {
         "PUT": inventory.update_inventory,
         "DELETE": inventory.delete_inventory,
     },
-    "/resource_providers/{uuid}/usages": {"GET": usage.show_usages_of_provider},
+    "/resource_providers/{uuid}/usages": {"GET": allocation.show_usages_of_provider},
     "/resource_providers/{uuid}/aggregates": {
-        "GET": aggregate.list_aggregates,
-        "PUT": aggregate.replace_aggregates,
+        "GET": resource_provider.list_aggregates,
+        "PUT": resource_provider.replace_aggregates,
     },
     "/resource_providers/{uuid}/allocations": {"GET": allocation.list_allocations_on_provider},
     "/resource_providers/{uuid}/traits": {
-        "GET": trait.list_traits_of_provider,
-        "PUT": trait.replace_traits_of_provider,
-        "DELETE": trait.delete_traits_of_provider,
+        "GET": names.list_traits_of_provider,
+        "PUT": names.replace_traits_of_provider,
+        "DELETE": names.delete_traits_of_provider,
     },
     "/allocations": {"POST": allocation.manage_allocations},
     "/allocations/{consumer_uuid}": {
@@ -90,14 +85,14 @@ ROUTE_DECLARATIONS: Declarations = {
         "DELETE": allocation.delete_allocations,
     },
     "/allocation_candidates": {"GET": allocation_candidate.list_allocation_candidates},
-    "/traits": {"GET": trait.list_traits},
+    "/traits": {"GET": names.list_traits},
     "/traits/{name}": {
-        "GET": trait.show_trait,
-        "PUT": trait.ensure_trait,
-        "DELETE": trait.delete_trait,
+        "GET": names.show_trait,
+        "PUT": names.ensure_trait,
+        "DELETE": names.delete_trait,
     },
-    "/usages": {"GET": usage.show_usages},
-    "/reshaper": {"POST": reshaper.reshape},
+    "/usages": {"GET": allocation.show_usages},
+    "/reshaper": {"POST": allocation.reshape},
     **insight.DECLARATIONS,
 }
 

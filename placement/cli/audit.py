@@ -12,21 +12,18 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli import audit_options
-from placement.cli.client import get
-from placement.cli.documents import cells
-from placement.cli.output import WrittenOutput
-from placement.cmd.durable_file import replace_durably
-from placement.core.insight import change_token, planning
-from placement.core.insight.consumers import ListedConsumer
-from placement.core.insight.finding import Finding
-from placement.core.insight.live import LiveConsumers
-from placement.core.insight.orphans import Root, doubled, is_compared, orphaned
-from placement.core.insight.repair import Plan, as_text
-from placement.core.printable_text import printable
-from placement.core.timestamps import timestamp
-from placement.live import orphans, source
-from placement.live.text import InvalidList
+from placement.cli.client import WrittenOutput, cells, get
+from placement.core.text import printable, timestamp
+from placement.insight.audit import command as audit_command
+from placement.insight.audit import live_sources
+from placement.insight.audit.findings import Root, doubled, is_compared, orphaned
+from placement.insight.audit.live_sources import InvalidList
+from placement.insight.audit.model import Finding, LiveConsumers
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.feed import change_token
+from placement.insight.repair import planning
+from placement.insight.repair.durable_file import replace_durably
+from placement.insight.repair.plan_file import Plan, as_text
 
 Document = dict[str, Any]
 
@@ -65,7 +62,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             metavar="<code>",
             help="Report this code only; can be repeated.",
         )
-        audit_options.add_arguments(parser)
+        audit_command.add_arguments(parser)
         parser.add_argument(
             "--plan",
             metavar="<file>",
@@ -109,13 +106,13 @@ class AuditPlacement(WrittenOutput, command.Lister):
             return ()
         many = arguments.allow_many_orphans
         before = _now() - timedelta(minutes=arguments.grace_minutes)
-        live = source.read(arguments.live, arguments.type, self._connect, accept_empty=many)
+        live = live_sources.read(arguments.live, arguments.type, self._connect, accept_empty=many)
         consumers = list(self._consumers())
         old = [each for each in consumers if _is_compared(each, live, before)]
         unlisted = [each for each in old if each.allocations and not live.has(each.uuid)]
-        listed = orphans.checked(list(orphaned(unlisted)), len(old), accept_many=many)
-        if arguments.live == source.NOVA:
-            listed = orphans.confirmed(listed, self._connect)
+        listed = live_sources.checked(list(orphaned(unlisted)), len(old), accept_many=many)
+        if arguments.live == live_sources.NOVA:
+            listed = live_sources.confirmed(listed, self._connect)
         several = [each for each in consumers if _is_old(each, live, before)]
         findings = [*listed, *doubled(several, self._roots(), live)]
         return [each for each in findings if not arguments.code or each.code in arguments.code]

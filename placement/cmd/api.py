@@ -23,7 +23,7 @@ from placement import exception, wsgi
 from placement.cmd import errors
 from placement.cmd.errors import CommandError
 from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
-from placement.conf.files import config_files
+from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth
 from placement.wsgi.preload import Preload

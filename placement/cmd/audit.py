@@ -9,18 +9,17 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cli import audit_options
 from placement.cmd import repair
 from placement.cmd.errors import CommandError
-from placement.core.insight import planning
-from placement.core.insight.audit import AuditSettings
-from placement.core.insight.finding import SEVERITIES, Finding
-from placement.core.printable_text import printable
+from placement.core.text import printable
 from placement.db.store import Store
-from placement.insight.audit import Audit, audit
-from placement.live import orphans, source
-from placement.live.text import InvalidList
-from placement.render import insight_findings
+from placement.insight.audit import command as audit_command
+from placement.insight.audit import live_sources
+from placement.insight.audit import report as audit_report
+from placement.insight.audit.live_sources import InvalidList
+from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding
+from placement.insight.audit.report import Audit, audit
+from placement.insight.repair import planning
 
 CLEAN: Final = 0
 FOUND: Final = 3
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="<code>",
         help="Report this code only; can be repeated.",
     )
-    audit_options.add_arguments(parser)
+    audit_command.add_arguments(parser)
     parser.add_argument(
         "--os-cloud",
         metavar="<cloud>",
@@ -97,13 +96,13 @@ def _audit(store: Store, options: Any) -> Audit:
         settings = replace(settings, at_most=ALL)
     if not options.live:
         return audit(store, settings)
-    connect = orphans.connection_to(options.os_cloud)
+    connect = live_sources.connection_to(options.os_cloud)
     many = options.allow_many_orphans
-    live = source.read(options.live, options.type, connect, accept_empty=many)
+    live = live_sources.read(options.live, options.type, connect, accept_empty=many)
     report = audit(store, replace(settings, live=live, at_most=ALL))
-    listed = orphans.checked(report.findings, report.compared, accept_many=many)
-    if options.live == source.NOVA:
-        listed = orphans.confirmed(listed, connect)
+    listed = live_sources.checked(report.findings, report.compared, accept_many=many)
+    if options.live == live_sources.NOVA:
+        listed = live_sources.confirmed(listed, connect)
     return replace(report, findings=listed)
 
 
@@ -119,7 +118,7 @@ def _write_plan(store: Store, report: Audit, options: Any) -> int:
 
 
 def _json(report: Audit) -> str:
-    return insight_findings.findings(report.at, report.findings, report.truncated).decode()
+    return audit_report.findings_document(report.at, report.findings, report.truncated).decode()
 
 
 def _text(report: Audit) -> str:

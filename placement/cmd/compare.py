@@ -13,17 +13,15 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from placement.cmd import standard_output
+from placement import terminal
 from placement.cmd.programs import INTERRUPTED
-from placement.cmd.progress import progress_line
-from placement.compare.client import Service, UnusableService
-from placement.compare.derive import derived_reads
-from placement.compare.model import Microversion, Read
-from placement.compare.report import report, text, to_json
-from placement.compare.request_log import read_log
-from placement.compare.run import compare
-from placement.compare.state import State, UnusableState
-from placement.core.printable_text import printable, printable_lines
+from placement.core.text import printable, printable_lines
+from placement.terminal import progress_line
+from placement_compare.client import Service, UnusableService
+from placement_compare.model import Microversion, Read
+from placement_compare.report import report, text, to_json
+from placement_compare.requests import derived_reads, read_log
+from placement_compare.run import State, UnusableState, compare
 
 EQUAL, DIFFERENT, USAGE, UNUSABLE = 0, 1, 2, 3
 _BAR_WIDTH = 30
@@ -31,17 +29,17 @@ _BAR_WIDTH = 30
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    standard_output.accept_all_characters()
+    terminal.accept_all_characters()
     try:
-        return standard_output.written(lambda: _run(_parser().parse_args(arguments)))
+        return terminal.written(lambda: _run(_parser().parse_args(arguments)))
     except BrokenPipeError:  # of the output: connections have errors of their own
-        standard_output.discard_unwritten()
-        return standard_output.CLOSED
+        terminal.discard_unwritten()
+        return terminal.CLOSED
     except UnusableService as error:
         print(f"placement-compare: {printable(str(error))}", file=sys.stderr)
         return UNUSABLE
     except (UnusableState, OSError, EOFError, zlib.error) as error:
-        standard_output.discard_unwritten()
+        terminal.discard_unwritten()
         print(f"placement-compare: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:

@@ -11,11 +11,12 @@ from oslo_config import cfg
 from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from placement.cmd import standard_output
+from placement import terminal
 from placement.cmd.programs import INTERRUPTED
-from placement.conf.files import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
-from placement.core.printable_text import printable_lines
-from placement.db.sqlalchemy import db_errors, migration
+from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
+from placement.core.text import printable_lines
+from placement.db import errors
+from placement.db.schema import migration
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ ERRORS = (
     ArgumentError,
     AlembicError,
     DBAPIError,
-    db_errors.ConnectionLost,
+    errors.ConnectionLost,
     ImportError,
     RuntimeError,
     OSError,
@@ -43,19 +44,19 @@ ERRORS = (
 
 def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
     """Return the exit code of the command; print a sentence and return ``failure`` on errors."""
-    standard_output.accept_all_characters()
+    terminal.accept_all_characters()
     try:
-        return standard_output.written(command)
+        return terminal.written(command)
     except BrokenPipeError:  # of the output: connections have errors of their own
-        standard_output.discard_unwritten()
-        return standard_output.CLOSED
+        terminal.discard_unwritten()
+        return terminal.CLOSED
     except ERRORS as error:
-        standard_output.discard_unwritten()
+        terminal.discard_unwritten()
         LOG.debug("%s failed", program, exc_info=True)
         print(f"{program}: {printable_lines(message(error))}", file=sys.stderr)
         return failure
     except KeyboardInterrupt:
-        standard_output.discard_unwritten()
+        terminal.discard_unwritten()
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
 
@@ -93,7 +94,7 @@ _TEMPLATES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
 
 def _unavailable(error: DatabaseUnavailable) -> str:
     reason = error.reason.rstrip(".")
-    if db_errors.is_access_denied(error):
+    if errors.is_access_denied(error):
         return (
             f"The database refuses the login: {reason}. Check user and password in "
             "[placement_database]connection."
@@ -139,8 +140,8 @@ def _of_file(error: OSError) -> str:
     """Return the error of the operating system, beginning with the file."""
     if error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}."
-    is_of_output = error.errno in standard_output.UNWRITABLE
-    return standard_output.describe(error) if is_of_output else str(error)
+    is_of_output = error.errno in terminal.UNWRITABLE
+    return terminal.describe(error) if is_of_output else str(error)
 
 
 def _missing_connection() -> str:

@@ -13,14 +13,15 @@ from urllib.parse import parse_qsl
 from oslo_config import cfg
 
 from placement import db_api, exception, microversion
-from placement.core.printable_text import printable
+from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.insight import explaining, requests
-from placement.insight.question import Question
-from placement.parse import insight_explanation as parse
-from placement.render import insight as render
-from placement.render.explanation_text import as_text
+from placement.insight.explanation import explain
+from placement.insight.explanation import query as parse
+from placement.insight.explanation.query import Question
+from placement.insight.explanation.text import as_text
+from placement.insight.recording import http as render
+from placement.insight.recording import sql
 
 Document = Mapping[str, Any]
 
@@ -73,12 +74,12 @@ def _print_current(store: Store, arguments: Any) -> None:
     read = parse.explanation(pairs, version)
     question = Question(read.request, read.text, str(version))
     remedies = arguments.remedies or read.remedies
-    body = explaining.explanation(Engine(store).current(), question, remedies=remedies)
+    body = explain.explanation(Engine(store).current(), question, remedies=remedies)
     _print(json.loads(body), as_json=arguments.json)
 
 
 def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
-    body = json.loads(render.recorded_requests(requests.of_request(store, request_id)))
+    body = json.loads(render.recorded_requests(sql.of_request(store, request_id)))
     if as_json:
         _print(body, as_json=True)
         return

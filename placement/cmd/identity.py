@@ -12,17 +12,16 @@ import prettytable
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cli import identity_options
 from placement.cmd.errors import CommandError
-from placement.core.insight import identity_plan
-from placement.core.insight.consumers import ConsumerFilter
-from placement.core.insight.identity import Identity
-from placement.core.insight.identity_plan import AllocatedConsumer, CannotPlan
-from placement.core.printable_text import printable
+from placement.core.text import printable
 from placement.db.store import Store
-from placement.insight import consumers
-from placement.insight.identity import DAYS, identify
-from placement.render import identity_rows, insight_identity
+from placement.insight.consumers import sql
+from placement.insight.consumers.model import ConsumerFilter
+from placement.insight.identity import command as identity_command
+from placement.insight.identity import documents, plans
+from placement.insight.identity.model import Identity
+from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
+from placement.insight.identity.sql import DAYS, identify
 
 FOUND: Final = 0
 NOT_FOUND: Final = 1
@@ -32,7 +31,7 @@ DESCRIPTION = "List the providers that a host name or UUID could mean, and refus
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    identity_options.add_arguments(parser)
+    identity_command.add_identity_arguments(parser)
     parser.add_argument("--json", action="store_true", help="Print the JSON document.")
 
 
@@ -42,7 +41,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, DAYS if options.days is None else options.days)
         message = _written(store, options, identity)
-    print(insight_identity.identity(identity).decode() if options.json else _text(identity))
+    print(documents.identity(identity).decode() if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
     return FOUND if identity.matches or identity.conflicts else NOT_FOUND
@@ -50,7 +49,7 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
     try:
-        return identity_options.write_plan(
+        return identity_command.write_plan(
             options, identity, lambda uuid: _consumers_of(store, uuid)
         )
     except CannotPlan as error:
@@ -61,7 +60,7 @@ def _consumers_of(store: Store, uuid: str) -> Sequence[AllocatedConsumer]:
     allocated: list[AllocatedConsumer] = []
     marker = None
     while True:
-        page = consumers.page(store, ConsumerFilter(provider=uuid, marker=marker))
+        page = sql.page(store, ConsumerFilter(provider=uuid, marker=marker))
         allocated += [
             AllocatedConsumer(
                 each.uuid,
@@ -76,10 +75,10 @@ def _consumers_of(store: Store, uuid: str) -> Sequence[AllocatedConsumer]:
 
 
 def _text(identity: Identity) -> str:
-    rows = list(identity_rows.rows(identity))
+    rows = list(documents.rows(identity))
     if not rows:
-        return printable(identity_plan.nothing_found(identity))
-    table = prettytable.PrettyTable(identity_rows.COLUMNS, align="l")
+        return printable(plans.nothing_found(identity))
+    table = prettytable.PrettyTable(documents.COLUMNS, align="l")
     table.add_rows([[_cell(value) for value in row] for row in rows])
     return str(table)
 

@@ -12,12 +12,13 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement import conf as options
-from placement import db_api
-from placement.cmd import audit, errors, explain, identity, permission, progress
-from placement.conf.files import config_files
+from placement import db_api, terminal
+from placement.cmd import audit, errors, explain, identity, permission
+from placement.conf.base import config_files
 from placement.core.model import IncompleteConsumer
-from placement.db.sqlalchemy import data_migrations, migration
-from placement.db.sqlalchemy.data_migrations import Batch, Migration
+from placement.db.maintenance import data_migrations
+from placement.db.maintenance.data_migrations import Batch, Migration
+from placement.db.schema import migration
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ def _add_permission(categories: Any) -> None:
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:
-    with db_api.opened(conf) as store, progress.progress_line() as report:
+    with db_api.opened(conf) as store, terminal.progress_line() as report:
         store.ping()
         migration.sync(store, report)
     return 0

@@ -11,14 +11,18 @@ from typing import Final
 import prettytable
 from oslo_config import cfg
 
-from placement.cli import permission_options
-from placement.cli.permission_options import DENIED
-from placement.core.insight.permissions import CheckedCall, Permissions, role_names
-from placement.core.insight.service_calls import SERVICES
-from placement.http.policy_files import problems
-from placement.insight.permissions import permissions
+from placement.insight.permissions import command as permissions_command
+from placement.insight.permissions import http as render
+from placement.insight.permissions.command import DENIED
+from placement.insight.permissions.model import (
+    SERVICES,
+    CheckedCall,
+    Permissions,
+    permissions,
+    role_names,
+)
 from placement.policy import Policy, policy_files, register_options, rule_names
-from placement.render import insight_permissions as render
+from placement.policy.files import problems
 
 ALLOWED: Final = 0
 INVALID: Final = 1
@@ -29,7 +33,7 @@ DESCRIPTION = "List the calls of other services that the policy denies a set of 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.set_defaults(needs_database=False)
-    permission_options.add_arguments(parser, roles=_roles)
+    permissions_command.add_permission_arguments(parser, roles=_roles)
     parser.add_argument("--service", choices=SERVICES, help="Check the calls of one service only.")
     parser.add_argument("--json", action="store_true", help="Print JSON, with all calls.")
 
@@ -57,7 +61,7 @@ def run(conf: cfg.ConfigOpts) -> int:
         service=options.service,
     )
     if options.json:
-        print(render.permissions(checked).decode())
+        print(render.permissions_document(checked).decode())
     else:
         print(_text(checked, checked.calls if options.all else checked.denied))
     return DENIED if checked.denied else ALLOWED

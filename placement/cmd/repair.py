@@ -12,28 +12,29 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cmd.durable_file import open_own, replace_durably
 from placement.cmd.errors import CommandError
 from placement.cmd.repair_journal import Journal
-from placement.core.insight import repair as plans
-from placement.core.insight.planning import Planned
-from placement.core.insight.repair import Plan, action_as_json
-from placement.core.insight.repair_actions import Action
-from placement.core.insight.repair_file import (
+from placement.core.model import IncompleteConsumer
+from placement.core.text import printable, timestamp
+from placement.db.store import Store
+from placement.insight.repair import plan_file as plans
+from placement.insight.repair.actions import Action
+from placement.insight.repair.apply import ALREADY, SKIPPED, Outcome, apply_action
+from placement.insight.repair.durable_file import open_own, replace_durably
+from placement.insight.repair.plan_file import (
+    AFTER,
+    UNDO,
     Document,
     Header,
     InvalidRepairFile,
+    Plan,
+    action_as_json,
     line,
     read_lines,
+    undo_from_json,
 )
-from placement.core.insight.undo import AFTER, UNDO, undo_from_json
-from placement.core.model import IncompleteConsumer
-from placement.core.printable_text import printable
-from placement.core.timestamps import timestamp
-from placement.db.store import Store
-from placement.objects.repair.apply import apply_action
-from placement.objects.repair.outcome import ALREADY, SKIPPED, Outcome
-from placement.objects.repair.undo import row_state, undo_action
+from placement.insight.repair.planning import Planned
+from placement.insight.repair.undo import row_state, undo_action
 
 COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4

@@ -9,19 +9,22 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
-from placement.cmd.durable_file import open_own, sync_folder, write_draft
 from placement.cmd.errors import CommandError
-from placement.core.insight.repair import action_from_json
-from placement.core.insight.repair_file import (
+from placement.insight.repair.durable_file import open_own, sync_folder, write_draft
+from placement.insight.repair.plan_file import (
     END,
+    UNDO,
     Document,
     Header,
     InvalidRepairFile,
+    Undo,
+    action_from_json,
     header_line,
     line,
     read_lines,
+    undo_as_json,
+    undo_from_json,
 )
-from placement.core.insight.undo import UNDO, Undo, undo_as_json, undo_from_json
 
 
 class Journal:

@@ -24,9 +24,9 @@ from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, RequestHeaderFieldsTooLarge
 
 from placement import exception
-from placement.http.after_response import AfterResponse
+from placement.http.middleware import AfterResponse
+from placement.http.request import Request, error_response
 from placement.http.request_log import RequestLog
-from placement.wsgi_wrapper import Request, error_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

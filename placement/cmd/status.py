@@ -14,9 +14,12 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from placement import conf as options
 from placement import db_api
 from placement.cmd import errors
-from placement.conf.files import config_files
-from placement.db.sqlalchemy import data_migrations, migration, odd_rows, usage_counters
-from placement.db.sqlalchemy.compatibility import IncompatibleSchema
+from placement.conf.base import config_files
+from placement.db import usage_counters
+from placement.db.maintenance import data_migrations
+from placement.db.schema import migration
+from placement.db.schema.compatibility import IncompatibleSchema
+from placement.db.snapshot import inconsistent_rows
 from placement.http import auth
 
 CANNOT_CHECK = 255
@@ -71,7 +74,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _odd_rows(self) -> Result:
         with db_api.opened(self._conf) as store, store.read() as tx:
-            sentences = list(odd_rows.find(tx.connection))
+            sentences = list(inconsistent_rows.find(tx.connection))
         if not sentences:
             return Result(Code.SUCCESS)
         return Result(Code.FAILURE, " ".join(sentences))

@@ -15,7 +15,6 @@ from placement.conf import (
     healthcheck,
     insight,
     metrics,
-    paths,
     placement,
     workarounds,
 )
@@ -23,7 +22,7 @@ from placement.conf import (
 # The default of oslo.policy, 60, would occupy each thread of a server for a minute.
 POLICY_TIMEOUT_SECONDS = 5.0
 
-MODULES = (paths, base, api, placement, database, healthcheck, insight, metrics, workarounds)
+MODULES = (base, api, placement, database, healthcheck, insight, metrics, workarounds)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

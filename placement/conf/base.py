@@ -1,9 +1,47 @@
-"""Options of [DEFAULT]: the process as a whole."""
+"""Options of [DEFAULT]: paths and the process as a whole; and where the configuration is found."""
+
+import os
+from pathlib import Path
 
 from oslo_config import cfg
 
+import placement
+
 group = None
-options = [
+_PATHS = [
+    cfg.StrOpt(
+        "pybasedir",
+        default=str(Path(placement.__file__).parent.parent),
+        sample_default="<Path>",
+        help="""
+The directory where the Python modules of placement are installed.
+
+Other options use it as their default. It rarely needs to be changed.
+
+Possible values:
+
+* The full path to a directory.
+
+Related options:
+
+* ``state_path``
+""",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="$pybasedir",
+        help="""
+The top-level directory for state of the service.
+
+The service keeps its state only in the database; the option exists for tools that expect it.
+
+Possible values:
+
+* The full path to a directory. Defaults to the value of ``pybasedir``.
+""",
+    ),
+]
+_PROCESS = [
     cfg.StrOpt(
         "tempdir",
         help="Explicitly specify the temporary working directory.",
@@ -14,3 +52,17 @@ options = [
         help="Log the value of every option when the service starts, at level DEBUG.",
     ),
 ]
+options = [*_PATHS, *_PROCESS]
+
+
+CONFIG_DIR_VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
+CONFIG_FILE = "placement.conf"
+
+
+def config_files() -> list[str] | None:
+    """Return ``placement.conf`` in the directory of OS_PLACEMENT_CONFIG_DIR.
+
+    None, without the variable, means the default locations of oslo.config.
+    """
+    folder = os.environ.get(CONFIG_DIR_VARIABLE, "").strip()
+    return [str(Path(folder) / CONFIG_FILE)] if folder else None

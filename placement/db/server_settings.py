@@ -5,8 +5,8 @@ What a session can set itself is in ``session_settings``.
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import db_errors
-from placement.db.sqlalchemy.server_checks import SERVER
+from placement.db import errors
+from placement.db.connections.server_checks import SERVER
 from placement.db.store import Store
 
 # A proxy or pooler may choose one of several servers or connections for each statement.
@@ -28,7 +28,7 @@ def check(store: Store) -> None:
             _check_character_set(store, _CHARACTER_SETS[backend])
         if backend == "mysql":
             _check_binary_log(store)
-    except db_errors.SeveralServers as error:
+    except errors.SeveralServers as error:
         raise UnsuitableServer(f"{error} Then start the service again.") from error
 
 

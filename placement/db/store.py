@@ -1,4 +1,6 @@
-"""The database of the service: writes and reads, each in a transaction.
+"""Runs transactions again after conflicts, and after a lost connection.
+
+The database of the service: writes and reads, each in a transaction.
 
 A write is a function that receives a ``Transaction``. It runs as a whole, and again from its start
 if the database refuses it for a conflict (``retries``), so its only effects must be those of the
@@ -6,7 +8,9 @@ transaction. A read is a context that sees one state of the database.
 """
 
 import copy
+import random
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -15,27 +19,71 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import EPOCH_CLOCK
-from placement.db import retries
-from placement.db.per_process import PerProcess
-from placement.db.sqlalchemy import (
-    clocks,
-    db_errors,
-    engines,
-    snapshot_reader,
-    usage_counters,
-)
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
-from placement.db.sqlalchemy.db_errors import WriteConflict
-from placement.db.sqlalchemy.engines import Engines
-from placement.db.sqlalchemy.snapshot_reader import (
-    ProviderChanges,
-    SnapshotReader,
-    TouchedProviders,
-)
+from placement.db import clocks, errors, usage_counters
+from placement.db.connections import pools, timeouts
+from placement.db.connections.pools import Engines, PerProcess
+from placement.db.errors import WriteConflict
+from placement.db.settings import DatabaseSettings
+from placement.db.snapshot import load
+from placement.db.snapshot.load import ProviderChanges, SnapshotReader, TouchedProviders
 from placement.db.transaction import Transaction
 
-P = ParamSpec("P")
 T = TypeVar("T")
+
+MAX_ATTEMPTS = 30
+# After a conflict, no attempt begins later than this after the first one.
+RETRY_SECONDS = 30.0
+
+
+def ignore() -> None:
+    """Do nothing about a conflict."""
+
+
+def retried(
+    attempt: Callable[[], T],
+    max_attempts: int = MAX_ATTEMPTS,
+    on_conflict: Callable[[], object] = ignore,
+) -> T:
+    """Return the result of the attempt, repeated after conflicts and after one lost connection.
+
+    One connection, because a restarted server leaves a pool of broken ones: the first broken
+    connection that is noticed discards them all, so the next one is new. While the host is
+    unresponsive, the attempt is repeated only if it did not wait for a new connection yet.
+
+    Raises: Conflict; DatabaseUnavailable, also if the last attempt timed out waiting for a lock.
+    """
+    deadline = time.monotonic() + RETRY_SECONDS
+    conflicts = lost_connections = 0
+    while conflicts < max_attempts:
+        begun_at = time.monotonic()
+        try:
+            return attempt()
+        except errors.HostUnresponsive as error:
+            raise exception.DatabaseUnavailable(str(error)) from error
+        except WriteConflict as error:
+            conflicts += 1
+            on_conflict()
+            if time.monotonic() > deadline:
+                if isinstance(error, errors.LockTimeout):
+                    raise exception.DatabaseUnavailable(str(error)) from error
+                break
+        except errors.ConnectionLost as error:
+            lost_connections += 1
+            if lost_connections > 1 or not timeouts.has_time_to_reconnect(begun_at):
+                raise exception.DatabaseUnavailable(str(error)) from error
+        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**conflicts)))  # noqa: S311
+    raise exception.Conflict
+
+
+def retried_read(attempt: Callable[[], T]) -> T:
+    """Return the result of the attempt.  Raises: DatabaseUnavailable, also after conflicts."""
+    try:
+        return retried(attempt)
+    except exception.Conflict as error:
+        raise exception.DatabaseUnavailable("Reads are refused for conflicts.") from error
+
+
+P = ParamSpec("P")
 
 
 class Store:
@@ -43,10 +91,10 @@ class Store:
 
     def __init__(self, settings: DatabaseSettings) -> None:
         self.settings = settings
-        self.engines: PerProcess[Engines] = PerProcess(lambda: engines.connect(settings))
+        self.engines: PerProcess[Engines] = PerProcess(lambda: pools.connect(settings))
         self.is_ready = False  # whether schema and standard names were checked, see db_api.store
-        self._max_attempts = retries.MAX_ATTEMPTS
-        self._on_conflict: Callable[[], object] = retries.ignore
+        self._max_attempts = MAX_ATTEMPTS
+        self._on_conflict: Callable[[], object] = ignore
         # the one connection of an in-memory database can be used by one thread at a time
         self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
@@ -84,12 +132,12 @@ class Store:
         the work raises.
         """
         try:
-            return retries.retried(
+            return retried(
                 lambda: self._write_once(work, *args, **kwargs),
                 self._max_attempts,
                 self._on_conflict,
             )
-        except db_errors.UsageNotCounted as error:
+        except errors.UsageNotCounted as error:
             self.write(usage_counters.count_again, error.provider_ids)
             return self.write(work, *args, **kwargs)
 
@@ -102,15 +150,15 @@ class Store:
         """Return the result of the work in one transaction, committed or rolled back."""
         with self.exclusive:
             pools = self.engines()
-            with db_errors.connecting():
+            with errors.connecting():
                 connection = pools.writer.connect()
             try:
-                with db_errors.translated():
+                with errors.translated():
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
                     transaction = Transaction(connection)
                     result = work(transaction, *args, **kwargs)
-                with db_errors.committing():
+                with errors.committing():
                     transaction.batch.commit()
             except BaseException:
                 _roll_back(connection)
@@ -126,7 +174,7 @@ class Store:
         Raises: DatabaseUnavailable.
         """
         with self.exclusive:
-            connection = retries.retried_read(self._begin_read)
+            connection = retried_read(self._begin_read)
             try:
                 with _unavailable_if_interrupted(), self._ending_lineage():
                     yield Transaction(connection)
@@ -139,7 +187,7 @@ class Store:
 
     def _begin_read(self) -> sa.Connection:
         pools = self.engines()
-        with db_errors.connecting():
+        with errors.connecting():
             connection = pools.reader.connect()
             try:
                 connection.exec_driver_sql(pools.begin_read)
@@ -175,9 +223,7 @@ class Store:
 
         Cost: one statement that reads only these rows, outside of any transaction.
         """
-        return self._single_statement(
-            lambda connection: snapshot_reader.touched(connection, seen, now)
-        )
+        return self._single_statement(lambda connection: load.touched(connection, seen, now))
 
     def _single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
         """Return the result of one statement, which sees one state without a transaction."""
@@ -185,26 +231,26 @@ class Store:
         def attempt() -> T:
             with (
                 self.exclusive,
-                db_errors.connecting(),
+                errors.connecting(),
                 self.engines().reader.connect() as connection,
                 self._ending_lineage(),
             ):
                 return execute(connection)
 
-        return retries.retried_read(attempt)
+        return retried_read(attempt)
 
     @contextmanager
     def _ending_lineage(self) -> Iterator[None]:
         """Replace all connections if a statement reached a server that is not the primary."""
         try:
             yield
-        except (db_errors.ServerReadOnly, db_errors.SeveralServers):
+        except (errors.ServerReadOnly, errors.SeveralServers):
             self.engines().lineage.end()
             raise
 
     @property
     def lineage(self) -> int:
-        """The number of the lineage that reads belong to, see :mod:`placement.db.lineage`."""
+        """The number of the lineage of reads: see :mod:`placement.db.connections.lineage`."""
         return self.engines().lineage.number
 
     def dispose(self) -> None:
@@ -222,9 +268,9 @@ class Store:
 @contextmanager
 def _unavailable_if_interrupted() -> Iterator[None]:
     try:
-        with db_errors.translated():
+        with errors.translated():
             yield
-    except (db_errors.ConnectionLost, WriteConflict) as error:
+    except (errors.ConnectionLost, WriteConflict) as error:
         raise exception.DatabaseUnavailable(str(error)) from error
 
 

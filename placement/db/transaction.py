@@ -5,18 +5,15 @@ from types import MappingProxyType
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks
-from placement.db.sqlalchemy.aggregates import Aggregates
-from placement.db.sqlalchemy.allocations import Allocations
-from placement.db.sqlalchemy.consumers import Consumers
-from placement.db.sqlalchemy.first_claims import FirstClaims
-from placement.db.sqlalchemy.inventories import Inventories
-from placement.db.sqlalchemy.provider_summaries import ProviderSummaries
-from placement.db.sqlalchemy.providers import Providers
-from placement.db.sqlalchemy.resource_classes import ResourceClasses
-from placement.db.sqlalchemy.snapshot_reader import SnapshotReader
-from placement.db.sqlalchemy.statement_batch import StatementBatch
-from placement.db.sqlalchemy.traits import Traits
+from placement.db import clocks
+from placement.db.claims.allocations import Allocations
+from placement.db.claims.consumers import Consumers
+from placement.db.claims.first_claims import FirstClaims
+from placement.db.claims.inventories import Inventories
+from placement.db.resources.names import ResourceClasses, Traits
+from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
+from placement.db.snapshot.load import SnapshotReader
+from placement.db.statements.batch import StatementBatch
 
 
 class Transaction:

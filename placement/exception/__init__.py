@@ -9,9 +9,5 @@ the map is complete. Clients compare parts of the messages; these are part of th
 from placement.exception.allocation import *
 from placement.exception.base import *
 from placement.exception.http import *
-from placement.exception.insight import *
-from placement.exception.inventory import *
 from placement.exception.name import *
-from placement.exception.operation import *
 from placement.exception.provider import *
-from placement.exception.request import *

@@ -1,4 +1,7 @@
-"""The base of all exceptions."""
+"""The base of all exceptions.
+
+Failures of the service itself.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,3 +23,65 @@ class PlacementException(Exception):
 def listed(names: Iterable[str]) -> str:
     """Return the names, sorted and joined, for a message."""
     return ", ".join(sorted(names))
+
+
+@mistake
+class Conflict(PlacementException):
+    """A write failed after retries because of conflicts with concurrent updates."""
+
+    def __str__(self) -> str:
+        return (
+            "Inventory and/or allocations changed while attempting to allocate: "
+            "Another thread concurrently updated the data. Please retry your update"
+        )
+
+
+@mistake
+class DatabaseUnavailable(PlacementException):
+    """The database is unavailable; ``reason``, for the log, may contain hosts and users."""
+
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return "The database is not available at the moment; please try again."
+
+
+class CommitLost(DatabaseUnavailable):
+    """The commit was sent and not confirmed: whether the write was committed is unknown.
+
+    The connection broke, or an administrator or a time limit ended the statement.
+    """
+
+    def __str__(self) -> str:
+        return (
+            "The database did not confirm the commit: the change may have been committed or not. "
+            "Check the resource, then retry."
+        )
+
+
+@mistake
+class PolicyCheckFailed(PlacementException):
+    """An external check of a policy rule failed; ``reason``, for the log, may contain hosts."""
+
+    rule: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"The policy rule {self.rule} calls an external service, which did not decide. "
+            "Retry; if this persists, the log of the service has the reason."
+        )
+
+
+@mistake
+class SearchDeadlineExceeded(PlacementException):
+    """A search for allocation candidates exceeded its time limit."""
+
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"The search for allocation candidates was ended after {self.seconds:g} seconds. "
+            "Ask for fewer or more narrowly described groups, or raise "
+            "[placement]candidate_search_budget_seconds."
+        )

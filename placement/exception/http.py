@@ -1,4 +1,9 @@
-"""Errors of the HTTP layer, raised before a handler runs."""
+"""Errors of the HTTP layer, raised before a handler runs.
+
+Errors of queries and bodies.
+
+Errors of the operator API.
+"""
 
 from placement.exception.base import PlacementException, listed, mistake
 
@@ -122,4 +127,44 @@ class ScopeNotAuthorized(PolicyNotAuthorized):
         return (
             f"{self.rule} needs a token with project scope, which this token does not have. "
             f"It also needs {self.requirement}."
+        )
+
+
+@mistake
+class BadRequest(PlacementException):
+    """A query string or body is invalid; ``message`` is the text for the client."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class DuplicateQueryKey(BadRequest):
+    """A query parameter that is allowed once occurs more than once."""
+
+
+class BadQueryValue(BadRequest):
+    """A query parameter is inconsistent with another one, or in itself."""
+
+
+class MissingQueryValue(BadRequest):
+    """The query requests no resources."""
+
+
+class MalformedJson(BadRequest):
+    """The body is not valid JSON."""
+
+
+@mistake
+class RequestNotRecorded(PlacementException):
+    """No recorded request has this id."""
+
+    request_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"No request is recorded with the id {self.request_id}. Recorded are requests that "
+            "found no candidates and claims that were refused, within the limits of [insight]. "
+            "GET /insight/requests lists them."
         )

@@ -1,25 +1,24 @@
-"""``/allocations``, ``/allocations/{consumer_uuid}`` and the allocations on a provider."""
+"""``/allocations``, ``/allocations/{consumer_uuid}`` and the allocations on a provider.
+
+``/reshaper``, since 1.30.
+
+``/resource_providers/{uuid}/usages`` and, since 1.9, ``/usages``.
+"""
 
 import webob
 
 from placement import microversion
-from placement.objects import allocation
+from placement.http.request import Request, accepts_json, json_response, no_content, requires_json
+from placement.objects import allocation, reshaper, usage
 from placement.parse import allocation as parse
-from placement.policies import allocation as policies
+from placement.policies import rules as policies
 from placement.render import allocation as render
-from placement.wsgi_wrapper import (
-    Request,
-    accepts_json,
-    json_response,
-    no_content,
-    requires_json,
-)
 
 
 @accepts_json
 def list_allocations(request: Request) -> webob.Response:
     """Return the allocations of the consumer; an empty list if there is no such consumer."""
-    request.context.can(policies.LIST)
+    request.context.can(policies.LIST_ALLOCATIONS)
     allocations = allocation.of_consumer(request.services.store, request.route["consumer_uuid"])
     body = render.of_consumer(allocations, request.version)
     return json_response(request, body, modified_at=allocations.modified_at)
@@ -28,7 +27,7 @@ def list_allocations(request: Request) -> webob.Response:
 @requires_json
 def replace_allocations(request: Request) -> webob.Response:
     """Replace the allocations of the consumer."""
-    request.context.can(policies.UPDATE)
+    request.context.can(policies.UPDATE_ALLOCATIONS)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     owner = request.services.incomplete_consumer
     command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
@@ -39,7 +38,7 @@ def replace_allocations(request: Request) -> webob.Response:
 
 def delete_allocations(request: Request) -> webob.Response:
     """Remove all allocations of the consumer."""
-    request.context.can(policies.DELETE)
+    request.context.can(policies.DELETE_ALLOCATIONS)
     allocation.delete(request.services.store, request.route["consumer_uuid"])
     return no_content(request)
 
@@ -48,7 +47,7 @@ def delete_allocations(request: Request) -> webob.Response:
 @requires_json
 def manage_allocations(request: Request) -> webob.Response:
     """Replace the allocations of several consumers, in one transaction."""
-    request.context.can(policies.MANAGE)
+    request.context.can(policies.MANAGE_ALLOCATIONS)
     command = parse.replacements(request.json_body, request.version)
     with request.services.reports.refusals_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
@@ -58,7 +57,43 @@ def manage_allocations(request: Request) -> webob.Response:
 @accepts_json
 def list_allocations_on_provider(request: Request) -> webob.Response:
     """Return the allocations on the provider."""
-    request.context.can(policies.LIST_OF_PROVIDER)
+    request.context.can(policies.LIST_ALLOCATIONS_OF_PROVIDER)
     allocations = allocation.of_provider(request.services.store, request.route["uuid"])
     body = render.on_provider(allocations, request.version)
     return json_response(request, body, modified_at=allocations.modified_at)
+
+
+@microversion.version_handler("1.30")
+@requires_json
+def reshape(request: Request) -> webob.Response:
+    """Move inventories and their allocations between providers, in one transaction."""
+    request.context.can(policies.RESHAPE)
+    command = parse.reshape(request.json_body, request.version)
+    with request.services.reports.refusals_of(request, command.claims):
+        reshaper.reshape(request.services.store, command)
+    return no_content(request)
+
+
+@accepts_json
+def show_usages_of_provider(request: Request) -> webob.Response:
+    """Return the usage of the provider."""
+    request.context.can(policies.SHOW_USAGES_OF_PROVIDER)
+    usages = usage.of_provider(request.services.store, request.route["uuid"])
+    return json_response(request, render.of_provider(usages), modified_at=None)
+
+
+@microversion.version_handler("1.9")
+@accepts_json
+def show_usages(request: Request) -> webob.Response:
+    """Return the usage of a project: by class; since 1.38 by consumer type and class."""
+    pairs, store = request.query_pairs, request.services.store
+    # A reader may see the usage of the own project. Authorization precedes validation.
+    request.context.can(
+        policies.SHOW_USAGES_OF_PROJECT, {"project_id": dict(pairs).get("project_id")}
+    )
+    query = parse.of_project(pairs, request.version)
+    if request.version < (1, 38):
+        body = render.of_project(usage.of_project(store, query.project_id, query.user_id))
+    else:
+        body = render.of_project_by_type(usage.of_project_by_type(store, *query))
+    return json_response(request, body, modified_at=None)

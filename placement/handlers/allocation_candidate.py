@@ -10,12 +10,12 @@ from placement import microversion
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
+from placement.events import CandidatesReturned
+from placement.http.request import Request, accepts_json, json_response, query_pairs
 from placement.microversion import Version
-from placement.observability.events import CandidatesReturned
 from placement.parse.candidates import candidate_request
-from placement.policies import allocation_candidate as policies
+from placement.policies import rules as policies
 from placement.render.candidates import allocation_candidates
-from placement.wsgi_wrapper import Request, accepts_json, json_response, query_pairs
 
 # a request takes up to nine times the bytes of its query; longer queries are rare
 _MAX_CACHED = 500
@@ -26,7 +26,7 @@ _MAX_CACHED_LENGTH = 4000
 @accepts_json
 def list_allocation_candidates(request: Request) -> webob.Response:
     """Return the allocations that satisfy the query."""
-    request.context.can(policies.LIST)
+    request.context.can(policies.LIST_CANDIDATES)
     candidates_request = _parsed(request.query_string, request.version)
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets

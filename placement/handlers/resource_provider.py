@@ -1,16 +1,21 @@
-"""``POST /resource_providers``, and ``/resource_providers/{uuid}``."""
+"""``POST /resource_providers``, and ``/resource_providers/{uuid}``.
 
+``GET /resource_providers``: the providers that match the query.
+
+``/resource_providers/{uuid}/aggregates``, since 1.1.
+
+The media type of the body is checked before the microversion: at 1.0 a wrong type is 415, not 404.
+"""
+
+from dataclasses import replace
 from uuid import uuid4
 
 import webob
 
 from placement import microversion
 from placement.core.model import Provider
-from placement.objects import provider
-from placement.parse import resource_provider as parse
-from placement.policies import resource_provider as policies
-from placement.render.provider_list import provider as rendered
-from placement.wsgi_wrapper import (
+from placement.core.search.provider_filter import filter_providers
+from placement.http.request import (
     Request,
     accepts_json,
     created,
@@ -18,10 +23,17 @@ from placement.wsgi_wrapper import (
     no_content,
     requires_json,
 )
+from placement.objects import aggregate, provider
+from placement.parse import resource_provider as parse
+from placement.parse.resource_provider import provider_filter
+from placement.policies import rules as policies
+from placement.render import resource_provider as render
+from placement.render.resource_provider import provider as rendered
+from placement.render.resource_provider import provider_list
 
 
 def _create(request: Request) -> Provider:
-    request.context.can(policies.CREATE)
+    request.context.can(policies.CREATE_PROVIDER)
     new = parse.creation(request.json_body, request.version)
     uuid = new.uuid or str(uuid4())
     with request.services.reports.name_conflicts_of(request, new.name, uuid):
@@ -49,7 +61,7 @@ create_resource_provider = requires_json(
 @accepts_json
 def show_resource_provider(request: Request) -> webob.Response:
     """Return the provider."""
-    request.context.can(policies.SHOW)
+    request.context.can(policies.SHOW_PROVIDER)
     shown = provider.show(request.services.store, request.route["uuid"])
     return json_response(request, _body(request, shown), modified_at=shown.modified_at)
 
@@ -57,7 +69,7 @@ def show_resource_provider(request: Request) -> webob.Response:
 @requires_json
 def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
-    request.context.can(policies.UPDATE)
+    request.context.can(policies.UPDATE_PROVIDER)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
@@ -70,7 +82,7 @@ def update_resource_provider(request: Request) -> webob.Response:
 
 def delete_resource_provider(request: Request) -> webob.Response:
     """Delete the provider."""
-    request.context.can(policies.DELETE)
+    request.context.can(policies.DELETE_PROVIDER)
     provider.delete(request.services.store, request.route["uuid"])
     return no_content(request)
 
@@ -81,3 +93,41 @@ def _body(request: Request, shown: Provider) -> bytes:
 
 def _path(shown: Provider) -> str:
     return f"/resource_providers/{shown.uuid}"
+
+
+@accepts_json
+def list_resource_providers(request: Request) -> webob.Response:
+    """Return the providers that match the query; all of them if it is empty."""
+    request.context.can(policies.LIST_PROVIDERS)
+    conditions = provider_filter(request.query_pairs, request.version)
+    if conditions.name:
+        name = provider.stored_name(request.services.store, conditions.name)
+        conditions = replace(conditions, name=name)
+    entries = filter_providers(request.services.engine.current(), conditions)
+    providers = [entry.state.provider for entry in entries]
+    times = (provider.modified_at for provider in providers if provider.modified_at)
+    body = provider_list(providers, request.version, request.script_name)
+    return json_response(request, body, modified_at=max(times, default=None))
+
+
+@accepts_json
+@microversion.version_handler("1.1")
+def list_aggregates(request: Request) -> webob.Response:
+    """Return the aggregates of the provider."""
+    request.context.can(policies.LIST_AGGREGATES)
+    aggregates = aggregate.of_provider(request.services.store, request.route["uuid"])
+    return json_response(
+        request, render.of_provider(aggregates, request.version), modified_at=None
+    )
+
+
+@requires_json
+@microversion.version_handler("1.1")
+def replace_aggregates(request: Request) -> webob.Response:
+    """Associate the provider with exactly these aggregates; return them."""
+    request.context.can(policies.UPDATE_AGGREGATES)
+    store, uuid = request.services.store, request.route["uuid"]
+    version = request.version
+    command = provider.parsed(store, uuid, lambda: parse.of_provider(request.json_body, version))
+    replaced = aggregate.replace(store, uuid, command.aggregates, command.generation)
+    return json_response(request, render.of_provider(replaced, request.version), modified_at=None)

@@ -5,7 +5,7 @@ import json
 import webob
 
 from placement import microversion
-from placement.wsgi_wrapper import Request, json_response
+from placement.http.request import Request, json_response
 
 _DOCUMENT = json.dumps(
     {

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NoReturn, cast
 import webob.exc
 from oslo_config import cfg
 
-from placement.http.context import RequestContext
+from placement.http.request import CONTEXT, REQUEST_ID, RequestContext
 from placement.http.request_log import GLOBAL_REQUEST_ID
 from placement.policy import Policy
-from placement.wsgi_wrapper import CONTEXT, REQUEST_ID
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

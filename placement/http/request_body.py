@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from placement import exception
-from placement.core.storable_text import is_storable
+from placement.core.text import is_storable
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import InputStream, WSGIEnvironment

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from oslo_context.context import RequestContext
 
 from placement import exception
-from placement.wsgi_wrapper import (
+from placement.http.request import (
     AFTER_RESPONSE,
     JSON,
     REQUEST_ID,

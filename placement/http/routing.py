@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement import exception
-from placement.wsgi_wrapper import HandlerFunction
+from placement.http.request import HandlerFunction
 
 Methods = Mapping[str, HandlerFunction]
 

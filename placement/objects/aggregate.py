@@ -5,7 +5,7 @@ from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.model import Provider, ProviderAggregates
-from placement.core.storable_text import check_storable
+from placement.core.text import check_storable
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked

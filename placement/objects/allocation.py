@@ -21,9 +21,9 @@ from placement.core.model import (
     ProviderAllocations,
     ReplaceAllocations,
 )
-from placement.core.storable_text import check_storable
-from placement.db.sqlalchemy.consumers import LockedConsumers
-from placement.db.sqlalchemy.resource_classes import check_names
+from placement.core.text import check_storable
+from placement.db.claims.consumers import LockedConsumers
+from placement.db.resources.names import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing

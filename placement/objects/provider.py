@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary
-from placement.core.storable_text import check_storable, is_storable
-from placement.db.sqlalchemy.providers import Node
+from placement.core.text import check_storable, is_storable
+from placement.db.resources.providers import Node
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 

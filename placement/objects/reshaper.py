@@ -18,7 +18,7 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
-from placement.db.sqlalchemy.resource_classes import check_names
+from placement.db.resources.names import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects import allocation, inventory

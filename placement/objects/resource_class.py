@@ -2,7 +2,7 @@
 
 from placement import exception
 from placement.core.model import Names
-from placement.db.sqlalchemy.resource_classes import ResourceClass
+from placement.db.resources.names import ResourceClass
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 

@@ -5,7 +5,7 @@ from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.model import Names, ProviderTraits
-from placement.db.sqlalchemy.traits import Trait
+from placement.db.resources.names import Trait
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked

@@ -1,14 +1,139 @@
-"""Health checks: ``/healthcheck`` of oslo.middleware, with a backend for this service."""
+"""What a request needs, checked one by one: database, schema revision, snapshot, Keystone.
+
+Health checks: ``/healthcheck`` of oslo.middleware, with a backend for this service.
+"""
 
 import logging
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import requests
 from oslo_config import cfg
 from oslo_middleware import healthcheck
 from oslo_middleware.healthcheck import pluginbase
 
-from placement.observability.health_checks import HealthChecks
+from placement.core.snapshot.snapshot import Snapshot
+from placement.db.schema import compatibility, migration
+from placement.db.store import Store
+from placement.exception import PlacementException
+
+KEYSTONE_TIMEOUT_SECONDS = 5
+_SERVER_ERROR = 500
+_FAILURES = (
+    PlacementException,
+    migration.SchemaTooOld,
+    compatibility.IncompatibleSchema,
+    requests.RequestException,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check; ``error`` is None if it passed."""
+
+    name: str
+    detail: str
+    error: str | None = None
+
+    def __str__(self) -> str:
+        """Return name and detail, or the error.
+
+        >>> str(CheckResult("snapshot", "3 providers"))
+        'snapshot: 3 providers'
+        """
+        return f"{self.name}: {self.error or self.detail}"
+
+
+class HealthChecks:
+    """All checks of a deployment. Those of schema and Keystone are repeated after ``seconds``."""
+
+    def __init__(
+        self,
+        store: Store,
+        current: Callable[[], Snapshot],
+        keystone_url: str | None,
+        seconds: float = 10,
+    ) -> None:
+        self._store = store
+        self._current = current
+        self._keystone_url = keystone_url
+        self._schema = _Remembered(self._check_schema, seconds)
+        self._keystone = _Remembered(self._check_keystone, seconds)
+
+    def results(self) -> Sequence[CheckResult]:
+        """Return the results; without a database there is nothing else to check in it."""
+        database = _checked("database", self._check_database)
+        keystone = self._keystone()
+        if database.error is not None:
+            return [database, keystone]
+        snapshot = _checked("snapshot", lambda: f"{len(self._current())} providers")
+        return [database, self._schema(), snapshot, keystone]
+
+    def _check_database(self) -> str:
+        self._store.probe()
+        return "reachable"
+
+    def _check_schema(self) -> CheckResult:
+        return _checked("schema", self._revision)
+
+    def _revision(self) -> str:
+        migration.check_is_new_enough(self._store)
+        return migration.version(self._store) or "none"
+
+    def _check_keystone(self) -> CheckResult:
+        return _checked("keystone", lambda: _keystone_status(self._keystone_url))
+
+
+class _Remembered:
+    """A check whose result is kept for some seconds, and is current while one thread repeats it.
+
+    Only the first check makes others wait: a Keystone that does not respond would otherwise stop
+    all threads of the service, one after another.
+    """
+
+    def __init__(self, check: Callable[[], CheckResult], seconds: float) -> None:
+        self._check = check
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._kept: tuple[float, CheckResult] | None = None
+
+    def __call__(self) -> CheckResult:
+        kept = self._kept
+        if kept is None:
+            with self._lock:
+                return self._kept[1] if self._kept else self._repeated()
+        if time.monotonic() >= kept[0] and self._lock.acquire(blocking=False):
+            try:
+                return self._repeated()
+            finally:
+                self._lock.release()
+        return kept[1]
+
+    def _repeated(self) -> CheckResult:
+        result = self._check()
+        self._kept = (time.monotonic() + self._seconds, result)
+        return result
+
+
+def _checked(name: str, check: Callable[[], str]) -> CheckResult:
+    try:
+        return CheckResult(name, check())
+    except _FAILURES as error:
+        return CheckResult(name, "", str(error) or type(error).__name__)
+
+
+def _keystone_status(url: str | None) -> str:
+    """Return that Keystone responds, or that it is not used.  Raises: RequestException."""
+    if url is None:
+        return "not used"
+    response = requests.get(url, timeout=KEYSTONE_TIMEOUT_SECONDS)
+    if response.status_code >= _SERVER_ERROR:
+        raise requests.HTTPError(f"{url} responds {response.status_code}")
+    return "responds"
+
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

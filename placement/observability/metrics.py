@@ -1,13 +1,24 @@
-"""Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
+"""Merges the metrics files of exited processes.
+
+Each process has one file per type of metric, which remains when the process exits, so that
+counters never decrease. Without merging, a server that replaces its workers would accumulate
+files.
+
+prometheus_client has no public interface for this: ``mmap_dict`` is internal, hence the upper
+bound on its version in the extra ``metrics``.
+
+Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
 
 Each process stores its metrics in files of [metrics]folder; any process can add up all of them.
 The inventory metrics are computed from the snapshot: see ``inventory_metrics``.
 """
 
+import fcntl
 import ipaddress
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,9 +26,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.exception import DatabaseUnavailable
-from placement.observability import metrics_multiprocess
-from placement.observability.events import (
+from placement.events import (
     TEMPLATE,
     CandidatesReturned,
     ClaimRefused,
@@ -29,7 +38,47 @@ from placement.observability.events import (
     SnapshotRefreshed,
     WriteRetried,
 )
+from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
+
+_LOCK = "lock"
+_EXITED = "ended"  # in place of a process id
+
+
+@contextmanager
+def merged_files(folder: Path, library: ModuleType) -> Iterator[None]:
+    """Lock the directory, with the files of all exited processes merged into one per type."""
+    with (folder / _LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path in folder.glob("*.db"):
+            if _has_exited(path):
+                _merge(path, library)
+        yield
+
+
+def _has_exited(path: Path) -> bool:
+    pid = path.stem.rpartition("_")[2]
+    if pid == _EXITED:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # the process exists and belongs to another user
+    return False
+
+
+def _merge(path: Path, library: ModuleType) -> None:
+    """Add the values of a file to the file of exited processes, and remove it."""
+    mmaped_dict = library.mmap_dict.MmapedDict
+    merged = mmaped_dict(str(path.with_stem(f"{path.stem.partition('_')[0]}_{_EXITED}")))
+    for key, value, timestamp, _position in mmaped_dict.read_all_values_from_file(str(path)):
+        previous, _ = merged.read_value(key)
+        merged.write_value(key, previous + value, timestamp)
+    merged.close()
+    path.unlink()
+
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -172,7 +221,7 @@ class MetricsMiddleware:
         """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
         library = self._observer.library
         folder = self._observer.folder
-        with metrics_multiprocess.merged_files(folder, library):
+        with merged_files(folder, library):
             process_metrics: bytes = library.generate_latest(
                 library.multiprocess.MultiProcessCollector(None, path=str(folder))
             )

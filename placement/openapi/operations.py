@@ -1,23 +1,85 @@
-"""The body, query and responses of each operation; route and handler give the rest."""
+"""The type of the description of an operation.
 
-from collections.abc import Mapping
+The operations under ``/insight``, like those of ``placement.openapi.operations``.
 
-from placement.openapi import insight
-from placement.openapi.operation import Codes, Operation, Responses
-from placement.schemas import (
-    aggregate,
-    allocation,
-    allocation_candidate,
-    inventory,
-    reshaper,
-    resource_class,
-    resource_provider,
-    resource_provider_query,
-    responses,
-    trait,
-    usage,
-)
-from placement.schemas.base import Windows
+The body, query and responses of each operation; route and handler give the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from placement.insight import schemas
+from placement.insight.audit import http as audit_http
+from placement.insight.identity import http as identity_http
+from placement.insight.permissions import http as permissions_http
+from placement.insight.routes import PREFIX
+from placement.schemas import allocation, names, queries, resource_provider, responses
+from placement.schemas.base import Schema, Version, Windows
+
+Responses = Sequence[tuple[Version, Mapping[int, Schema | None]]]
+Bodies = Sequence[tuple[Version, Schema | None]]
+Codes = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation: ``success`` maps a status to the schema of its body, None without a body.
+
+    ``errors`` are the error statuses particular to the operation, not those of any request.
+    ``line`` is the schema of each line, if the response can be newline-delimited JSON.
+    """
+
+    success: Responses
+    errors: Codes = frozenset()
+    body: Bodies = ()
+    query: Windows = ()
+    line: Schema | None = None
+
+
+def from_snapshot(windows: Windows) -> Responses:
+    """Return the responses of an operation on the snapshot: 200, and 304 if it is unchanged."""
+    return tuple((since, {200: schema, 304: None}) for since, schema in windows)
+
+
+def from_database(windows: Windows) -> Responses:
+    """Return the responses of an operation that does not read the snapshot: 200."""
+    return tuple((since, {200: schema}) for since, schema in windows)
+
+
+INSIGHT_OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
+    ("GET", PREFIX): Operation(from_snapshot(schemas.OVERVIEW), query=schemas.NOTHING_QUERY),
+    ("GET", f"{PREFIX}/explanation"): Operation(
+        from_snapshot(schemas.EXPLANATION), query=schemas.EXPLANATION_QUERY
+    ),
+    ("GET", f"{PREFIX}/providers"): Operation(
+        from_snapshot(schemas.PROVIDERS),
+        query=schemas.PROVIDERS_QUERY,
+        line=schemas.PROVIDERS_LINE,
+    ),
+    ("GET", f"{PREFIX}/requests"): Operation(
+        from_database(schemas.REQUESTS), query=schemas.REQUESTS_QUERY
+    ),
+    ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
+        from_database(schemas.REQUESTS), frozenset({404}), query=schemas.NOTHING_QUERY
+    ),
+    ("GET", f"{PREFIX}/capacity"): Operation(
+        from_snapshot(schemas.CAPACITY), query=schemas.CAPACITY_QUERY
+    ),
+    ("GET", f"{PREFIX}/consumers"): Operation(
+        from_database(schemas.CONSUMERS), query=schemas.CONSUMERS_QUERY
+    ),
+    ("GET", f"{PREFIX}/findings"): Operation(
+        from_database(audit_http.FINDINGS), query=audit_http.FINDINGS_QUERY
+    ),
+    ("GET", f"{PREFIX}/identity"): Operation(
+        from_database(identity_http.IDENTITY), query=identity_http.IDENTITY_QUERY
+    ),
+    ("GET", f"{PREFIX}/permissions"): Operation(
+        from_database(permissions_http.PERMISSIONS),
+        query=permissions_http.PERMISSIONS_QUERY,
+    ),
+}
 
 
 def _ok(windows: Windows, status: int = 200) -> Responses:
@@ -52,20 +114,20 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", ""): _ROOT,
     ("GET", "/"): _ROOT,
     ("GET", "/resource_classes"): Operation(_ok(responses.RESOURCE_CLASSES)),
-    ("POST", "/resource_classes"): Operation(_no_body(201), _CONFLICT, resource_class.NAMED),
+    ("POST", "/resource_classes"): Operation(_no_body(201), _CONFLICT, names.NAMED),
     ("GET", "/resource_classes/{name}"): Operation(_ok(responses.RESOURCE_CLASS), _NOT_FOUND),
     ("PUT", "/resource_classes/{name}"): Operation(
         _RENAMED_OR_ENSURED,
         _NOT_FOUND_OR_CONFLICT,
-        (*resource_class.NAMED, ((1, 7), None)),
+        (*names.NAMED, ((1, 7), None)),
     ),
     ("DELETE", "/resource_classes/{name}"): Operation(_NO_CONTENT, _NOT_FOUND_OR_CONFLICT),
-    ("GET", "/traits"): Operation(_ok(responses.TRAITS), query=trait.LIST_QUERY),
+    ("GET", "/traits"): Operation(_ok(responses.TRAITS), query=names.LIST_QUERY),
     ("GET", "/traits/{name}"): Operation(_NO_CONTENT, _NOT_FOUND),
     ("PUT", "/traits/{name}"): Operation(_no_body(201, 204)),
     ("DELETE", "/traits/{name}"): Operation(_NO_CONTENT, _NOT_FOUND_OR_CONFLICT),
     ("GET", "/resource_providers"): Operation(
-        _ok(responses.PROVIDERS), query=resource_provider_query.LIST_QUERY
+        _ok(responses.PROVIDERS), query=queries.PROVIDERS_QUERY
     ),
     ("POST", "/resource_providers"): Operation(
         _CREATED_PROVIDER, _CONFLICT, resource_provider.CREATE
@@ -79,10 +141,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         _ok(responses.INVENTORIES), _NOT_FOUND
     ),
     ("POST", "/resource_providers/{uuid}/inventories"): Operation(
-        _ok(responses.INVENTORY, 201), _NOT_FOUND_OR_CONFLICT, inventory.CREATE
+        _ok(responses.INVENTORY, 201), _NOT_FOUND_OR_CONFLICT, resource_provider.CREATE_INVENTORY
     ),
     ("PUT", "/resource_providers/{uuid}/inventories"): Operation(
-        _ok(responses.INVENTORIES), _NOT_FOUND_OR_CONFLICT, inventory.REPLACE
+        _ok(responses.INVENTORIES), _NOT_FOUND_OR_CONFLICT, resource_provider.REPLACE_INVENTORIES
     ),
     ("DELETE", "/resource_providers/{uuid}/inventories"): Operation(
         _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
@@ -91,7 +153,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         _ok(responses.INVENTORY), _NOT_FOUND
     ),
     ("PUT", "/resource_providers/{uuid}/inventories/{resource_class}"): Operation(
-        _ok(responses.INVENTORY), _NOT_FOUND_OR_CONFLICT, inventory.UPDATE
+        _ok(responses.INVENTORY), _NOT_FOUND_OR_CONFLICT, resource_provider.UPDATE_INVENTORY
     ),
     ("DELETE", "/resource_providers/{uuid}/inventories/{resource_class}"): Operation(
         _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
@@ -103,7 +165,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         _ok(responses.AGGREGATES), _NOT_FOUND
     ),
     ("PUT", "/resource_providers/{uuid}/aggregates"): Operation(
-        _ok(responses.AGGREGATES), _NOT_FOUND_OR_CONFLICT, aggregate.REPLACE
+        _ok(responses.AGGREGATES), _NOT_FOUND_OR_CONFLICT, resource_provider.REPLACE_AGGREGATES
     ),
     ("GET", "/resource_providers/{uuid}/allocations"): Operation(
         _ok(responses.ALLOCATIONS_ON_PROVIDER), _NOT_FOUND
@@ -112,7 +174,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         _ok(responses.TRAITS_OF_PROVIDER), _NOT_FOUND
     ),
     ("PUT", "/resource_providers/{uuid}/traits"): Operation(
-        _ok(responses.TRAITS_OF_PROVIDER), _NOT_FOUND_OR_CONFLICT, trait.REPLACE
+        _ok(responses.TRAITS_OF_PROVIDER), _NOT_FOUND_OR_CONFLICT, names.REPLACE
     ),
     ("DELETE", "/resource_providers/{uuid}/traits"): Operation(
         _NO_CONTENT, _NOT_FOUND_OR_CONFLICT
@@ -122,9 +184,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("PUT", "/allocations/{consumer_uuid}"): Operation(_NO_CONTENT, _CONFLICT, allocation.REPLACE),
     ("DELETE", "/allocations/{consumer_uuid}"): Operation(_NO_CONTENT, _NOT_FOUND),
     ("GET", "/allocation_candidates"): Operation(
-        _ok(responses.CANDIDATES), query=allocation_candidate.LIST_QUERY
+        _ok(responses.CANDIDATES), query=queries.CANDIDATES_QUERY
     ),
-    ("GET", "/usages"): Operation(_ok(responses.USAGES), query=usage.OF_PROJECT_QUERY),
-    ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, reshaper.RESHAPE),
-    **insight.OPERATIONS,
+    ("GET", "/usages"): Operation(_ok(responses.USAGES), query=queries.OF_PROJECT_QUERY),
+    ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, allocation.RESHAPE),
+    **INSIGHT_OPERATIONS,
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.microversion import SERVICE_TYPE, VERSIONS
-from placement.openapi.operation import Operation
+from placement.openapi.operations import Operation
 from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import Schema
 

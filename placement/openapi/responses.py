@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from placement import errors
-from placement.openapi.operation import Operation
+from placement.openapi.operations import Operation
 from placement.openapi.requests import JSON
 from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import TEXT, Schema, closed

@@ -1,21 +1,25 @@
 """Parses bodies that write allocations.
 
 Whether the providers and resource classes exist is checked by the store.
+
+Parses the body of POST /reshaper.
+
+Parses the query of GET /usages.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement import exception
-from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceAllocations
-from placement.core.uuids import canonical, canonical_uuid
+from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceAllocations, Reshape
+from placement.core.text import canonical, canonical_uuid
 from placement.microversion import Version
-from placement.parse import body
-from placement.parse.keys import canonical_keys
-from placement.schemas import allocation
+from placement.parse import inventory, validation
+from placement.parse.names import canonical_keys
+from placement.schemas import allocation, queries
 
-_REPLACE = body.validators(allocation.REPLACE)
-_MANAGE = body.validators(allocation.MANAGE)
+_REPLACE = validation.body_validators(allocation.REPLACE)
+_MANAGE = validation.body_validators(allocation.MANAGE)
 
 Amounts = Mapping[str, Mapping[str, int]]
 
@@ -38,7 +42,7 @@ def replacement(
     Raises: BadRequest.
     Source: API reference, "Update allocations".
     """
-    body.validate(_REPLACE, document, version)
+    validation.validate(_REPLACE, document, version)
     owner = {"project_id": default_owner.project_id, "user_id": default_owner.user_id}
     return ReplaceAllocations((_claim(consumer_uuid, {**owner, **document}, version),))
 
@@ -49,7 +53,7 @@ def replacements(document: Any, version: Version) -> ReplaceAllocations:
     Raises: BadRequest.
     Source: API reference, "Manage allocations".
     """
-    body.validate(_MANAGE, document, version)
+    validation.validate(_MANAGE, document, version)
     return ReplaceAllocations(claims(document, version))
 
 
@@ -82,3 +86,40 @@ def _resources(allocations: Any) -> Amounts:
 
 def _integers(amounts: Mapping[str, float]) -> dict[str, int]:
     return {name: int(amount) for name, amount in amounts.items()}
+
+
+_RESHAPE = validation.body_validators(allocation.RESHAPE)
+
+
+def reshape(document: Any, version: Version) -> Reshape:
+    """Return the new inventories and allocations. Reserved amounts may exceed the total here.
+
+    Raises: BadRequest.
+    Source: API reference, "Reshaper".
+    """
+    validation.validate(_RESHAPE, document, version)
+    return Reshape(
+        inventories=tuple(
+            inventory.all_of_provider(uuid, entry)
+            for uuid, entry in canonical_keys(document["inventories"]).items()
+        ),
+        claims=claims(document["allocations"], version),
+    )
+
+
+_OF_PROJECT = validation.query_validators(queries.OF_PROJECT_QUERY)
+
+
+class UsageQuery(NamedTuple):
+    """A project, optionally with one of its users and one consumer type (1.38)."""
+
+    project_id: str
+    user_id: str | None
+    consumer_type: str | None
+
+
+def of_project(pairs: validation.QueryPairs, version: Version) -> UsageQuery:
+    """Return the project, user and consumer type of a query.  Raises: BadRequest."""
+    validation.check(_OF_PROJECT, pairs, version)
+    values = validation.effective(pairs)
+    return UsageQuery(values["project_id"], values.get("user_id"), values.get("consumer_type"))

@@ -1,27 +1,123 @@
-"""Parses the query of GET /allocation_candidates.
+"""Rules for the combination of groups in one candidates query.
+
+Each rule raises an exception; the API reports them in this order.
+
+Parses the query of GET /allocation_candidates.
 
 The order of the checks is part of the API: for a query with two errors, every
 implementation reports the same one.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from placement import exception
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.microversion import Version
-from placement.parse import group, group_rules, query
-from placement.schemas import allocation_candidate
+from placement.parse import group, validation
+from placement.schemas import queries
 
-_VALIDATORS = query.validators(allocation_candidate.LIST_QUERY)
+Groups = Mapping[str, RequestGroup]
+"""Groups by suffix, in the order of the query."""
+Subtrees = tuple[frozenset[str], ...]
+
+
+def check_resources(groups: Groups, same_subtree: Subtrees, version: Version) -> None:
+    """Check that groups have resources; since 1.36 some need none."""
+    if version >= (1, 36):
+        _check_resourceless(groups, frozenset().union(*same_subtree))
+    else:
+        _check_all_have_resources(groups)
+
+
+def _check_resourceless(groups: Groups, related: frozenset[str]) -> None:
+    """Check that each group without resources is in ``same_subtree``."""
+    if not any(each.resources for each in groups.values()):
+        raise exception.MissingQueryValue(
+            "There must be at least one resources or resources[$S] parameter."
+        )
+    orphans = [
+        suffix for suffix, each in groups.items() if not each.resources and suffix not in related
+    ]
+    if orphans:
+        raise exception.BadQueryValue(
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            f"param: bad group(s) - {orphans}."
+        )
+    unknown = sorted(related - groups.keys())
+    if unknown:
+        raise exception.BadQueryValue(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} "
+            f"not found in {list(groups)}."
+        )
+
+
+def _check_all_have_resources(groups: Groups) -> None:
+    """Check that each group has resources."""
+    without_resources = {suffix: each for suffix, each in groups.items() if not each.resources}
+    traits = [f"required{suffix}" for suffix, each in without_resources.items() if each.required]
+    if traits:
+        raise exception.BadRequest(
+            "All traits parameters must be associated with resources.  "
+            f"Found the following orphaned traits keys: {', '.join(traits)}"
+        )
+    aggregates = [
+        f"member_of{suffix}"
+        for suffix, each in without_resources.items()
+        if each.member_of or each.not_member_of
+    ]
+    if aggregates:
+        raise exception.BadRequest(
+            "All member_of parameters must be associated with resources. "
+            f"Found the following orphaned member_of keys: {', '.join(aggregates)}"
+        )
+    if without_resources:
+        raise exception.BadRequest("All request groups must specify resources.")
+    if not groups:
+        raise exception.BadRequest(
+            "At least one request group (`resources` or `resources{$S}`) is required."
+        )
+
+
+def check_conflicts(groups: Groups, version: Version) -> None:
+    """Check that no group both requires and forbids a trait."""
+    if version < (1, 22):
+        return
+    conflicts = {suffix: _conflicting_traits(each) for suffix, each in groups.items()}
+    messages = sorted(
+        f"required{suffix}: ({exception.listed(traits)})"
+        for suffix, traits in conflicts.items()
+        if traits
+    )
+    if messages:
+        raise exception.BadRequest(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(messages)
+        )
+
+
+def _conflicting_traits(each: RequestGroup) -> frozenset[str]:
+    return frozenset().union(*(names for names in each.required if names <= each.forbidden))
+
+
+def check_policy(groups: Groups, *, has_policy: bool) -> None:
+    """Check that several suffixed groups come with a ``group_policy``."""
+    if sum(map(bool, groups)) > 1 and not has_policy:
+        raise exception.BadRequest(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.'
+        )
+
+
+_VALIDATORS = validation.query_validators(queries.CANDIDATES_QUERY)
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)")
 _COMBINED = ("required", "member_of")
 _MAX_LIMIT_DIGITS = 18
 
 
-def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateRequest:
+def candidate_request(pairs: validation.QueryPairs, version: Version) -> CandidateRequest:
     """Return the request in a query string.
 
     Whether classes and traits exist is checked by the search.
@@ -29,14 +125,14 @@ def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateReq
     Raises: BadRequest, DuplicateQueryKey, BadQueryValue, MissingQueryValue.
     Source: API reference, "List allocation candidates".
     """
-    query.check(_VALIDATORS, pairs, version)
-    values = query.grouped(pairs)
+    validation.check(_VALIDATORS, pairs, version)
+    values = validation.grouped(pairs)
     root_required, root_forbidden = _root_traits(values)
     same_subtree = tuple(map(_suffixes, values.get("same_subtree", ())))
     groups = _groups(pairs, values, version)
-    group_rules.check_resources(groups, same_subtree, version)
-    group_rules.check_conflicts(groups, version)
-    group_rules.check_policy(groups, has_policy="group_policy" in values)
+    check_resources(groups, same_subtree, version)
+    check_conflicts(groups, version)
+    check_policy(groups, has_policy="group_policy" in values)
     return CandidateRequest(
         groups=tuple(groups.values()),
         isolate=values.get("group_policy", [""])[0] == "isolate",
@@ -48,13 +144,13 @@ def candidate_request(pairs: query.QueryPairs, version: Version) -> CandidateReq
     )
 
 
-def _limit(values: query.Values) -> int | None:
+def _limit(values: validation.Values) -> int | None:
     """Return the limit; None without a limit, or if it is larger than any possible result."""
     text = values.get("limit", [""])[0]
     return int(text) if 0 < len(text) <= _MAX_LIMIT_DIGITS else None
 
 
-def _root_traits(values: query.Values) -> tuple[frozenset[str], frozenset[str]]:
+def _root_traits(values: validation.Values) -> tuple[frozenset[str], frozenset[str]]:
     texts = values.get("root_required", ())
     if not texts:
         return frozenset(), frozenset()
@@ -81,7 +177,7 @@ def _suffixes(value: str) -> frozenset[str]:
     return suffixes
 
 
-def _groups(pairs: query.QueryPairs, values: query.Values, version: Version) -> group_rules.Groups:
+def _groups(pairs: validation.QueryPairs, values: validation.Values, version: Version) -> Groups:
     """Return the request groups, in the order of their first parameter in the query."""
     groups: dict[str, RequestGroup] = {}
     complete: set[str] = set()

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from placement import exception
-from placement.core.uuids import canonical_uuid
+from placement.core.text import canonical_uuid
 from placement.microversion import Version
-from placement.parse.query import PREFIX
+from placement.parse.validation import PREFIX
 
 _RESOURCES_FORM = (
     "Badly formed resources parameter. Expected resources query string parameter in form: "

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from placement.core.model import MAX_INT, Inventory, ReplaceInventories
 from placement.microversion import Version
-from placement.parse import body
-from placement.schemas import inventory
+from placement.parse import validation
+from placement.schemas import resource_provider
 
-_CREATE = body.validators(inventory.CREATE)
-_UPDATE = body.validators(inventory.UPDATE)
-_REPLACE = body.validators(inventory.REPLACE)
+_CREATE = validation.body_validators(resource_provider.CREATE_INVENTORY)
+_UPDATE = validation.body_validators(resource_provider.UPDATE_INVENTORY)
+_REPLACE = validation.body_validators(resource_provider.REPLACE_INVENTORIES)
 
 AsWritten = Mapping[str, float]
 """The six fields of an inventory as the client wrote them, or their defaults."""
@@ -53,7 +53,7 @@ def minimum_capacity(version: Version) -> int:
 
 def creation(document: Any, version: Version) -> NewInventory:
     """Return the inventory to add to a provider.  Raises: BadRequest."""
-    body.validate(_CREATE, document, version)
+    validation.validate(_CREATE, document, version)
     return _new(document["resource_class"], document)
 
 
@@ -62,14 +62,14 @@ def update(resource_class: str, document: Any, version: Version) -> tuple[int, N
 
     Raises: BadRequest.
     """
-    body.validate(_UPDATE, document, version)
+    validation.validate(_UPDATE, document, version)
     generation = int(document["resource_provider_generation"])
     return generation, _new(resource_class, document)
 
 
 def replacement(provider_uuid: str, document: Any, version: Version) -> Replacement:
     """Return all new inventories of a provider.  Raises: BadRequest."""
-    body.validate(_REPLACE, document, version)
+    validation.validate(_REPLACE, document, version)
     command = all_of_provider(provider_uuid, document)
     written = {name: _written(record) for name, record in document["inventories"].items()}
     return Replacement(command, written)

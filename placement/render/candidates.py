@@ -19,8 +19,8 @@ from typing import Any
 from placement.core.capacity import integer_capacity
 from placement.core.model import CUSTOM_PREFIX, ProviderState
 from placement.core.request import CandidateRequest
+from placement.core.search.candidate_streams import batches
 from placement.core.search.candidates import Candidate, CandidateForm, Candidates, WholeTrees
-from placement.core.search.ordering import batches
 from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import Version
 

@@ -1,4 +1,7 @@
-"""Request bodies that write allocations: of one consumer, or of several by UUID."""
+"""Request bodies that write allocations: of one consumer, or of several by UUID.
+
+The body of a reshape: inventories by provider, and allocations by consumer.
+"""
 
 from placement.schemas.base import (
     GENERATION,
@@ -11,6 +14,7 @@ from placement.schemas.base import (
     closed,
     keyed,
 )
+from placement.schemas.resource_provider import ALL_OF_PROVIDER
 
 _RESOURCES = keyed(RESOURCE_CLASS_NAME, {"type": "integer", "minimum": 1}, at_least=1)
 _LIST: Schema = {
@@ -73,4 +77,20 @@ MANAGE: Windows = tuple(
 )
 RESHAPE_ALLOCATIONS: Windows = tuple(
     (since, keyed(UUID_KEY, consumer)) for since, consumer in _CONSUMER
+)
+
+
+_INVENTORIES = keyed(UUID_KEY, ALL_OF_PROVIDER, at_least=1)
+
+RESHAPE: Windows = tuple(
+    (
+        max(since, (1, 30)),
+        closed(
+            {"inventories": _INVENTORIES, "allocations": allocations},
+            "inventories",
+            "allocations",
+        ),
+    )
+    for since, allocations in RESHAPE_ALLOCATIONS
+    if since >= (1, 28)
 )

@@ -18,8 +18,9 @@ from oslo_config import cfg
 from placement import conf as placement_conf
 from placement import db_api
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
-from placement.db.sqlalchemy import migration, models, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db import tables
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import environment, servers
 
@@ -62,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def patient_explanations() -> Iterator[None]:
     """Explain each request, even if the machine is busy for a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("placement.insight.explaining.BUDGET_SECONDS", 60)
+        patch.setattr("placement.insight.explanation.explain.BUDGET_SECONDS", 60)
         yield
 
 
@@ -229,23 +230,23 @@ def empty(url: str) -> None:
 
 def _with_rows(connection: sa.Connection) -> list[sa.Table]:
     """Return the tables that have rows to delete, those that refer to others first."""
-    tables = list(reversed(models.metadata.sorted_tables))
+    emptied = list(reversed(tables.metadata.sorted_tables))
     has_rows = connection.execute(
         sa.select(
             *(
                 sa.exists().where(_is_no_standard(table)).select_from(table).label(table.name)
-                for table in tables
+                for table in emptied
             )
         )
     ).one()
-    return [table for table, any_rows in zip(tables, has_rows, strict=True) if any_rows]
+    return [table for table, any_rows in zip(emptied, has_rows, strict=True) if any_rows]
 
 
 def _is_no_standard(table: sa.Table) -> sa.ColumnElement[bool]:
-    if table is models.clocks:
+    if table is tables.clocks:
         return sa.false()
-    if table is models.resource_classes:
+    if table is tables.resource_classes:
         return table.c.id >= FIRST_CUSTOM_CLASS_ID
-    if table is models.traits:
+    if table is tables.traits:
         return table.c.name.startswith(CUSTOM_PREFIX, autoescape=True)
     return sa.true()

@@ -5,7 +5,8 @@ from oslo_config import cfg
 
 from placement import conf as placement_conf
 from placement import db_api
-from placement.db.sqlalchemy import migration, models, seed
+from placement.db import tables
+from placement.db.schema import migration, seed
 from placement.db.store import Store
 
 CONNECTION = "sqlite://"
@@ -31,7 +32,7 @@ class Database(fixtures.Fixture):
         store = Store(db_api.settings(self._options()))
         self.addCleanup(lambda: store.engines().dispose())
         if self.connection == CONNECTION:
-            models.metadata.create_all(store.engines().writer)
+            tables.metadata.create_all(store.engines().writer)
         else:
             migration.sync(store)
         seed.sync(store)

@@ -20,7 +20,7 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import Version
 from placement.parse.candidates import candidate_request
-from placement.parse.provider_list import provider_filter
+from placement.parse.resource_provider import provider_filter
 from placement.tests.worlds import aggregate_uuid, provider_uuid, world
 
 LATEST = Version(1, 39)

@@ -6,20 +6,16 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement import deferred_imports, garbage_collection
+from oslo_config import cfg
+from oslo_log import log
 
-deferred_imports.defer(deferred_imports.PASSWORD_MASKS)
-with garbage_collection.paused(freeze=True):  # the imports are most of the start-up of a process
-    from oslo_config import cfg
-    from oslo_log import log
-
-    from placement import conf as options
-    from placement import db_api, deploy
-    from placement.conf.files import config_files
-    from placement.core.printable_text import printable
-    from placement.http import auth
-    from placement.wsgi import log_formatter
-    from placement.wsgi.preload import Preload, unless_forked_later
+from placement import conf as options
+from placement import db_api, deploy
+from placement.conf.base import config_files
+from placement.core.text import printable
+from placement.http import auth
+from placement.wsgi import log_formatter
+from placement.wsgi.preload import Preload, unless_forked_later
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

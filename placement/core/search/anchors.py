@@ -19,7 +19,7 @@ import numpy as np
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, having_trait, root_conditions
-from placement.core.search.plan import SearchPlan
+from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask, distinct
 from placement.core.snapshot.snapshot import Snapshot
 

@@ -14,8 +14,8 @@ cumulative sum. The bounds:
 A region that violates a bound contains no solution, so nothing is lost; one that
 satisfies all may still have none, which the solver decides.
 
-``placement.core.insight.bounds`` counts for explanations: it has sufficient conditions too, and
-necessary ones that cost more than they save in a search.
+``placement.insight.explanation.feasibility`` counts for explanations: it has sufficient
+conditions too, and necessary ones that cost more than they save in a search.
 """
 
 from collections import Counter
@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.search.filters import Domain
-from placement.core.search.parts import Offsets, PartIndex, TreeMembers, divided, whole_trees
-from placement.core.search.plan import SearchPlan
+from placement.core.search.slots import SearchPlan
+from placement.core.search.subproblems import Offsets, PartIndex, TreeMembers, divided, whole_trees
 from placement.core.snapshot.rows import Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.plan import Need, SearchPlan
+from placement.core.search.slots import Need, SearchPlan
 from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from placement.core.request import ProviderFilter, RequestGroup
 from placement.core.search.filters import conditions, in_aggregate
-from placement.core.search.plan import Need
 from placement.core.search.search import check_classes
+from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot

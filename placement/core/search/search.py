@@ -50,13 +50,19 @@ import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.search.anchors import Anchors, find_anchors
+from placement.core.search.candidate_streams import (
+    CandidateGenerator,
+    batches,
+    breadth_first,
+    depth_first,
+    sampled,
+    up_to,
+)
 from placement.core.search.candidates import Candidate, Candidates, WholeTrees
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
-from placement.core.search.generation import CandidateGenerator
-from placement.core.search.ordering import batches, breadth_first, depth_first, sampled, up_to
-from placement.core.search.plan import SearchPlan
-from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Indices, distinct, numbers
 from placement.core.snapshot.snapshot import Snapshot

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.core.model import Provider
-from placement.core.snapshot.provider_table import ProviderTable
+from placement.core.snapshot.provider_table import ProviderTable, TreeOrder, tree_order
 from placement.core.snapshot.rows import CHUNK, NO_ROW, Indices, Mask, Numbers, numbers, resized
-from placement.core.snapshot.tree_order import TreeOrder, tree_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

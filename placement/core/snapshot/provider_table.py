@@ -1,24 +1,106 @@
-"""All providers as columns: what a snapshot is built from.
+"""Tree order (depth-first, parents before children) of many trees at once, by arrays.
+
+All providers as columns: what a snapshot is built from.
 
 A cloud has few different hosts, so equal parts of the states are stored once. The objects of a
 provider are created when they are first read: objects of all providers would be most of the time
 of a load, and a third of the memory of a process.
+
+Which of many sets are equal, by arrays.
+
+Sets of groups that providers are in, such as traits, by arrays.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, numbers
-from placement.core.snapshot.tree_order import tree_order
+from placement.core.snapshot.rows import (
+    NO_ROW,
+    Amounts,
+    Indices,
+    Mask,
+    Numbers,
+    concatenated,
+    distinct,
+    numbers,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOrder:
+    """``order`` has the rows in tree order.
+
+    The other arrays are parallel to it; ``parent`` and ``root`` are indices into it, -1 for none.
+    """
+
+    order: Numbers
+    parent: Numbers
+    root: Numbers
+    subtree_size: Numbers
+
+
+class ParentLoop(ValueError):  # noqa: N818
+    """The parents of some rows do not lead to a root."""
+
+
+def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
+    """Return the order of the trees of some rows; ``parent`` is -1 for roots.
+
+    Roots and siblings stay in the order of ``rows``. Cost: a few array operations per level of
+    the deepest tree.
+
+    >>> tree_order(np.array([-1, -1, 0, 2, 0]), np.arange(5)).order.tolist()
+    [0, 2, 3, 4, 1]
+    """
+    root, levels = _levels(parent, rows)
+    subtree_size = np.zeros(len(parent), dtype=np.int32)
+    subtree_size[rows] = 1
+    for level in levels[:0:-1]:
+        np.add.at(subtree_size, parent[level], subtree_size[level])
+    position = np.full(len(parent) + 1, NO_ROW, dtype=np.int32)  # -1, no row, has none
+    position[levels[0]] = _starts(subtree_size[levels[0]])
+    for level in levels[1:]:
+        siblings = level[np.argsort(parent[level], kind="stable")]
+        own, above = _starts(subtree_size[siblings]), parent[siblings]
+        is_first = np.diff(above, prepend=NO_ROW) != 0
+        first = own[is_first][np.cumsum(is_first) - 1]
+        position[siblings] = position[above] + 1 + own - first
+    order = np.empty(len(rows), dtype=np.int32)
+    order[position[rows]] = rows
+    return TreeOrder(order, position[parent[order]], position[root[order]], subtree_size[order])
+
+
+def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:
+    """Return the root of each row, and the rows by their distance from it."""
+    root = np.full(len(parent), NO_ROW, dtype=np.int32)
+    root[rows] = rows
+    levels: list[Numbers] = []
+    below, above = rows, parent[rows]
+    while len(below):
+        is_here = above == NO_ROW
+        if not is_here.any():  # each level between a root and a row has rows
+            raise ParentLoop
+        levels.append(below[is_here])
+        below, above = below[~is_here], above[~is_here]
+        root[below] = above
+        above = parent[above]
+    return root, levels or [rows]
+
+
+def _starts(sizes: Numbers) -> Numbers:
+    """Return where each of several consecutive slices begins."""
+    starts: Numbers = np.cumsum(sizes, dtype=np.int32) - sizes
+    return starts
+
 
 T = TypeVar("T")
 
-Amounts = tuple[Mapping[str, Inventory], Mapping[str, int]]
+InventoriesAndUsed = tuple[Mapping[str, Inventory], Mapping[str, int]]
 """The inventories of a provider and the used amounts, by resource class."""
 
 
@@ -56,7 +138,7 @@ class ProviderTable:
     parent_uuids: Sequence[str | None]
     root_uuids: Sequence[str]
     modified_at: Sequence[datetime | None]
-    amounts: Shared[Amounts]
+    amounts: Shared[InventoriesAndUsed]
     traits: Shared[frozenset[str]]
     aggregates: Shared[frozenset[str]]
 
@@ -161,7 +243,7 @@ def shared(items: Iterable[tuple[Hashable, T]]) -> Shared[T]:
     return Shared(numbers(number), values)
 
 
-def _amounts(states: Iterable[ProviderState]) -> Shared[Amounts]:
+def _amounts(states: Iterable[ProviderState]) -> Shared[InventoriesAndUsed]:
     """Return inventories and used amounts; equal mappings are one object."""
     kept: dict[Hashable, Mapping[str, Inventory]] = {}
     return shared(
@@ -172,3 +254,94 @@ def _amounts(states: Iterable[ProviderState]) -> Shared[Amounts]:
         for state in states
         for inventories in (tuple(state.inventories.items()),)
     )
+
+
+def distinct_sets(
+    size: int, owners: Numbers, members: Numbers
+) -> tuple[Numbers, list[tuple[int, ...]]]:
+    """Return the number of the set of each owner, and the members of each set, ascending.
+
+    ``owners`` (from 0, below ``size``) and ``members`` are parallel; no pair is in them twice.
+    Sets are compared member by member: all are extended at once, and each different pair of a
+    set and its next member gets a number. Cost: a sort for each member of the largest set.
+
+    >>> number, sets = distinct_sets(4, np.array([2, 0, 0, 2, 3]), np.array([7, 7, 5, 5, 7]))
+    >>> [sets[each] for each in number]
+    [(5, 7), (), (5, 7), (7,)]
+    """
+    order = np.lexsort((members, owners))
+    members = members[order]
+    counts = np.bincount(owners, minlength=size)
+    starts = np.cumsum(counts) - counts
+    number: Amounts = np.zeros(size, dtype=np.int64)
+    # the set with each number is that of another number and one more member; the first is empty
+    befores, lasts = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
+    total, width = 1, int(members.max(initial=0)) + 1
+    for position in range(int(counts.max(initial=0))):
+        at = np.flatnonzero(counts > position)
+        keys, _, inverse = distinct(number[at] * width + members[starts[at] + position])
+        number[at] = total + inverse
+        befores.append(keys // width)
+        lasts.append(keys % width)
+        total += len(keys)
+    used, _, compact = distinct(number)
+    before, last = np.concatenate(befores).tolist(), np.concatenate(lasts).tolist()
+    return compact.astype(np.int32), [_members(each, before, last) for each in used.tolist()]
+
+
+def _members(number: int, before: list[int], last: list[int]) -> tuple[int, ...]:
+    members = []
+    while number:
+        members.append(last[number])
+        number = before[number]
+    return tuple(reversed(members))
+
+
+K = TypeVar("K", str, tuple[Any, ...])
+
+
+class ProviderGroups:
+    """Finds providers by id, as indices into an array of all ids."""
+
+    def __init__(self, ids: Numbers) -> None:
+        self._order = np.argsort(ids).astype(np.int32)
+        self._sorted = ids[self._order]
+
+    def index_of(self, ids: Numbers) -> Numbers:
+        """Return the index of each id, -1 where it is missing.
+
+        >>> ProviderGroups(np.array([7, 3])).index_of(np.array([3, 4, 7])).tolist()
+        [1, -1, 0]
+        """
+        if not len(self._order):
+            return np.full(len(ids), NO_ROW, dtype=np.int32)
+        at = np.minimum(np.searchsorted(self._sorted, ids), len(self._order) - 1)
+        return np.where(self._sorted[at] == ids, self._order[at], np.int32(NO_ROW))
+
+    def existing(self, ids: Numbers) -> Numbers:
+        """Return the indices of the ids that are not missing."""
+        indices = self.index_of(ids)
+        existing: Numbers = indices[indices >= 0]
+        return existing
+
+    def sets(self, members: Mapping[K, list[Numbers]]) -> tuple[Numbers, list[list[K]]]:
+        """Return the number of the set of groups of each provider, and the groups of each set.
+
+        ``members`` has the indices of the providers of each group, in parts. The groups of a set
+        are sorted.
+
+        >>> groups = ProviderGroups(np.array([7, 3]))
+        >>> number, sets = groups.sets({"a": [np.array([1], dtype=np.int32)]})
+        >>> [sets[each] for each in number]
+        [[], ['a']]
+        >>> first = np.array([0], dtype=np.int32)
+        >>> groups.sets({"b": [first], "a": [first]})[1]
+        [[], ['a', 'b']]
+        """
+        keys = sorted(members)
+        providers = [concatenated(members[key]) for key in keys]
+        groups = np.repeat(np.arange(len(keys)), [len(each) for each in providers])
+        number, sets = distinct_sets(
+            len(self._order), concatenated(providers), groups.astype(np.int32)
+        )
+        return number, [[keys[group] for group in each] for each in sets]

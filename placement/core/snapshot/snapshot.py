@@ -32,11 +32,10 @@ import numpy as np
 
 from placement.core.model import SHARING_TRAIT, Provider, ProviderState
 from placement.core.snapshot.columns import Cell, Column
-from placement.core.snapshot.entries import Entries, ProviderEntry
+from placement.core.snapshot.entries import Entries, ProviderEntry, StateDiff, changed_sets
 from placement.core.snapshot.forest import Forest
-from placement.core.snapshot.provider_table import Amounts, ProviderTable, Shared
+from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, NO_ROWS, Numbers, Rows, numbers
-from placement.core.snapshot.state_diff import StateDiff, changed_sets
 from placement.core.snapshot.tree_aggregates import TreeAggregates
 
 P = TypeVar("P", Column, Rows)
@@ -197,7 +196,7 @@ class Snapshot:
         return self.aggregates.get(uuid, NO_ROWS)
 
 
-def _columns(amounts: Shared[Amounts]) -> Mapping[str, Column]:
+def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
     """Return the inventories of all providers."""
     cells: defaultdict[str, list[tuple[Cell, Numbers]]] = defaultdict(list)
     for (inventories, used), rows in amounts.rows_of_values():

@@ -20,7 +20,7 @@ from bench.own_database import SCHEMA, fill, opened
 from bench.pages import write
 from bench.replaced_servers import REPLACEMENTS, Place, uwsgi
 from bench.worlds import gpu
-from placement.db.sqlalchemy import usage_counters
+from placement.db import usage_counters
 from placement.tests.servers import free_port
 
 PAUSE_SECONDS = 0.6

@@ -8,8 +8,9 @@ import pymysql
 import pytest
 import webtest
 
-from placement.db import retries
-from placement.db.sqlalchemy import migration, seed, session_settings
+from placement.db import store
+from placement.db.connections import session_settings
+from placement.db.schema import migration, seed
 from placement.tests import servers
 from placement.tests.functional.db.factories import new_provider, used
 from placement.tests.functional.db.lock_waits import LOCK_TIMEOUTS, set_timeouts
@@ -46,8 +47,8 @@ def locked_tables(database):
 @pytest.fixture
 def short_limits(monkeypatch):
     """Shorten the times: 30 seconds for attempts, and 10 for the last lock."""
-    assert retries.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
-    monkeypatch.setattr(retries, "RETRY_SECONDS", 1)
+    assert store.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    monkeypatch.setattr(store, "RETRY_SECONDS", 1)
     set_timeouts(monkeypatch, LOCK_TIMEOUTS, seconds=1)
     return 2 + 20  # the sum, and the time of a busy machine; without them it is 40
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from placement.core.insight import repair
+from placement.insight.repair import plan_file
 from placement.tests.functional.insight.nova_api import nova_api
 from placement.tests.functional.insight.nova_documents import migration, server
 from placement.tests.functional.osc import Client
@@ -53,7 +53,7 @@ def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
     reported = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
     assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
-    planned = repair.from_lines(plan.read_text().splitlines(keepends=True))
+    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
     assert [action.consumer for action in planned.actions] == SERVERS[1:]
     assert int(planned.database) > 33 << 40
     only = findings(openstack, "--live", str(live), *NO_GRACE, "--code", "doubled_consumer")
@@ -120,7 +120,7 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
     assert nova.shows == [SERVERS[1]]
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
-    planned = repair.from_lines(plan.read_text().splitlines(keepends=True))
+    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
     assert [action.consumer for action in planned.actions] == SERVERS[1:]
     nova.shown = {SERVERS[1]}
     nova.migrations = [migration(SERVERS[1], SERVERS[2])]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from placement.cmd import api, errors, manage, status
-from placement.db.sqlalchemy import migration
+from placement.db.schema import migration
 from placement.tests.processes import IS_ROOT, skip_unless_readable_by_nobody
 
 MANAGE = [

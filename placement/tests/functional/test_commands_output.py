@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from placement.cmd import errors, programs, standard_output
-from placement.cmd.standard_output import CLOSED
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement import terminal
+from placement.cmd import errors, programs
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.terminal import CLOSED
 from placement.tests.functional.db.factories import new_provider
 from placement.tests.processes import ApiProcess
 
@@ -100,7 +101,7 @@ def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
             raise errors.CommandError("The database is on fire.")
 
         assert errors.run("placement-manage", fail) == 1
-        standard_output.discard_unwritten()
+        terminal.discard_unwritten()
     assert capfd.readouterr().err == "placement-manage: The database is on fire.\n"
 
 

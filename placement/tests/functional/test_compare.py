@@ -21,9 +21,9 @@ from bench.harness import PLACEMENT, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
 from placement.cmd import compare
-from placement.compare.client import Service
-from placement.compare.derive import derived_reads
 from placement.tests.processes import BIN, ApiProcess
+from placement_compare.client import Service
+from placement_compare.requests import derived_reads
 
 HEADERS = {
     "X-Auth-Token": "admin",

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from placement.db.sqlalchemy import migration
+from placement.db.schema import migration
 from placement.tests.functional import docs
 from placement.tests.processes import BIN, environment, program, wait_for_applications
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from placement.db.sqlalchemy import migration
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.schema import migration
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.processes import BIN, ROOT, environment, program
 from placement.tests.servers import free_port

@@ -17,7 +17,7 @@ from bench.services import UPSTREAM_PACKAGES
 from placement import conf, errors, policies
 from placement.cmd import status
 from placement.core.model import IncompleteConsumer
-from placement.db.sqlalchemy import data_migrations
+from placement.db.maintenance import data_migrations
 from placement.handler import ROUTE_DECLARATIONS
 from placement.microversion import VERSIONS
 from placement.tests.functional import docs
@@ -160,7 +160,7 @@ def test_each_upgrade_check_and_data_migration_is_described():
 
 
 def test_each_revision_of_the_schema_is_described():
-    files = (PACKAGE / "db/sqlalchemy/alembic/versions").glob("*_*.py")
+    files = (PACKAGE / "db/schema/alembic/versions").glob("*_*.py")
     revisions = {path.name.partition("_")[0] for path in files} - {""}
     assert all(f"``{revision}``" in page("admin/upgrade") for revision in revisions)
 
@@ -177,7 +177,7 @@ def packages():
     names = {
         ".".join(path.parent.relative_to(docs.ROOT).parts) for path in PACKAGE.rglob("__init__.py")
     }
-    outside = ("placement.tests.", "placement.db.sqlalchemy.alembic.")
+    outside = ("placement.tests.", "placement.db.schema.alembic.")
     return {name for name in names if not name.startswith(outside)} - {"placement"}
 
 
@@ -194,7 +194,7 @@ def test_the_import_table_has_a_row_for_each_rule(reference):
 def test_each_module_has_a_docstring(reference):
     undocumented = [
         path
-        for package in packages() - {"placement.schemas", "placement.db.sqlalchemy.alembic"}
+        for package in packages() - {"placement.schemas", "placement.db.schema.alembic"}
         for path in (docs.ROOT / package.replace(".", "/")).glob("*.py")
         if path.stem != "__init__" and not reference.first_sentence(path)
     ]

@@ -6,8 +6,8 @@ import shlex
 import pytest
 
 from placement.cmd import manage
-from placement.core.insight.finding import SEVERITIES
-from placement.core.insight.planning import REPAIRABLE
+from placement.insight.audit.model import SEVERITIES
+from placement.insight.repair.planning import REPAIRABLE
 from placement.tests.functional import docs
 from placement.tests.functional.db.factories import allocations_of
 from placement.tests.functional.documented.pages import executed

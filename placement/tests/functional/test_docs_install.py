@@ -14,8 +14,9 @@ from packaging.utils import canonicalize_name
 from placement import conf as placement_conf
 from placement import db_api
 from placement.cmd import manage
-from placement.db.sqlalchemy import engines, migration
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.connections import pools
+from placement.db.schema import migration
+from placement.db.settings import DatabaseSettings
 from placement.tests.functional import docs
 from placement.tests.functional.documented.pages import executed
 from placement.tests.processes import (
@@ -161,7 +162,7 @@ def test_pool_sizes_are_those_documented():
     ).groups()
     threads = int(re.search(r"with up to (\d+) threads", text)[1])
     wait = int(re.search(r"pool_timeout` seconds \(default: (\d+)\)", text)[1])
-    connections = engines.connect(DatabaseSettings("mysql+pymysql://placement@db/placement"))
+    connections = pools.connect(DatabaseSettings("mysql+pymysql://placement@db/placement"))
     for pool in (connections.reader.pool, connections.writer.pool):
         assert (pool.size(), pool._max_overflow) == (int(size), int(overflow))
         assert pool._timeout == wait
@@ -170,7 +171,7 @@ def test_pool_sizes_are_those_documented():
 
 
 def test_sqlite_has_one_pool(tmp_path):
-    connections = engines.connect(DatabaseSettings(f"sqlite:///{tmp_path}/a"))
+    connections = pools.connect(DatabaseSettings(f"sqlite:///{tmp_path}/a"))
     assert connections.reader is connections.writer
 
 

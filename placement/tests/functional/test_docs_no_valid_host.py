@@ -12,9 +12,9 @@ import os_traits
 import pytest
 
 from placement.cmd import manage
-from placement.core.insight.explanation import CODES
+from placement.insight.explanation.model import CODES
+from placement.insight.explanation.text import as_text
 from placement.objects import aggregate, provider, resource_class, trait
-from placement.render.explanation_text import as_text
 from placement.tests.functional.db.factories import claim, generation, set_inventories, uuid
 from placement.tests.functional.documented.pages import executed
 from placement.tests.worlds import aggregate_uuid, provider_uuid, world

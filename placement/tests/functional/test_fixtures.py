@@ -20,7 +20,7 @@ from oslo_policy import opts as policy_opts
 
 from placement import conf as placement_conf
 from placement import db_api, direct, policies
-from placement.db.sqlalchemy import migration
+from placement.db.schema import migration
 from placement.objects import trait
 from placement.tests import fixtures as placement_fixtures
 from placement.tests.functional.fixtures import capture

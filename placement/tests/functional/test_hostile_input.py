@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
-from placement.db.sqlalchemy import migration
+from placement.db.schema import migration
 from placement.db.store import Store
 from placement.handler import ROUTE_DECLARATIONS
 from placement.tests.conftest import service_options
@@ -254,7 +254,7 @@ def test_errors_of_the_database_are_not_returned(utf8mb4, monkeypatch, path):
         raise sa.exc.ProgrammingError("SELECT secret", {"p": "secret"}, Exception("secret"))
 
     if path.endswith("=p"):
-        monkeypatch.setattr("placement.handlers.usage.usage.of_project_by_type", fail)
+        monkeypatch.setattr("placement.handlers.allocation.usage.of_project_by_type", fail)
     headers = HEADERS | {"OpenStack-API-Version": "placement 1.39"}
     response = utf8mb4.get(path, headers=headers, status=[400, 500])
     assert not re.search("collation|utf8|column|SELECT|secret", response.text)

@@ -7,7 +7,8 @@ import pytest
 import webtest
 
 from placement import exception
-from placement.db.sqlalchemy import canonical_uuids, migration
+from placement.db.maintenance import canonical_uuids
+from placement.db.schema import migration
 from placement.engine.engine import Engine
 from placement.objects import allocation, provider
 from placement.tests.functional.db.factories import claim, new_provider

@@ -11,9 +11,9 @@ import webob
 import webtest
 
 from placement import db_api, deploy
-from placement.core.insight import change_token
-from placement.db.sqlalchemy import clocks
+from placement.db import clocks
 from placement.db.store import Store
+from placement.insight.feed import change_token
 from placement.objects import provider
 from placement.tests.processes import ApiProcess
 

@@ -13,12 +13,12 @@ import requests
 import webtest
 from keystoneauth1 import loading as ks_loading
 
-from placement import db_api, deploy
-from placement.db.sqlalchemy import migration
+from placement import db_api, deploy, events
+from placement.db.schema import migration
 from placement.db.store import Store
 from placement.http.auth import keystone_url
-from placement.observability import events, metrics
-from placement.observability.health_checks import HealthChecks
+from placement.observability import metrics
+from placement.observability.health import HealthChecks
 from placement.tests.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 from placement.tests.servers import free_port
 
@@ -105,7 +105,7 @@ class TestHealth:
             response.status_code = 300 if len(requested) > 1 else 502
             return response
 
-        monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
+        monkeypatch.setattr("placement.observability.health.requests.get", get)
         services = deploy.services(conf)
         checks = HealthChecks(services.store, services.engine.current, "http://keystone/v3")
         for _ in range(3):  # failures, too: a Keystone that does not respond takes 5 s
@@ -127,7 +127,7 @@ class TestHealth:
             response.status_code = 300
             return response
 
-        monkeypatch.setattr("placement.observability.health_checks.requests.get", get)
+        monkeypatch.setattr("placement.observability.health.requests.get", get)
         services = deploy.services(conf)
         checks = HealthChecks(
             services.store, services.engine.current, "http://keystone/v3", seconds=0

@@ -4,8 +4,6 @@ import time
 
 import pytest
 
-from placement.compare.model import Read
-from placement.compare.request_log import read_log
 from placement.tests.processes import (
     BIN,
     WSGI_FILE,
@@ -17,6 +15,8 @@ from placement.tests.processes import (
     start_uwsgi_behind_proxy,
     uwsgi,
 )
+from placement_compare.model import Read
+from placement_compare.requests import read_log
 
 PATHS = [
     "/resource_providers?name=h%C3%B6st&resources=VCPU:1",

@@ -2,9 +2,9 @@
 
 import time
 
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import Explanation
 from placement.core.request import CandidateRequest
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Explanation
 from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, snapshot_of
 

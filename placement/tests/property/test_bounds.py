@@ -5,13 +5,12 @@ import time
 import numpy as np
 from hypothesis import given
 
-from placement.core.insight.bounds import Bounds
-from placement.core.insight.feasibility import Feasibility
 from placement.core.request import CandidateRequest
 from placement.core.search.anchors import possible_anchors
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
-from placement.core.search.plan import SearchPlan
+from placement.core.search.slots import SearchPlan
+from placement.insight.explanation.feasibility import Bounds, Feasibility
 from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.property.strategies import requests, worlds

@@ -6,10 +6,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.core.insight.capacity import CapacityOfRoots
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
+from placement.insight.capacity.model import CapacityOfRoots
 from placement.tests.oracle import Oracle
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
-from placement.core.insight.explanation import CODES
-from placement.core.insight.relaxations import without_one
 from placement.core.request import CandidateRequest
+from placement.insight.explanation.model import CODES
+from placement.insight.explanation.relaxations import without_one
 from placement.tests.property.explanations import explained, roots_with_candidates
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds

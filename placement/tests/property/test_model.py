@@ -21,8 +21,8 @@ from placement.core.model import (
     ReplaceInventories,
     Reshape,
 )
-from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.core.insight.explain import NEAR_MISSES
-from placement.core.insight.explanation import Unmet
 from placement.core.model import SHARING_TRAIT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.insight.explanation.explain import NEAR_MISSES
+from placement.insight.explanation.model import Unmet
 from placement.tests.oracle import Oracle
 from placement.tests.property.explanations import explained
 from placement.tests.property.searches import World

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from placement import exception
 from placement.microversion import VERSIONS
 from placement.parse.candidates import candidate_request
-from placement.parse.provider_list import provider_filter
+from placement.parse.resource_provider import provider_filter
 
 AGGREGATE = "aaaaaaaa-1111-2222-3333-444444444444"
 GROUPED = ("resources", "required", "member_of", "in_tree")

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement import db_api, deploy
-from placement.core.insight.explanation import Remedy
-from placement.core.insight.relaxations import with_group, without_one
 from placement.core.request import CandidateRequest
 from placement.db.store import Store
+from placement.insight.explanation.model import Remedy
+from placement.insight.explanation.relaxations import with_group, without_one
 from placement.tests.conftest import service_options
 from placement.tests.oracle import Oracle
 from placement.tests.property.explanations import explained, roots_with_candidates

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from placement import schemas
-from placement.parse import schema_errors, schema_predicates, validation
+from placement.parse import schema_predicates, validation
 
 UUIDS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "1C7D5E0C8A1E4F7B9A520D1F2C3B4A59", "x"]
 TEXTS = [*UUIDS, "", "VCPU", "CUSTOM_A", "CUSTOM_A\n", "a" * 256, "1", "_A", "in:VCPU", "\n", "é"]
@@ -26,7 +26,7 @@ ANYTHING = some.recursive(
 
 
 def errors(validator, instance):
-    return schema_errors.errors(validator.schema, validator.is_uuid, instance)
+    return validation.schema_errors(validator.schema, validator.is_uuid, instance)
 
 
 def schemas_by_module():

@@ -15,7 +15,7 @@ from placement.core.request import (
     RequestGroup,
     SearchSettings,
 )
-from placement.core.search import parts
+from placement.core.search import subproblems
 from placement.core.search.provider_filter import filter_providers
 from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, found_in, once, search_in, snapshot_of
@@ -51,7 +51,7 @@ def test_hosts_that_are_not_alike_have_the_candidates_of_the_oracle(
 def test_trees_that_are_too_large_to_divide_have_the_candidates_of_the_oracle(
     world: World, request: CandidateRequest, most: int
 ):
-    with mock.patch.object(parts, "_MAX_DIVIDED", most):
+    with mock.patch.object(subproblems, "_MAX_DIVIDED", most):
         assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
 
 

@@ -3,14 +3,20 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import placement
 from placement.tests.unit.import_rules import EXTERNAL, INTERNAL
 
 ROOT = Path(placement.__file__).parent
-LONGEST_MODULE = 500
+LONGEST_MODULE = 600
+SHORT_MODULE = 40
+MOST_SHORT_MODULES = 25
 
 # What the search must not know of, wherever it could come from.
 UNKNOWN_TO_CORE = {"time", "datetime", "logging", "os", "socket", "threading", "http", "sqlite3"}
@@ -79,6 +85,44 @@ def test_imports_go_downwards():
     assert violations(forbidden) == {}
 
 
+def test_no_module_imports_itself_through_others():
+    TopologicalSorter(imports_of_modules()).prepare()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_no_package_imports_itself_through_others(depth):
+    """``db.claims`` and ``db.resources`` are packages of depth 2, and ``db`` is one of depth 1."""
+    graph = defaultdict(set)
+    for name, imports in imports_of_modules().items():
+        package = package_of(name, depth)
+        graph[package] |= {package_of(each, depth) for each in imports} - {package}
+    TopologicalSorter(graph).prepare()
+
+
+def imports_of_modules():
+    """Return the modules that each module imports; the faces of packages import their parts."""
+    names = {name_of(path) for path in MODULES}
+    return {
+        name_of(path): {
+            target
+            for name in imported(path)
+            if is_internal(name)
+            and (target := module_named(name, names)) not in {name_of(path), None}
+        }
+        for path in MODULES
+    }
+
+
+def module_named(name, names):
+    """Return the module among the names to which a dotted name belongs, or None."""
+    name = name.removeprefix("placement.")
+    return next((each for each in (name, name.rpartition(".")[0]) if each in names), None)
+
+
+def package_of(name, depth):
+    return ".".join(name.split(".")[:depth])
+
+
 def test_libraries_stay_in_their_layer():
     def forbidden(path):
         allowed = rule_for(name_of(path), EXTERNAL)
@@ -118,6 +162,18 @@ def test_commands_of_the_client_do_not_import_numpy():
 def test_no_module_is_too_long():
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
+
+
+def test_few_modules_are_short():
+    """A subject is read in one place: a short module is usually a part of its only user."""
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
+    short = [
+        name
+        for path in MODULES
+        if path.name != "__init__.py" and "alembic" not in path.parts
+        if lengths[name := name_of(path)] < SHORT_MODULE
+    ]
+    assert len(short) <= MOST_SHORT_MODULES
 
 
 def test_no_module_keeps_state():

@@ -3,8 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import tcp_timeouts
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
 from placement.tests.functional.db.connect_timeouts import ConnectTimeouts
@@ -69,7 +68,7 @@ def database_host(backend, server):
 def connect_timeouts(database_host, monkeypatch):
     """Timeouts of new connections that are short only while the host does not respond."""
     timeouts = ConnectTimeouts(database_host)
-    monkeypatch.setattr(tcp_timeouts, "connect", timeouts.connect)
+    monkeypatch.setattr(timeouts, "connect", timeouts.connect)
     return timeouts
 
 

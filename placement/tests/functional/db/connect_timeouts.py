@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy.engine import Dialect
 
-from placement.db.sqlalchemy import tcp_timeouts
-from placement.db.sqlalchemy.db_errors import HostUnresponsive
+from placement.db.connections import timeouts
+from placement.db.errors import HostUnresponsive
 from placement.tests.functional.db.unreachable_host import UnreachableHost
 
 SHORT_SECONDS = 2  # the least of libpq
 LONG_SECONDS = 60
 
-_connect = tcp_timeouts.connect
+_connect = timeouts.connect
 
 
 class ConnectTimeouts:

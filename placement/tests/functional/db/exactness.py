@@ -6,13 +6,13 @@ from contextlib import contextmanager
 import pytest
 
 from placement import exception
-from placement.core.insight.consumers import ConsumerFilter
 from placement.core.model import Inventory
 from placement.db import server_settings
-from placement.db.sqlalchemy import migration, seed
+from placement.db.schema import migration, seed
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.insight import consumers
+from placement.insight.consumers import sql
+from placement.insight.consumers.model import ConsumerFilter
 from placement.objects import aggregate, allocation, provider, trait
 from placement.tests.functional.db import factories, snapshots
 from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
@@ -80,10 +80,10 @@ def _check_claims(reader, writer, engine, host):
 
 def _listed(store):
     """Return the UUIDs of all consumers, read in pages."""
-    page = consumers.page(store, ConsumerFilter(limit=PAGE))
+    page = sql.page(store, ConsumerFilter(limit=PAGE))
     listed = [each.uuid for each in page.consumers]
     while page.next_marker:
-        page = consumers.page(store, ConsumerFilter(limit=PAGE, marker=page.next_marker))
+        page = sql.page(store, ConsumerFilter(limit=PAGE, marker=page.next_marker))
         listed += [each.uuid for each in page.consumers]
     return listed
 

@@ -13,7 +13,7 @@ from placement.core.model import (
     ReplaceAllocations,
     ReplaceInventories,
 )
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import allocation, inventory, provider
 
 
@@ -84,18 +84,18 @@ def used(store, provider_uuid) -> dict:
 def assert_sound(store) -> None:
     """Check the consistency of usage, consumers, classes and trees between the tables."""
     summed: Counter = Counter()
-    for row in rows(store, models.allocations):
+    for row in rows(store, tables.allocations):
         summed[row.resource_provider_id, row.resource_class_id] += row.used
     inventories = {
         (row.resource_provider_id, row.resource_class_id): row
-        for row in rows(store, models.inventories)
+        for row in rows(store, tables.inventories)
     }
     assert {key: row.used for key, row in inventories.items() if row.used} == summed
-    holders = {row.consumer_id for row in rows(store, models.allocations)}
-    assert {row.uuid for row in rows(store, models.consumers)} == holders
-    class_ids = {row.id for row in rows(store, models.resource_classes)}
+    holders = {row.consumer_id for row in rows(store, tables.allocations)}
+    assert {row.uuid for row in rows(store, tables.consumers)} == holders
+    class_ids = {row.id for row in rows(store, tables.resource_classes)}
     assert {class_id for _, class_id in inventories} <= class_ids
-    _assert_trees(rows(store, models.resource_providers))
+    _assert_trees(rows(store, tables.resource_providers))
 
 
 def _assert_trees(providers) -> None:

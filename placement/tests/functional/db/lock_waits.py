@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import session_settings
+from placement.db.connections import session_settings
 from placement.tests.functional.db import innodb_status
 
 POSTGRESQL = (

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import aggregate
 from placement.tests.functional.db.factories import (
     generation,
@@ -49,7 +49,7 @@ def test_providers_share_an_aggregate(store):
     one, providers = uuid(), [new_provider(store) for _ in range(2)]
     for provider in providers:
         aggregate.replace(store, provider, [one], 0)
-    assert len(rows(store, models.placement_aggregates)) == 1
+    assert len(rows(store, tables.placement_aggregates)) == 1
 
 
 def test_uuid_spellings_are_stored_if_the_database_supports_it(store):
@@ -96,4 +96,4 @@ def test_many_aggregates_take_few_statements(store):
         aggregate.replace(store, provider, uuids, 1)
     assert len(executed) < 25
     assert of(store, provider) == set(uuids)
-    assert len(rows(store, models.placement_aggregates)) == 2500
+    assert len(rows(store, tables.placement_aggregates)) == 2500

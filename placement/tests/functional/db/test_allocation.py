@@ -4,7 +4,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceAllocations
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import allocation
 from placement.tests.functional.db.factories import (
     a_claim,
@@ -83,7 +83,7 @@ def test_releasing_all_allocations_removes_the_consumer(store, host):
 def test_empty_first_write_creates_no_consumer(store, host):
     consumer = uuid()
     claim(store, consumer, {}, generation=None)
-    assert rows(store, models.consumers) == []
+    assert rows(store, tables.consumers) == []
     claim(store, consumer, {}, generation=None)
     claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
 
@@ -130,7 +130,7 @@ def test_generation_of_a_missing_consumer_is_refused(store, host):
     for resources in ({host: {"VCPU": 2}}, {}):
         with pytest.raises(exception.StaleConsumerGeneration, match="expected null but got 0"):
             claim(store, uuid(), resources, generation=0)
-    assert rows(store, models.consumers) == []
+    assert rows(store, tables.consumers) == []
 
 
 def failures(host):
@@ -157,7 +157,7 @@ def test_refused_first_write_creates_no_rows(store, host, what, error):
     consumer = uuid()
     with pytest.raises(error):
         claim(store, consumer, failures(host)[what], generation=None)
-    assert rows(store, models.consumers) == []
+    assert rows(store, tables.consumers) == []
     assert generation(store, host) == 1
     claim(store, consumer, {host: {"VCPU": 1}}, generation=None)
     assert_sound(store)
@@ -167,14 +167,14 @@ def test_refused_first_write_creates_no_rows(store, host, what, error):
 def test_a_refused_write_changes_nothing(store, host, what):
     consumer, other = uuid(), uuid()
     claim(store, consumer, {host: {"VCPU": 2}}, project_id="first", type="A")
-    before = [rows(store, table) for table in models.metadata.sorted_tables]
+    before = [rows(store, table) for table in tables.metadata.sorted_tables]
     with pytest.raises(exception.PlacementException):
         post(
             store,
             a_claim(other, {host: {"VCPU": 1}}, generation=None),
             a_claim(consumer, failures(host)[what], project_id="first", type="A", generation=1),
         )
-    assert [rows(store, table) for table in models.metadata.sorted_tables] == before
+    assert [rows(store, table) for table in tables.metadata.sorted_tables] == before
 
 
 def test_several_consumers_change_together(store, host):
@@ -202,7 +202,7 @@ def test_several_consumers_change_together(store, host):
 def test_requests_of_several_consumers_are_summed(store, host):
     with pytest.raises(exception.CapacityExceeded):
         post(store, *(a_claim(uuid(), {host: {"VCPU": 3}}) for _ in range(3)))
-    assert rows(store, models.consumers) == []
+    assert rows(store, tables.consumers) == []
 
 
 def test_overcommitted_provider_accepts_no_additional_usage(store, host):
@@ -288,7 +288,7 @@ def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
     """Rows of older databases: they are not returned, but count as usage."""
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 8}})
-    store.write(lambda tx: tx.connection.execute(models.consumers.delete()))
+    store.write(lambda tx: tx.connection.execute(tables.consumers.delete()))
     assert allocations_of(store, consumer) == {}
     claim(store, consumer, {host: {"VCPU": 7}}, generation=None)
     assert allocations_of(store, consumer) == {host: {"VCPU": 7}}

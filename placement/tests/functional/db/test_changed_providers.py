@@ -2,8 +2,9 @@
 
 import pytest
 
-from placement.db.sqlalchemy import changed_providers, clocks
-from placement.db.sqlalchemy.models import resource_providers
+from placement.db import clocks
+from placement.db.snapshot import changes
+from placement.db.tables import resource_providers
 from placement.tests.functional.db.factories import new_provider
 
 PROVIDERS = 20_000
@@ -36,7 +37,7 @@ def many_providers(request, store, backend):
 def test_changes_of_some_clocks_do_not_scan_all_providers(store):
     moved = range(8)
     seen = {clock: clocks.first_value(clock) for clock in moved}
-    statement, values = changed_providers.since(seen, moved, dialect="postgresql", has_names=False)
+    statement, values = changes.since(seen, moved, dialect="postgresql", has_names=False)
     with store.read() as tx:
         text = statement.params(values).compile(
             dialect=tx.connection.dialect, compile_kwargs={"literal_binds": True}

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks, migration, server_checks
+from placement.db import clocks
+from placement.db.connections import server_checks
+from placement.db.schema import migration
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import execute, scalar

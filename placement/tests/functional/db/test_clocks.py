@@ -6,8 +6,8 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import clocks
-from placement.db.sqlalchemy.models import removed_providers, resource_providers
+from placement.db import clocks
+from placement.db.tables import removed_providers, resource_providers
 
 
 @pytest.fixture

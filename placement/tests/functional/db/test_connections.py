@@ -8,8 +8,8 @@ import pymysql
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import server_checks, tcp_timeouts
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.connections import server_checks, timeouts
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.objects import provider
 from placement.tests import servers
@@ -155,7 +155,7 @@ def test_tls_is_not_offered_on_a_unix_socket(monkeypatch, parameters, offers_tls
         arguments.update(passed)
         raise pymysql.OperationalError(2003, "refused")
 
-    monkeypatch.setattr(tcp_timeouts, "pymysql_connection", lambda: connect)
+    monkeypatch.setattr(timeouts, "pymysql_connection", lambda: connect)
     url = f"mysql+pymysql://root@localhost/placement?{parameters}"
     store = Store(DatabaseSettings(connection=url, max_retries=0))
     with pytest.raises(exception.DatabaseUnavailable), store.read():

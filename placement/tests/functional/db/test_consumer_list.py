@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from placement.core.insight.consumers import ConsumerFilter
-from placement.db.sqlalchemy.models import allocations, consumers
-from placement.insight.consumers import page
+from placement.db.tables import allocations, consumers
+from placement.insight.consumers.model import ConsumerFilter
+from placement.insight.consumers.sql import page
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

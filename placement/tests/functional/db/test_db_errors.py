@@ -13,12 +13,12 @@ import pytest
 import sqlalchemy as sa
 
 from placement import db_api, exception
-from placement.db.retries import RETRY_SECONDS
-from placement.db.sqlalchemy import migration, seed, server_checks
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
-from placement.db.sqlalchemy.db_errors import WriteConflict
-from placement.db.sqlalchemy.models import projects, users
-from placement.db.store import Store
+from placement.db.connections import server_checks
+from placement.db.errors import WriteConflict
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
+from placement.db.store import RETRY_SECONDS, Store
+from placement.db.tables import projects, users
 from placement.tests import servers
 
 

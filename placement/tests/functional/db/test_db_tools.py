@@ -12,8 +12,8 @@ import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
-from placement.db.sqlalchemy import migration
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.schema import migration
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.db.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.functional.db.sql import execute as execute_in

@@ -3,8 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import driver_rows
-from placement.db.sqlalchemy.models import projects
+from placement.db.statements import driver_rows
+from placement.db.tables import projects
 
 TWO_ROWS = "SELECT 1, 'a' UNION ALL SELECT 2, 'b' ORDER BY 1"
 INSERT = "INSERT INTO projects (external_id) VALUES ('taken')"

@@ -13,12 +13,13 @@ import pytest
 from placement import exception
 from placement.core.model import Inventory
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.sqlalchemy import clocks, migration
+from placement.db import clocks
+from placement.db.schema import migration
 from placement.db.store import Store
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
+from placement.events import SnapshotDiscarded, SnapshotLoaded, SnapshotRefreshed
 from placement.objects import aggregate, allocation, provider, resource_class, trait
-from placement.observability.events import SnapshotDiscarded, SnapshotLoaded, SnapshotRefreshed
 from placement.tests.functional.db.factories import (
     claim,
     generation,

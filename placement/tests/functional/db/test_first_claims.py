@@ -5,9 +5,8 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import ReplaceAllocations
-from placement.db.sqlalchemy import models
-from placement.db.sqlalchemy.consumers import LockedConsumers
-from placement.db.sqlalchemy.owners import PROJECT, TYPE, USER, OwnerIds
+from placement.db import tables
+from placement.db.claims.consumers import PROJECT, TYPE, USER, LockedConsumers, OwnerIds
 from placement.objects import allocation
 from placement.tests.functional.db.factories import (
     a_claim,
@@ -47,7 +46,7 @@ def test_ids_of_owners_are_those_of_their_rows(store, host):
     other = first(uuid(), {host: {"VCPU": 1}}, project_id="other")
     state = lock(store, first(uuid(), {host: {"VCPU": 1}}, **owners), other)
     with store.read() as tx:
-        row = tx.connection.execute(sa.select(models.consumers)).one()
+        row = tx.connection.execute(sa.select(tables.consumers)).one()
     assert row.uuid == consumer
     assert state.consumers.owner_ids.by_column == {
         PROJECT: {"p": row.project_id},
@@ -73,7 +72,7 @@ def test_consumer_that_exists_is_not_locked_after_its_provider(store, other_stor
     claim(store, consumer, {host: {"VCPU": 1}})
 
     def lock_consumer(tx):
-        tx.connection.execute(sa.select(models.consumers.c.id).with_for_update()).all()
+        tx.connection.execute(sa.select(tables.consumers.c.id).with_for_update()).all()
         with pytest.raises(exception.StaleConsumerGeneration):
             claim(other_store, consumer, {host: {"VCPU": 1}}, generation=None)
 
@@ -83,7 +82,7 @@ def test_consumer_that_exists_is_not_locked_after_its_provider(store, other_stor
 def test_consumer_without_row_that_has_allocations(store, host):
     consumer = uuid()
     claim(store, consumer, {host: {"VCPU": 1}})
-    store.write(lambda tx: tx.connection.execute(models.consumers.delete()))
+    store.write(lambda tx: tx.connection.execute(tables.consumers.delete()))
     assert lock(store, first(consumer, {host: {"VCPU": 1}})) is None
 
 
@@ -149,13 +148,13 @@ def test_locks_no_rows_but_those_of_providers(store, other_store, host, backend)
     if backend == "sqlite":
         pytest.skip("one transaction writes at a time")
     claim(store, uuid(), {host: {"VCPU": 1}}, type="INSTANCE")
-    tables = (
-        *(models.projects, models.users, models.consumer_types, models.resource_classes),
-        *(models.consumers, models.allocations),
+    others = (
+        *(tables.projects, tables.users, tables.consumer_types, tables.resource_classes),
+        *(tables.consumers, tables.allocations),
     )
 
     def lock_everything_else(tx):
-        for table in tables:
+        for table in others:
             tx.connection.execute(sa.select(table.c.id).with_for_update()).all()
         return lock(other_store, first(uuid(), {host: {"VCPU": 1}}))
 

@@ -4,7 +4,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import allocation, inventory, resource_class, usage
 from placement.tests.functional.db.factories import (
     assert_sound,
@@ -200,7 +200,7 @@ def test_every_ratio_valid_in_the_api_is_stored(store, ratio):
 def test_existing_allocations_count_in_a_new_inventory(store):
     provider = new_provider(store, VCPU=1)
     claim(store, uuid(), {provider: {"VCPU": 1}})
-    store.write(lambda tx: tx.connection.execute(models.inventories.delete()))
+    store.write(lambda tx: tx.connection.execute(tables.inventories.delete()))
     set_inventories(store, provider, VCPU=4)
     assert usage.of_provider(store, provider).usages == {"VCPU": 1}
 
@@ -216,6 +216,6 @@ def test_reused_class_id_has_the_new_name(store):
     assert list(inventories(store, provider)) == ["CUSTOM_B"]
     with pytest.raises(exception.UnknownResourceClass):
         claim(store, uuid(), {provider: {"CUSTOM_A": 1}})
-    assert [row.name for row in rows(store, models.resource_classes) if row.id >= 10000] == [
+    assert [row.name for row in rows(store, tables.resource_classes) if row.id >= 10000] == [
         "CUSTOM_B"
     ]

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 
 from placement import db_api
 from placement.cmd import manage
-from placement.db.sqlalchemy import clocks, migration, usage_counters
-from placement.db.sqlalchemy.migration import COMMON_HEAD, SchemaTooOld
+from placement.db import clocks, usage_counters
+from placement.db.schema import migration
+from placement.db.schema.migration import COMMON_HEAD, SchemaTooOld
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.tests.functional.db.sql import (

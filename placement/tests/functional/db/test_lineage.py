@@ -12,13 +12,14 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db import server_settings
-from placement.db.sqlalchemy import migration, models, seed, server_checks
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db import server_settings, tables
+from placement.db.connections import server_checks
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.events import SnapshotDiscarded, SnapshotLoaded
 from placement.objects import provider
-from placement.observability.events import SnapshotDiscarded, SnapshotLoaded
 from placement.tests import servers
 from placement.tests.functional.db import factories
 from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
@@ -58,11 +59,11 @@ def primary(kind):
 def use_clocks_of(store, other):
     """Copy the clocks of another database, like replication."""
     with other.read() as tx:
-        rows = tx.connection.execute(sa.select(models.clocks)).all()
+        rows = tx.connection.execute(sa.select(tables.clocks)).all()
 
     def copy(tx):
         for row in rows:
-            update = models.clocks.update().where(models.clocks.c.id == row.id)
+            update = tables.clocks.update().where(tables.clocks.c.id == row.id)
             tx.connection.execute(update.values(value=row.value))
 
     store.write(copy)
@@ -148,7 +149,7 @@ def test_epochs_are_unique(store):
 
     def restore(tx):
         for clock, value in before.items():
-            update = models.clocks.update().where(models.clocks.c.id == clock)
+            update = tables.clocks.update().where(tables.clocks.c.id == clock)
             tx.connection.execute(update.values(value=value))
 
     store.write(restore)

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.sqlalchemy import db_errors
+from placement.db import errors
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.factories import (
@@ -125,9 +125,9 @@ def test_writes_without_commit_are_repeated(store, checks, host, disconnect, dri
 
 def test_socket_that_the_kernel_closed_ends_the_connection():
     """psycopg reports it with a text only."""
-    assert db_errors.ends_connection(psycopg.OperationalError("connection socket closed"))
-    assert not db_errors.ends_connection(psycopg.OperationalError("another reason"))
-    assert not db_errors.ends_connection(psycopg.errors.LockNotAvailable("lock timeout"))
+    assert errors.ends_connection(psycopg.OperationalError("connection socket closed"))
+    assert not errors.ends_connection(psycopg.OperationalError("another reason"))
+    assert not errors.ends_connection(psycopg.errors.LockNotAvailable("lock timeout"))
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_socket_that_the_kernel_closed_ends_the_connection():
         (1969, exception.CommitLost),  # max_statement_time
         (2013, exception.CommitLost),
         (1180, exception.CommitLost),
-        (1213, db_errors.WriteConflict),
-        (1062, db_errors.WriteConflict),
-        (1205, db_errors.LockTimeout),
-        (1290, db_errors.ServerReadOnly),
+        (1213, errors.WriteConflict),
+        (1062, errors.WriteConflict),
+        (1205, errors.LockTimeout),
+        (1290, errors.ServerReadOnly),
         (1114, exception.DatabaseUnavailable),
     ],
 )
 def test_errors_of_the_last_message(number, expected):
     error = pymysql.OperationalError(number, "reported")
     is_broken = number in {1927, 2013}
-    with pytest.raises(expected) as caught, db_errors.committing():
+    with pytest.raises(expected) as caught, errors.committing():
         raise sa.exc.OperationalError("END", (), error, connection_invalidated=is_broken)
     assert type(caught.value) is expected

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage, status
-from placement.db.sqlalchemy import migration, seed
+from placement.db.schema import migration, seed
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import (

@@ -8,8 +8,9 @@ from alembic.script import ScriptDirectory
 
 from placement import db_api
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import clocks, migration, models, seed, usage_counters
-from placement.db.sqlalchemy.migration import COMMON_HEAD
+from placement.db import clocks, tables, usage_counters
+from placement.db.schema import migration, seed
+from placement.db.schema.migration import COMMON_HEAD
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.tests.functional.db import sync_without_get_lock
@@ -218,9 +219,9 @@ def test_our_revisions_only_add(empty_store):
 
 
 def test_models_equal_the_schema_of_the_revisions(empty_store):
-    models.metadata.create_all(empty_store.engines().writer)
+    tables.metadata.create_all(empty_store.engines().writer)
     at_once = described(empty_store.engines().writer)
-    models.metadata.drop_all(empty_store.engines().writer)
+    tables.metadata.drop_all(empty_store.engines().writer)
     migration.upgrade(empty_store)
     assert described(empty_store.engines().writer) == at_once
 

@@ -5,7 +5,8 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import Provider
-from placement.db.sqlalchemy import models, odd_rows
+from placement.db import tables
+from placement.db.snapshot import inconsistent_rows
 from placement.engine.engine import Engine
 from placement.objects import provider
 from placement.tests.functional.db.factories import claim, new_provider, uuid
@@ -15,7 +16,7 @@ from placement.tests.functional.db.snapshots import by_name
 @pytest.fixture
 def hosts(store):
     """Two hosts; the first gets the odd row."""
-    odd_rows.warn_once.cache_clear()
+    inconsistent_rows.warn_once.cache_clear()
     return [new_provider(store, name, VCPU=8) for name in ("odd", "sound")]
 
 
@@ -25,7 +26,7 @@ def execute(store, statement, **values):
 
 def reported(store):
     with store.read() as tx:
-        return list(odd_rows.find(tx.connection))
+        return list(inconsistent_rows.find(tx.connection))
 
 
 def test_consistent_database_has_no_odd_rows(store, hosts):
@@ -111,4 +112,4 @@ def test_a_provider_without_name_is_shown_with_its_uuid(store, hosts):
     assert isinstance(shown, Provider)
     assert shown.name == hosts[0]
     assert "have no name" in "".join(reported(store))
-    assert models.resource_providers.c.name.nullable
+    assert tables.resource_providers.c.name.nullable

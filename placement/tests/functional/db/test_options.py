@@ -10,7 +10,7 @@ import pytest
 import webtest
 
 from placement import db_api, deploy, exception, wsgi
-from placement.db.sqlalchemy import session_settings
+from placement.db.connections import session_settings
 from placement.db.store import Store
 from placement.tests.processes import LATEST
 

@@ -4,7 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.sqlalchemy import reconcile, usage_counters
+from placement.db import usage_counters
+from placement.db.maintenance import reconcile
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import (
     claim,

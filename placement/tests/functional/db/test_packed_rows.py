@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import compiled_statements, packed_rows
-from placement.db.sqlalchemy.models import inventories, projects, resource_providers
+from placement.db.statements import compiled, packed_rows
+from placement.db.tables import inventories, projects, resource_providers
 from placement.tests.functional.db.factories import new_provider
 
 RATIOS = [1.0, 16.0, 1.1, 0.1, 1.0 / 3, 12345.678, 1e-7, 3.4e38]
@@ -33,7 +33,7 @@ def both(store, statement, values):
     """Return the rows of a statement, packed and not."""
     with store.read() as tx:
         packed = packed_rows.execute(tx.connection, statement, values)
-        plain = compiled_statements.execute(tx.connection, statement, values).all()
+        plain = compiled.execute(tx.connection, statement, values).all()
     return list(map(tuple, packed)), list(map(tuple, plain))
 
 
@@ -56,7 +56,7 @@ def test_missing_values(store):
 
 def test_unions_and_special_characters(store):
     names = ['a"b', "c\\d", "100%", "größe", "tab\there", "[1, null]"]
-    insert = compiled_statements.inserted(projects, "external_id")
+    insert = compiled.inserted(projects, "external_id")
     store.write(lambda tx: tx.batch.execute(insert, [{"external_id": name} for name in names]))
     query = sa.select(projects.c.id, projects.c.external_id.label("name"))
     union = sa.union_all(query, sa.select(sa.literal_column("0"), sa.null()))

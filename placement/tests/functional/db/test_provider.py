@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import aggregate, provider, trait
 from placement.objects.provider import UNCHANGED
 from placement.tests.functional.db.factories import (
@@ -23,7 +23,7 @@ def move(store, moved, parent, *, may_move=True):
 
 
 def updated_at(store, moved):
-    records = rows(store, models.resource_providers)
+    records = rows(store, tables.resource_providers)
     return next(record.updated_at for record in records if record.uuid == moved)
 
 
@@ -45,7 +45,7 @@ def test_a_child_has_the_root_of_its_parent(store):
 def test_creation_sets_updated_at_of_roots_only(store):
     root = new_provider(store)
     new_provider(store, parent=root)
-    first, second = rows(store, models.resource_providers)
+    first, second = rows(store, tables.resource_providers)
     assert first.updated_at is not None
     assert second.updated_at is None
 
@@ -127,10 +127,10 @@ def test_name_of_an_existing_provider_may_be_empty(store):
 
 def test_update_without_changes_is_not_recorded(store):
     host = provider.show(store, new_provider(store, parent=new_provider(store)))
-    before = rows(store, models.resource_providers)
+    before = rows(store, tables.resource_providers)
     assert provider.update(store, host.uuid, host.name, host.parent_uuid, may_move=False) == host
     assert provider.update(store, host.uuid, host.name, UNCHANGED, may_move=False) == host
-    assert rows(store, models.resource_providers) == before
+    assert rows(store, tables.resource_providers) == before
 
 
 def test_missing_provider_cannot_be_updated(store):
@@ -206,9 +206,9 @@ def test_removal_deletes_dependent_rows(store):
     with pytest.raises(exception.ProviderNotFound):
         provider.show(store, host)
     for table in (
-        models.inventories,
-        models.resource_provider_traits,
-        models.resource_provider_aggregates,
+        tables.inventories,
+        tables.resource_provider_traits,
+        tables.resource_provider_aggregates,
     ):
         assert rows(store, table) == []
 
@@ -242,7 +242,7 @@ def test_provider_without_root_is_not_returned(store):
     host = new_provider(store, VCPU=1)
     store.write(
         lambda tx: tx.connection.execute(
-            models.resource_providers.update().values(root_provider_id=None)
+            tables.resource_providers.update().values(root_provider_id=None)
         )
     )
     with pytest.raises(exception.ProviderNotFound):
@@ -253,7 +253,7 @@ def test_an_increase_of_the_generation_is_an_update(store):
     host = provider.show(store, new_provider(store, parent=new_provider(store)))
     set_inventories(store, host.uuid, VCPU=1)
     assert generation(store, host.uuid) == 1
-    assert rows(store, models.resource_providers)[1].updated_at is not None
+    assert rows(store, tables.resource_providers)[1].updated_at is not None
 
 
 # --- the order of errors ------------------------------------------------------------------

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import models, provider_columns, snapshot_reader
+from placement.db import tables
+from placement.db.snapshot import columns, load
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 
 NAMES = ("plain", "two, three", "quotes \"' \\ %s", "line\nbreak", "", "ünïcode 漢字", None)
@@ -44,12 +45,12 @@ def written(insert, random_):
                 "updated_at": random_.choice([None, START + timedelta(seconds=id_ % 7)]),
             }
         )
-    insert(models.resource_providers, [{**each, "parent_provider_id": None} for each in providers])
+    insert(tables.resource_providers, [{**each, "parent_provider_id": None} for each in providers])
     return providers
 
 
 def set_parents(store, providers):
-    table = models.resource_providers
+    table = tables.resource_providers
     for each in providers:
         statement = sa.update(table).where(table.c.id == each["id"])
         values = {"parent_provider_id": each["parent_provider_id"]}
@@ -88,18 +89,18 @@ def test_a_load_is_exact(store, insert, caplog, seed):
     providers = written(insert, random_)
     set_parents(store, providers)
     aggregates = [{"id": number, "uuid": uuid()} for number in (1, 2, 3)]
-    insert(models.placement_aggregates, aggregates)
+    insert(tables.placement_aggregates, aggregates)
     chosen = [(id_, number) for id_ in IDS for number in (0, 1, 2) if random_.random() < 0.5]
-    insert(models.inventories, [inventory(random_, *each) for each in chosen])
+    insert(tables.inventories, [inventory(random_, *each) for each in chosen])
     insert(
-        models.resource_provider_traits,
+        tables.resource_provider_traits,
         [{"resource_provider_id": id_, "trait_id": number + 1} for id_, number in chosen],
     )
     insert(
-        models.resource_provider_aggregates,
+        tables.resource_provider_aggregates,
         [{"resource_provider_id": id_, "aggregate_id": number + 1} for id_, number in chosen],
     )
-    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+    with caplog.at_level("INFO", load.LOG.name):
         loaded, row_by_row = both_ways(store)
     assert loaded == row_by_row
     assert len(loaded) > len(IDS) / 2
@@ -109,7 +110,7 @@ def test_a_load_is_exact(store, insert, caplog, seed):
 def test_equal_parts_of_a_load_are_one_object(store):
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
     claim(store, uuid(), {hosts[0]: {"VCPU": 3}})
-    statement = sa.update(models.resource_providers).values(updated_at=START)
+    statement = sa.update(tables.resource_providers).values(updated_at=START)
     store.write(lambda tx: tx.connection.execute(statement))
     loaded, _ = both_ways(store)
     first, second = loaded.values()
@@ -122,20 +123,20 @@ def test_equal_inventories_are_read_as_one_row(store):
     for _ in range(9):
         new_provider(store, VCPU=8)
     with store.read() as tx:
-        statement = provider_columns.statements(tx.connection.dialect.name).inventories
+        statement = columns.statements(tx.connection.dialect.name).inventories
         assert len(tx.connection.execute(statement).all()) == 1
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # others have foreign keys
 def test_parts_of_a_provider_that_does_not_exist_are_left_out(store, insert):
     host = new_provider(store, VCPU=8)
-    insert(models.inventories, [inventory(random.Random(1), 4444, 1)])
+    insert(tables.inventories, [inventory(random.Random(1), 4444, 1)])
     for table, name in (
-        (models.resource_provider_traits, "trait_id"),
-        (models.resource_provider_aggregates, "aggregate_id"),
+        (tables.resource_provider_traits, "trait_id"),
+        (tables.resource_provider_aggregates, "aggregate_id"),
     ):
         insert(table, [{"resource_provider_id": 4444, name: 1}])
-    insert(models.placement_aggregates, [{"id": 1, "uuid": uuid()}])
+    insert(tables.placement_aggregates, [{"id": 1, "uuid": uuid()}])
     loaded, row_by_row = both_ways(store)
     assert loaded == row_by_row
     assert [state.provider.uuid for state in loaded.values()] == [host]
@@ -158,7 +159,7 @@ def test_an_empty_database(store):
 @pytest.mark.parametrize("name", ["a\x1eb", "\x1e", "ends with \x1e"])
 def test_a_name_with_the_separator_is_read_row_by_row(store, insert, caplog, name):
     child = new_provider(store, name, parent=new_provider(store, VCPU=8), VCPU=1)
-    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+    with caplog.at_level("INFO", load.LOG.name):
         loaded, row_by_row = both_ways(store)
     assert loaded == row_by_row
     assert name in [state.provider.name for state in loaded.values()]
@@ -169,7 +170,7 @@ def test_a_name_with_the_separator_is_read_row_by_row(store, insert, caplog, nam
 def test_texts_of_the_server_are_complete(store, caplog):
     """The default length of MySQL, 1,024 bytes, would cut the last provider off."""
     expected = {new_provider(store, f"{number:0>200}") for number in range(20)}
-    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+    with caplog.at_level("INFO", load.LOG.name):
         loaded, _ = both_ways(store)
     assert {state.provider.uuid for state in loaded.values()} == expected
     assert "row by row" not in caplog.text
@@ -181,7 +182,7 @@ def test_a_text_that_was_cut_off_is_read_row_by_row(store, caplog):
     expected = {new_provider(store, "x" * 200): "x" * 200}
     with store.read() as tx:
         tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 128")
-    with caplog.at_level("INFO", snapshot_reader.LOG.name):
+    with caplog.at_level("INFO", load.LOG.name):
         loaded, _ = both_ways(store)
     assert {each.provider.uuid: each.provider.name for each in loaded.values()} == expected
     assert "Providers are read row by row: 128 characters of " in caplog.text

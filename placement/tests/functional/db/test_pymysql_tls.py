@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import pymysql_connection
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.connections import timeouts
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 
@@ -64,7 +64,7 @@ def test_connections_are_encrypted_without_loading_certificates(cipher, monkeypa
     def load(*_):
         raise AssertionError("The certificates of the machine are not used.")
 
-    pymysql_connection._unverified.cache_clear()
+    timeouts._unverified.cache_clear()
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", load)
     assert cipher()
 

@@ -8,7 +8,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceAllocations, ReplaceInventories, Reshape
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import (
     allocation,
     inventory,
@@ -384,7 +384,7 @@ def test_concurrent_inserts_of_the_same_owners_and_type(store):
             for own in (names, swapped) * 3
         ]
         assert accepted(at_once(*clients)) == 6
-    assert len(rows(store, models.projects)) == len(rows(store, models.users)) == 2 * TIMES
+    assert len(rows(store, tables.projects)) == len(rows(store, tables.users)) == 2 * TIMES
     assert (
         sum(
             usages.consumer_count

@@ -8,7 +8,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories, Reshape
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import (
     aggregate,
     inventory,
@@ -100,7 +100,7 @@ def test_provider_removal_during_the_creation_of_a_child(store, stopped_at):
 
 
 def existing_uuid(store):
-    return rows(store, models.resource_providers)[0].uuid
+    return rows(store, tables.resource_providers)[0].uuid
 
 
 WRITES = {
@@ -197,11 +197,11 @@ def test_removal_of_the_provider_during_a_write(store, stopped_at, write):
 
 
 def assert_no_rows_of_removed_providers(store):
-    ids = {row.id for row in rows(store, models.resource_providers)}
+    ids = {row.id for row in rows(store, tables.resource_providers)}
     for table in (
-        models.inventories,
-        models.resource_provider_traits,
-        models.resource_provider_aggregates,
+        tables.inventories,
+        tables.resource_provider_traits,
+        tables.resource_provider_aggregates,
     ):
         assert {row.resource_provider_id for row in rows(store, table)} <= ids
     assert_sound(store)

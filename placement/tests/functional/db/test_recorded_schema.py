@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage
-from placement.db.sqlalchemy import migration
-from placement.db.sqlalchemy.recorded_schema import RevisionNotApplied
+from placement.db.schema import migration
+from placement.db.schema.compatibility import RevisionNotApplied
 from placement.tests.functional.db.sql import execute, scalar
 
 ALEMBIC_VERSION = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"

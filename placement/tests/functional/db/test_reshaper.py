@@ -4,7 +4,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories, Reshape
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import inventory, resource_class
 from placement.objects.reshaper import reshape
 from placement.tests.functional.db.factories import (
@@ -91,13 +91,13 @@ def test_consumer_may_release_all_allocations(store, world):
         a_claim(uuid(), {}, generation=None),
     )
     assert generation(store, parent) == 8
-    assert rows(store, models.consumers) == []
+    assert rows(store, tables.consumers) == []
     assert_sound(store)
 
 
 def test_inventories_with_other_allocations_cannot_be_removed(store, world):
     parent, child, one, _two = world
-    before = [rows(store, table) for table in models.metadata.sorted_tables]
+    before = [rows(store, table) for table in tables.metadata.sorted_tables]
     with pytest.raises(exception.InventoryInUse, match="update conflict"):
         apply(
             store,
@@ -105,7 +105,7 @@ def test_inventories_with_other_allocations_cannot_be_removed(store, world):
             change(child, 0, VCPU=8),
             a_claim(one, {parent: {"DISK_GB": 5}, child: {"VCPU": 4}}, generation=1),
         )
-    assert [rows(store, table) for table in models.metadata.sorted_tables] == before
+    assert [rows(store, table) for table in tables.metadata.sorted_tables] == before
 
 
 def test_reserving_all_and_more_is_stored(store, world):

@@ -4,13 +4,13 @@ import os_resource_classes
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.objects import inventory, resource_class
 from placement.tests.functional.db.factories import new_provider, rows, set_inventories
 
 
 def ids(store) -> dict:
-    return {row.name: row.id for row in rows(store, models.resource_classes)}
+    return {row.name: row.id for row in rows(store, tables.resource_classes)}
 
 
 def test_standard_classes_exist_in_order(store):

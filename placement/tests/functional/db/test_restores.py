@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy.models import consumer_types, projects, users
+from placement.db.tables import consumer_types, projects, users
 from placement.objects import allocation
 from placement.tests.functional.db.factories import assert_sound, claim, new_provider, uuid
 

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db import server_settings
-from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
-from placement.db.sqlalchemy.models import projects
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.db.tables import projects
 from placement.tests import servers
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.processes import IS_ROOT

@@ -9,8 +9,9 @@ import pytest
 import placement
 from placement import exception
 from placement.db import server_settings
-from placement.db.sqlalchemy import migration, seed, session_settings
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.connections import session_settings
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.objects import provider
 from placement.tests import servers
 from placement.tests.functional.db.exactness import check_exact, opened

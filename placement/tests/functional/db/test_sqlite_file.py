@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from placement.db.sqlalchemy import server_checks
+from placement.db.connections import server_checks
 from placement.engine.engine import Engine
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 

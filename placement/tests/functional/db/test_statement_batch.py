@@ -4,10 +4,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.sqlalchemy import compiled_statements, statement_batch
-from placement.db.sqlalchemy.models import projects
+from placement.db.statements import batch, compiled
+from placement.db.tables import projects
 
-INSERT = compiled_statements.inserted(projects, "external_id")
+INSERT = compiled.inserted(projects, "external_id")
 RENAME = (
     projects.update()
     .where(projects.c.external_id == sa.bindparam("old"))
@@ -196,7 +196,7 @@ def test_text_with_special_characters(store, text):
 
 
 def test_large_batches_are_sent_in_parts(store, monkeypatch):
-    monkeypatch.setattr(statement_batch, "_MAX_CHARACTERS", 3000)
+    monkeypatch.setattr(batch, "_MAX_CHARACTERS", 3000)
     external_ids = [f"{number:03}" for number in range(201)]
 
     def work(tx):

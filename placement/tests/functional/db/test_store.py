@@ -6,9 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement import db_api, exception
-from placement.db.sqlalchemy import migration, models, seed
-from placement.db.sqlalchemy.db_errors import WriteConflict
-from placement.db.sqlalchemy.models import projects
+from placement.db import tables
+from placement.db.errors import WriteConflict
+from placement.db.schema import migration, seed
+from placement.db.tables import projects
 
 
 def add(tx, name):
@@ -81,10 +82,10 @@ def test_store_is_prepared_once(conf, manager, empty_database_url):
     conf.set_override("sync_on_startup", True, "placement_database")
     store = db_api.store(conf)
     assert migration.version(store) == migration.HEAD
-    store.write(lambda tx: tx.connection.execute(models.traits.delete()))
+    store.write(lambda tx: tx.connection.execute(tables.traits.delete()))
     assert db_api.store(conf) is store
     with store.read() as tx:
-        assert tx.connection.execute(sa.select(models.traits)).all() == []
+        assert tx.connection.execute(sa.select(tables.traits)).all() == []
     store.dispose()
 
 
@@ -98,8 +99,8 @@ def test_the_standard_names_are_those_of_the_libraries(store):
 def test_missing_standard_names_are_inserted(store):
     def lose(tx):
         for table, name in (
-            (models.traits, "STORAGE_DISK_SSD"),
-            (models.resource_classes, "VCPU"),
+            (tables.traits, "STORAGE_DISK_SSD"),
+            (tables.resource_classes, "VCPU"),
         ):
             tx.connection.execute(table.delete().where(table.c.name == name))
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy import tcp_timeouts
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
-from placement.db.sqlalchemy.models import projects
+from placement.db.connections import timeouts
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.db.tables import projects
 from placement.tests import servers
 from placement.tests.functional.db.connect_timeouts import SHORT_SECONDS
 from placement.tests.functional.db.lock_waits import IDLE_TIMEOUTS, set_timeouts
@@ -32,8 +32,8 @@ def backend(driver):
 @pytest.fixture
 def short_timeouts(monkeypatch):
     """Set timeouts that are short enough for a test; for those to connect see the fixtures."""
-    monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", 2)
-    monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(timeouts, "UNRESPONSIVE_SECONDS", 2)
+    monkeypatch.setattr(timeouts, "PROBE_SECONDS", 1)
     set_timeouts(monkeypatch, IDLE_TIMEOUTS, seconds=3)
 
 
@@ -72,7 +72,7 @@ def test_unresponsive_host_times_out_and_reconnects(store, database_host):
 
 def test_handshake_without_a_response_times_out(driver, backend, monkeypatch):
     """As from a proxy that accepts a connection for a server that it does not reach."""
-    monkeypatch.setattr(tcp_timeouts, "CONNECT_SECONDS", SHORT_SECONDS)
+    monkeypatch.setattr(timeouts, "CONNECT_SECONDS", SHORT_SECONDS)
     with socket.create_server(("127.0.0.1", 0)) as unresponsive:
         port = unresponsive.getsockname()[1]
         url = servers.KINDS[backend](Path(), port).tcp_url("placement", driver)

@@ -4,8 +4,9 @@ import pytest
 import sqlalchemy as sa
 
 from placement import db_api
-from placement.db.sqlalchemy import migration, models
-from placement.db.sqlalchemy.compatibility import IncompatibleSchema
+from placement.db import tables
+from placement.db.schema import migration
+from placement.db.schema.compatibility import IncompatibleSchema
 from placement.objects import allocation
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 from placement.tests.functional.db.sql import execute
@@ -97,4 +98,4 @@ def test_the_checked_tables_are_those_of_upstream(empty_store):
     with empty_store.read() as tx:
         upstream = set(sa.inspect(tx.connection).get_table_names())
     migration.upgrade(empty_store)
-    assert upstream - {"alembic_version"} < set(models.metadata.tables)
+    assert upstream - {"alembic_version"} < set(tables.metadata.tables)

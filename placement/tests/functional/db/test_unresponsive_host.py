@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 import webtest
 
-from placement.db.sqlalchemy import server_checks, tcp_timeouts
+from placement.db.connections import server_checks, timeouts
 from placement.tests import servers
 from placement.tests.functional.db.connect_timeouts import SHORT_SECONDS as CONNECT_SECONDS
 from placement.tests.functional.db.factories import new_provider
@@ -44,8 +44,8 @@ def short_timeouts(monkeypatch, connect_timeouts):
     That of an open connection may be short from the beginning: the kernel of a busy machine
     acknowledges packets at once.
     """
-    monkeypatch.setattr(tcp_timeouts, "UNRESPONSIVE_SECONDS", UNRESPONSIVE_SECONDS)
-    monkeypatch.setattr(tcp_timeouts, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(timeouts, "UNRESPONSIVE_SECONDS", UNRESPONSIVE_SECONDS)
+    monkeypatch.setattr(timeouts, "PROBE_SECONDS", 1)
     return connect_timeouts
 
 

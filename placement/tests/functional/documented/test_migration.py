@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from bench.services import install_upstream
-from placement.db.sqlalchemy import migration
+from placement.db.schema import migration
 from placement.tests.functional import docs
 from placement.tests.functional.documented.machine import PATH, Machine, skip_without_programs
 from placement.tests.functional.documented.pages import executed, path_of

@@ -9,12 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy.models import (
-    allocations,
-    consumers,
-    inventories,
-    resource_providers,
-)
+from placement.db.tables import allocations, consumers, inventories, resource_providers
 from placement.objects import resource_class, trait
 from placement.tests.functional.db.factories import claim, new_provider, uuid
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.tests.functional.db.factories import claim, uuid
 
 TABLES = (
-    *(models.allocations, models.consumers, models.inventories, models.resource_classes),
-    *(models.traits, models.resource_providers, models.resource_provider_traits),
-    models.resource_provider_aggregates,
+    *(tables.allocations, tables.consumers, tables.inventories, tables.resource_classes),
+    *(tables.traits, tables.resource_providers, tables.resource_provider_traits),
+    tables.resource_provider_aggregates,
 )
 
 
@@ -38,7 +38,7 @@ def age(store, days=2):
     old = datetime.now(UTC).replace(tzinfo=None, microsecond=0) - timedelta(days=days)
 
     def work(tx):
-        tx.connection.execute(models.consumers.update().values(created_at=old, updated_at=None))
+        tx.connection.execute(tables.consumers.update().values(created_at=old, updated_at=None))
 
     store.write(work)
 

@@ -12,14 +12,12 @@ import webtest
 from placement import exception
 from placement.cmd import audit as command
 from placement.cmd import manage
-from placement.core.insight.audit import AuditSettings
-from placement.core.insight.finding import SEVERITIES
-from placement.core.insight.live import LiveConsumers
-from placement.core.insight.planning import Planned, plan
 from placement.core.model import Inventory
-from placement.db.sqlalchemy.audit import AuditReader
-from placement.db.sqlalchemy.models import allocations
-from placement.insight.audit import audit
+from placement.db.tables import allocations
+from placement.insight.audit.model import SEVERITIES, AuditSettings, LiveConsumers
+from placement.insight.audit.report import audit
+from placement.insight.audit.sql import AuditReader
+from placement.insight.repair.planning import Planned, plan
 from placement.objects import allocation
 from placement.tests.functional.db.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.functional.insight.defects import DEFECTS, Host

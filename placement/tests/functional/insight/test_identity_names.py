@@ -3,8 +3,8 @@
 import pytest
 
 from placement.cmd import manage
-from placement.core.insight.identity import CASE, NAME
-from placement.insight.identity import identify
+from placement.insight.identity.model import CASE, NAME
+from placement.insight.identity.sql import identify
 from placement.tests.functional.db.factories import new_provider
 
 NAMES = [

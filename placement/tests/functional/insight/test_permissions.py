@@ -9,7 +9,7 @@ import webtest
 
 from placement import handler
 from placement.cmd import manage
-from placement.core.insight.service_calls import CALLS, SERVICES
+from placement.insight.permissions.model import CALLS, SERVICES
 from placement.tests.functional.osc import Client
 from placement.tests.processes import ApiProcess
 

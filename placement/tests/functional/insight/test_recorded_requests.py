@@ -8,12 +8,12 @@ import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
-from placement.core.insight.recorded import RecordedFilter
-from placement.db.sqlalchemy import models
-from placement.db.sqlalchemy.insight_requests import InsightRequests
+from placement.db import tables
 from placement.db.store import Store
-from placement.insight import recorder
-from placement.insight.recorder import Recorder, RecorderSettings
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording.model import RecordedFilter
+from placement.insight.recording.recorder import Recorder, RecorderSettings
+from placement.insight.recording.sql import InsightRequests
 from placement.tests.unit.insight.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -228,12 +228,12 @@ def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
     with store.engines().writer.begin() as connection:
         connection.execute(sa.text("ALTER TABLE insight_requests RENAME TO elsewhere"))
     try:
-        caplog.set_level(logging.WARNING, logger=recorder.LOG.name)
+        caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
         for _ in range(3):
             response = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
             assert response.json["allocation_requests"] == []
             put(http, claim(1, "DISK_GB"), 409)
-        assert len([each for each in caplog.records if each.name == recorder.LOG.name]) == 1
+        assert len([each for each in caplog.records if each.name == recorders.LOG.name]) == 1
     finally:
         with store.engines().writer.begin() as connection:
             connection.execute(sa.text("ALTER TABLE elsewhere RENAME TO insight_requests"))
@@ -242,7 +242,7 @@ def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
 def count(store):
     with store.read() as tx:
         return tx.connection.execute(
-            sa.select(sa.func.count()).select_from(models.insight_requests)
+            sa.select(sa.func.count()).select_from(tables.insight_requests)
         ).scalar_one()
 
 
@@ -252,8 +252,8 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
     for number in range(400):
         hosts[number % 2].record(record(number))
         if number % 20 == 0:
-            assert count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
-    assert 120 <= count(store) <= 120 + 2 * recorder.PRUNE_AFTER_ROWS
+            assert count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
+    assert 120 <= count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
     with store.read() as tx:
         requests = InsightRequests(tx.connection).find(RecordedFilter(limit=400))
     assert requests[0].request_id == "req-399"
@@ -265,6 +265,6 @@ def test_old_rows_are_removed_when_new_ones_come(store):
         values = {"kind": "no_candidates", "reason": "capacity", "microversion": "1.39"}
         values |= {"created_at": datetime(2020, 1, 1), "explanation": "{}"}
         rows = [values | {"id": number} for number in range(150)]
-        connection.execute(models.insight_requests.insert(), rows)
+        connection.execute(tables.insight_requests.insert(), rows)
     Recorder(store, RecorderSettings()).record(record())
     assert count(store) == 1

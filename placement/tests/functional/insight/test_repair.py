@@ -6,9 +6,9 @@ import os
 import pytest
 
 from placement.cmd import audit as command
-from placement.core.insight.audit import AuditSettings
-from placement.core.insight.planning import REPAIRABLE
-from placement.insight.audit import audit
+from placement.insight.audit.model import AuditSettings
+from placement.insight.audit.report import audit
+from placement.insight.repair.planning import REPAIRABLE
 from placement.tests.functional.db.factories import (
     allocations_of,
     assert_sound,

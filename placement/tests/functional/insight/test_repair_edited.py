@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from placement.core.insight import repair
-from placement.core.insight.repair import Plan
-from placement.core.insight.repair_actions import RenameProvider, SetTree
+from placement.insight.repair import plan_file
+from placement.insight.repair.actions import RenameProvider, SetTree
+from placement.insight.repair.plan_file import Plan
 from placement.objects import provider
 from placement.tests.functional.db.factories import assert_sound, new_provider
 
@@ -17,7 +17,7 @@ def apply_actions(store, run_audit, plan):
 
     def applied(*actions):
         document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", actions)
-        plan.write_text("".join(repair.as_text(document)))
+        plan.write_text("".join(plan_file.as_text(document)))
         status, printed, errors = run_audit("--apply", plan, "--json")
         assert errors == ""
         skipped = [each["reason"] for each in json.loads(printed)["actions"]]
@@ -71,7 +71,7 @@ def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, nam
         new_name=name,
     )
     document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", [renamed])
-    plan.write_text("".join(repair.as_text(document)))
+    plan.write_text("".join(plan_file.as_text(document)))
     status, _, errors = run_audit("--apply", plan)
     assert status == 1
     assert "is not a value of rename_provider.new_name" in errors

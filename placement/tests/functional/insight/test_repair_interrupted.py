@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from placement import exception
 from placement.cmd import audit as command
 from placement.cmd import manage, repair_journal
-from placement.core.insight.audit import AuditSettings
-from placement.insight.audit import audit
+from placement.insight.audit.model import AuditSettings
+from placement.insight.audit.report import audit
 from placement.objects import allocation
 from placement.tests.functional.db.factories import (
     allocations_of,

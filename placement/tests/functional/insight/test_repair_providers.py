@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement.core.insight.repair import Plan, as_text
-from placement.core.insight.repair_actions import DeleteProvider, MoveAllocations, RenameProvider
 from placement.engine.engine import Engine
+from placement.insight.repair.actions import DeleteProvider, MoveAllocations, RenameProvider
+from placement.insight.repair.plan_file import Plan, as_text
 from placement.objects import aggregate, allocation, provider, trait
 from placement.tests.functional.db.factories import (
     allocations_of,

@@ -15,8 +15,8 @@ from multiprocessing.sharedctypes import RawArray
 import pytest
 
 from placement import exception
-from placement.db.sqlalchemy.clocks import of_provider
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.clocks import of_provider
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait

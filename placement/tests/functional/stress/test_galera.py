@@ -11,22 +11,18 @@ import sqlalchemy as sa
 import webtest
 
 from placement import errors, exception
-from placement.core.insight.recorded import RecordedFilter
 from placement.core.model import Inventory
-from placement.db import retries
-from placement.db.sqlalchemy import (
-    clocks,
-    db_errors,
-    migration,
-    seed,
-    server_checks,
-    session_settings,
-)
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
-from placement.db.sqlalchemy.insight_requests import InsightRequests
-from placement.db.sqlalchemy.models import projects
+from placement.db import clocks
+from placement.db import errors as db_errors
+from placement.db import store as store_module
+from placement.db.connections import server_checks, session_settings
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.insight.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
+from placement.db.tables import projects
+from placement.insight.recording.model import RecordedFilter
+from placement.insight.recording.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
+from placement.insight.recording.sql import InsightRequests
 from placement.objects import inventory, provider, resource_class, trait
 from placement.tests.functional.db import sync_without_get_lock
 from placement.tests.functional.db.factories import (
@@ -466,8 +462,8 @@ def test_a_backup_that_locks_all_tables_is_waited_for_and_then_reported(
     Reads wait for what another node has written meanwhile, which this one cannot apply. The
     times are shortened: 30 seconds for attempts, 10 for the last lock, 30 for a read.
     """
-    assert retries.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
-    monkeypatch.setattr(retries, "RETRY_SECONDS", 3)
+    assert store_module.RETRY_SECONDS + session_settings.LOCK_TIMEOUT_SECONDS < DOCUMENTED_SECONDS
+    monkeypatch.setattr(store_module, "RETRY_SECONDS", 3)
     set_timeouts(monkeypatch, LOCK_TIMEOUTS, seconds=1)
     nodes[0].set_provider_option("repl.causal_read_timeout=PT2S")
     nodes[0].execute("SET GLOBAL lock_wait_timeout = 20")  # by default a day

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import migration, seed
-from placement.db.sqlalchemy.database_settings import DatabaseSettings
+from placement.db.schema import migration, seed
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests import servers
 from placement.tests.functional.db.unreachable_host import PORT, unreachable_host

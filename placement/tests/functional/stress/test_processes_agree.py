@@ -379,9 +379,9 @@ WEIGHTS = {
 
 def serve(connection, url, seed):
     """Write, and answer requests, as the other end of the connection says; until it is closed."""
-    from placement.insight import explaining  # noqa: PLC0415
+    from placement.insight.explanation import explain  # noqa: PLC0415
 
-    explaining.BUDGET_SECONDS = 60  # the machine may be busy for a second
+    explain.BUDGET_SECONDS = 60  # the machine may be busy for a second
     logging.disable()
     with new_service(url) as service, suppress(EOFError):
         writer = Writer(service, seed)

@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 import pytest
 import sqlalchemy as sa
 
-from placement.db.sqlalchemy import models
-from placement.insight.recorder import PRUNE_AFTER_ROWS
+from placement.db import tables
+from placement.insight.recording.recorder import PRUNE_AFTER_ROWS
 from placement.tests.functional.db.factories import new_provider, uuid
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import SECONDS
@@ -121,7 +121,7 @@ def percentile(took: list[float], share: float) -> float:
 
 def row_count(store) -> int:
     with store.read() as tx:
-        statement = sa.select(sa.func.count()).select_from(models.insight_requests)
+        statement = sa.select(sa.func.count()).select_from(tables.insight_requests)
         return tx.connection.execute(statement).scalar_one()
 
 

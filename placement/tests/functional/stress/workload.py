@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from placement.core.model import Inventory
-from placement.db.sqlalchemy import models
+from placement.db import tables
 from placement.tests.functional.db.factories import assert_sound, new_provider, rows, uuid
 from placement.tests.functional.stress.client import VCPU, SharedState, StressClient, amounts
 from placement.tests.functional.stress.history import History
@@ -68,7 +68,7 @@ def assert_consistent(store, shared: SharedState, clients: list[StressClient]) -
     assert not history.violations, "\n".join(history.violations[:10])
     assert_sound(store)
     _assert_within_capacity(store)
-    present = {row.uuid for row in rows(store, models.consumers)}
+    present = {row.uuid for row in rows(store, tables.consumers)}
     acknowledged = {uuid for one in clients for uuid in one.consumers}
     assert present - set(shared.shared_consumers) == acknowledged
     for one in clients:
@@ -83,7 +83,7 @@ def assert_consistent(store, shared: SharedState, clients: list[StressClient]) -
 
 
 def _assert_within_capacity(store) -> None:
-    for row in rows(store, models.inventories):
+    for row in rows(store, tables.inventories):
         assert row.used <= row.total * row.allocation_ratio, row
 
 
@@ -96,7 +96,7 @@ def _assert_shared(shared: SharedState, reader: StressClient) -> None:
 
 
 def _assert_children(store, clients: list[StressClient]) -> None:
-    by_uuid = {row.uuid: row for row in rows(store, models.resource_providers)}
+    by_uuid = {row.uuid: row for row in rows(store, tables.resource_providers)}
     for one in clients:
         for child, parent in one.children.items():
             parent_id = by_uuid[parent].id if parent else None

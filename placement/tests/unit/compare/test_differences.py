@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from placement.compare.canonical import canonical
-from placement.compare.differences import differences
-from placement.compare.model import Response
+from placement_compare.differences import canonical, differences
+from placement_compare.model import Response
 
 PREFIXES = ("/placement", "")
 UUIDS = [f"6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b0{n}" for n in range(3)]

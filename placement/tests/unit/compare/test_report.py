@@ -4,9 +4,9 @@ from contextlib import closing
 
 import pytest
 
-from placement.compare.model import Difference, Read, Result
-from placement.compare.report import report, route, text, to_json
-from placement.compare.state import State, UnusableState
+from placement_compare.model import Difference, Read, Result
+from placement_compare.report import report, route, text, to_json
+from placement_compare.run import State, UnusableState
 
 UUID = "6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b01"
 OLD, NEW = "http://old", "http://new"

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from placement.compare.model import Read
-from placement.compare.request_log import read_log
+from placement_compare.model import Read
+from placement_compare.requests import read_log
 
 URI = "/placement/allocation_candidates?resources=VCPU:1&required=in:A,B"
 PATH = "/allocation_candidates?resources=VCPU:1&required=in:A,B"

@@ -5,8 +5,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from placement.compare.model import Read, Response
-from placement.compare.run import compare, curl, without_limit
+from placement_compare.model import Read, Response
+from placement_compare.run import compare, curl, without_limit
 
 
 class Fake:

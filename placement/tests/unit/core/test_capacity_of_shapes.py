@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 from placement import exception
-from placement.core.insight.capacity import CapacityOfRoots, by_aggregate, by_root_trait
-from placement.core.insight.simulation import simulate
 from placement.core.search.deadline import Deadline
+from placement.insight.capacity.counts import simulate
+from placement.insight.capacity.model import CapacityOfRoots, by_aggregate, by_root_trait
 from placement.tests.queries import request_of, snapshot_of
 from placement.tests.worlds import aggregate_uuid
 
@@ -164,7 +164,7 @@ def test_a_budget_that_ends_leaves_the_bound(monkeypatch):
         seconds.append(2.0)
         return simulate(*arguments)
 
-    monkeypatch.setattr("placement.core.insight.capacity.simulate", late)
+    monkeypatch.setattr("placement.insight.capacity.model.simulate", late)
     shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: seconds[-1])
     total = shape_capacity.of(shape_capacity.rows)
     assert not shape_capacity.is_finished

@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from placement.core.insight.audit import (
+from placement.insight.audit.findings import findings
+from placement.insight.audit.model import (
+    SEVERITIES,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
@@ -13,8 +15,6 @@ from placement.core.insight.audit import (
     LoneAllocation,
     UsageSum,
 )
-from placement.core.insight.finding import SEVERITIES
-from placement.core.insight.findings import findings
 
 NOW = datetime(2026, 11, 21, 2, 14)
 HOUR = timedelta(hours=1)

@@ -9,20 +9,19 @@ from itertools import count as count_up
 
 import pytest
 
-from placement.core.insight.feasibility import Feasibility
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import SearchSettings
-from placement.core.search import parts
+from placement.core.search import subproblems
 from placement.core.search.anchors import possible_anchors
-from placement.core.search.backtracking import Backtracking
 from placement.core.search.constraints import Constraints
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
-from placement.core.search.plan import SearchPlan
-from placement.core.search.problem import Problem
+from placement.core.search.slots import Problem, SearchPlan
+from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
+from placement.insight.explanation.feasibility import Feasibility
 from placement.microversion import Version
 from placement.render.candidates import allocation_candidates
 from placement.tests.queries import LATEST, ask, name_of, request_of, snapshot_of
@@ -153,7 +152,7 @@ def test_memory_does_not_grow_with_the_square_of_a_tree(devices, indentation):
 
 
 def test_trees_too_large_to_divide_keep_their_place(monkeypatch):
-    monkeypatch.setattr(parts, "_MAX_DIVIDED", 6)
+    monkeypatch.setattr(subproblems, "_MAX_DIVIDED", 6)
     hosts = {"h1": 1, "h2": 3, "h3": 2, "h4": 1}
     snapshot = snapshot_of(
         "\n".join(

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
-from placement.core.search.plan import SearchPlan
-from placement.core.search.problem import Problem
-from placement.core.search.problem_builder import ProblemBuilder
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.queries import ask, name_of, offered, request_of, served, snapshot_of

@@ -8,19 +8,20 @@ from types import SimpleNamespace
 import pytest
 import webob
 
-from placement.core.insight.recorded import RecordedRequest
 from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
+from placement.events import ignore
 from placement.handler import PlacementHandler
 from placement.handlers import allocation_candidate
-from placement.handlers.insight import recording as recording_handler
-from placement.http.after_response import AfterResponse
-from placement.insight import explaining, recording
-from placement.insight.recorder import RecorderSettings
-from placement.observability.events import ignore
+from placement.http.middleware import AfterResponse
+from placement.http.request import CONTEXT, REQUEST_ID
+from placement.insight.explanation import explain
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording import reports as recording_handler
+from placement.insight.recording.model import RecordedRequest
+from placement.insight.recording.recorder import RecorderSettings
 from placement.parse.candidates import candidate_request
 from placement.tests.worlds import world
-from placement.wsgi_wrapper import CONTEXT, REQUEST_ID
 
 SNAPSHOT = Snapshot.of(
     world("""
@@ -74,7 +75,7 @@ def recorder():
 @pytest.fixture
 def send(caplog, recorder):
     """Return a function from a query to the parts of the response; the log is at INFO."""
-    caplog.set_level(logging.INFO, logger=recording.LOG.name)
+    caplog.set_level(logging.INFO, logger=recorders.LOG.name)
     services = SimpleNamespace(
         engine=Still(SNAPSHOT),
         search=SearchSettings(),
@@ -144,7 +145,7 @@ def test_candidates_are_not_explained(ask, caplog, recorder):
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
-    caplog.set_level(logging.WARNING, logger=recording.LOG.name)
+    caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
     recorder.is_enabled = False
     assert ask("resources=VCPU:60")["allocation_requests"] == []
     assert (caplog.records, recorder.records, recorder.admitted) == ([], [], 1000)
@@ -165,7 +166,7 @@ def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, r
 def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
     ask, caplog, recorder, monkeypatch
 ):
-    monkeypatch.setattr(explaining, "BUDGET_SECONDS", 0)
+    monkeypatch.setattr(explain, "BUDGET_SECONDS", 0)
     response = ask("resources=VCPU:60")
     assert response == {"allocation_requests": [], "provider_summaries": {}}
     (line,) = [record.getMessage() for record in caplog.records]

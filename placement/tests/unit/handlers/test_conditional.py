@@ -3,7 +3,7 @@
 import pytest
 import webob
 
-from placement.handlers.insight.conditional import etag, is_current
+from placement.insight.http import etag, is_current
 
 TAG = etag({0: 1, 1: 2}, "1.39")
 

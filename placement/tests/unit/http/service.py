@@ -14,10 +14,16 @@ from placement.core.request import SearchSettings
 from placement.handler import PlacementHandler
 from placement.handlers import root
 from placement.http import middleware
-from placement.http.services import Services
-from placement.policies import resource_provider, usage
+from placement.http.request import (
+    Services,
+    accepts_json,
+    created,
+    json_response,
+    no_content,
+    requires_json,
+)
+from placement.policies import rules as policies
 from placement.policy import Policy
-from placement.wsgi_wrapper import accepts_json, created, json_response, no_content, requires_json
 
 ADMIN = {"X-Auth-Token": "admin"}
 LATEST = ADMIN | {"OpenStack-API-Version": "placement latest"}
@@ -25,13 +31,13 @@ LATEST = ADMIN | {"OpenStack-API-Version": "placement latest"}
 
 @accepts_json
 def show(request):
-    request.context.can(resource_provider.SHOW)
+    request.context.can(policies.SHOW_PROVIDER)
     return json_response(request, b'{"uuid": "%s"}' % request.route["uuid"].encode())
 
 
 @requires_json
 def replace(request):
-    request.context.can(resource_provider.UPDATE)
+    request.context.can(policies.UPDATE_PROVIDER)
     assert request.json_body is not Ellipsis
     return no_content(request)
 
@@ -48,7 +54,7 @@ def create(request):
 
 def usages(request):
     project = dict(request.query_pairs).get("project_id")
-    request.context.can(usage.OF_PROJECT, {"project_id": project})
+    request.context.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": project})
     return json_response(request, b"{}", modified_at=None)
 
 

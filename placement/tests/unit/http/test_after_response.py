@@ -5,10 +5,10 @@ import logging
 import pytest
 import webob.dec
 
-from placement.http import after_response
-from placement.http.after_response import AfterResponse
+from placement.http import middleware
+from placement.http.middleware import AfterResponse
+from placement.http.request import AFTER_RESPONSE, json_response
 from placement.tests.unit.http.service import ADMIN, DECLARATIONS, application, configured
-from placement.wsgi_wrapper import AFTER_RESPONSE, json_response
 
 
 class Body:
@@ -49,7 +49,7 @@ def test_tasks_run_when_the_response_is_closed_and_once(events):
 
 
 def test_a_task_that_fails_is_logged_and_the_others_run(events, caplog):
-    caplog.set_level(logging.ERROR, logger=after_response.LOG.name)
+    caplog.set_level(logging.ERROR, logger=middleware.LOG.name)
     parts = served(events, lambda: 1 / 0, lambda: events.append("task"))
     parts.close()
     assert events == ["closed", "task"]
@@ -81,7 +81,7 @@ def test_layers_made_of_webob_pass_the_end_on(events):
 
 def test_the_request_is_logged_after_the_response_and_before_other_tasks(caplog, monkeypatch):
     def show(request):
-        request.after_response(lambda: after_response.LOG.info("task"))
+        request.after_response(lambda: middleware.LOG.info("task"))
         return json_response(request, b"{}")
 
     caplog.set_level(logging.INFO)

@@ -4,7 +4,7 @@ import pytest
 from oslo_policy import policy as oslo_policy
 
 from placement import exception
-from placement.http import policy_decisions
+from placement.policy import decisions as policy_decisions
 from placement.tests.unit.http.service import configured
 
 OWN = {"project_id": "p"}

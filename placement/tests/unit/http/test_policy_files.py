@@ -3,8 +3,8 @@
 import pytest
 from oslo_config import cfg
 
-from placement.http.policy_files import problems
 from placement.policy import Policy, register_options
+from placement.policy.files import problems
 
 KNOWN = ["placement:usages", "admin_api"]
 WRONG = {

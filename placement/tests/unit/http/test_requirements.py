@@ -3,7 +3,7 @@
 import pytest
 from oslo_policy import policy as oslo_policy
 
-from placement.policies import requirements
+from placement.policy import requirements
 
 CASES = {
     "role:admin": "role admin",

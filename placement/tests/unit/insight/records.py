@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from placement.core.insight.recorded import RecordedRequest
-from placement.insight.recorder import new_id
+from placement.insight.recording.model import RecordedRequest
+from placement.insight.recording.recorder import new_id
 
 
 def record(number=0):

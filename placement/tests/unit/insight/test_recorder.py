@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from placement import exception
-from placement.core.insight.recorded import LARGEST_ID, RecordedRequest, first_id
-from placement.insight import recorder as recorders
-from placement.insight.recorder import Recorder, RecorderSettings, new_id
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording.model import LARGEST_ID, RecordedRequest, first_id
+from placement.insight.recording.recorder import Recorder, RecorderSettings, new_id
 from placement.tests.unit.insight.records import record
 from placement.tests.waiting import SECONDS_TO_WAIT
 

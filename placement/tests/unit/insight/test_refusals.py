@@ -10,7 +10,7 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import ConsumerClaim, Inventory
-from placement.insight import refusals
+from placement.insight.recording import model
 
 HOST = ProviderUsage(
     1, {"VCPU": Inventory(total=10, reserved=2, max_unit=6, step_size=2)}, {"VCPU": 5}
@@ -19,7 +19,7 @@ STATE = AllocationState({"known": 3}, {}, {"host": HOST}, {"VCPU": 0, "DISK_GB":
 
 
 def refused(*claims):
-    with pytest.raises(refusals.REFUSALS) as caught:
+    with pytest.raises(model.REFUSALS) as caught:
         decide(claims)
     return caught.value
 
@@ -35,7 +35,7 @@ def claim(consumer="new", generation=None, **resources):
 
 def test_capacity_is_refused_with_all_its_numbers():
     error = refused(claim(VCPU=4))
-    assert refusals.described(error).line() == (
+    assert model.described(error).line() == (
         "capacity: provider host, resource_class VCPU, needed 4, used 5, reserved 2, capacity 8, "
         "consumer new"
     )
@@ -43,7 +43,7 @@ def test_capacity_is_refused_with_all_its_numbers():
 
 def test_a_portion_is_refused_with_the_portions_there_are():
     error = refused(claim(VCPU=3))
-    assert refusals.described(error).document() == {
+    assert model.described(error).document() == {
         "version": 1,
         "code": "unit",
         "provider": {"uuid": "host"},
@@ -58,7 +58,7 @@ def test_a_portion_is_refused_with_the_portions_there_are():
 
 @pytest.mark.parametrize("others", [{}, {"VCPU": 2}])
 def test_a_class_that_is_not_there_is_refused_with_its_name(others):
-    refusal = refusals.described(refused(claim(DISK_GB=1, **others)))
+    refusal = model.described(refused(claim(DISK_GB=1, **others)))
     assert refusal.code == "no_inventory"
     assert refusal.facts["resource_classes"] == ["DISK_GB"]
     assert refusal.facts["consumer"] == "new"
@@ -66,23 +66,23 @@ def test_a_class_that_is_not_there_is_refused_with_its_name(others):
 
 def test_a_generation_is_refused_with_both():
     error = refused(claim("known", 2, VCPU=2))
-    assert refusals.described(error).line() == (
+    assert model.described(error).line() == (
         "consumer_generation: consumer known, expected 3, given 2"
     )
 
 
 def test_a_lost_race_has_a_code_alone():
-    assert refusals.described(exception.Conflict()).line() == "concurrent_update"
+    assert model.described(exception.Conflict()).line() == "concurrent_update"
 
 
 def test_a_reshape_without_claims_has_none_to_keep():
-    assert refusals.claim(exception.Conflict(), ()) == {"consumers": 0}
+    assert model.claim(exception.Conflict(), ()) == {"consumers": 0}
 
 
 def test_of_several_claims_the_refused_one_is_kept():
     claims = (claim("first", VCPU=2), claim("second", VCPU=4))
     error = refused(*claims)
-    assert refusals.claim(error, claims) == {
+    assert model.claim(error, claims) == {
         "consumer_uuid": "second",
         "consumer_generation": None,
         "project_id": "p",

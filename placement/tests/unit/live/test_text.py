@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.core.insight.finding import Finding
-from placement.live import orphans, source
-from placement.live.nova import Confirmation
-from placement.live.text import InvalidList, parse
+from placement.insight.audit import live_sources
+from placement.insight.audit.live_sources import Confirmation, InvalidList, parse
+from placement.insight.audit.model import Finding
 
 AT = datetime(2026, 11, 22)
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
@@ -59,15 +58,15 @@ def test_an_empty_list_is_refused_unless_it_is_accepted(tmp_path, text):
     path = tmp_path / "live"
     path.write_text(text)
     with pytest.raises(InvalidList, match="is empty"):
-        source.read(str(path), (), lambda: None, accept_empty=False)
-    assert len(source.read(str(path), (), lambda: None, accept_empty=True)) == 0
+        live_sources.read(str(path), (), lambda: None, accept_empty=False)
+    assert len(live_sources.read(str(path), (), lambda: None, accept_empty=True)) == 0
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     path = tmp_path / "live"
     path.write_bytes(b"\xff\xfe5\x00e\x00")
     with pytest.raises(InvalidList, match="not UTF-8"):
-        source.read(str(path), (), lambda: None, accept_empty=False)
+        live_sources.read(str(path), (), lambda: None, accept_empty=False)
 
 
 @pytest.mark.parametrize(
@@ -75,16 +74,16 @@ def test_a_file_that_is_not_text_is_refused(tmp_path):
     [(0, 0, False), (10, 10, False), (11, 22, False), (11, 21, True), (500, 600, True)],
 )
 def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
-    source.check_plausible(orphans, compared, accept_many=True)
+    live_sources.check_plausible(orphans, compared, accept_many=True)
     if is_refused:
         with pytest.raises(InvalidList, match=f"lacks {orphans} of {compared} consumers"):
-            source.check_plausible(orphans, compared, accept_many=False)
+            live_sources.check_plausible(orphans, compared, accept_many=False)
     else:
-        source.check_plausible(orphans, compared, accept_many=False)
+        live_sources.check_plausible(orphans, compared, accept_many=False)
 
 
 def listed_at(path):
-    return source.read(str(path), (), lambda: None, accept_empty=True).listed_at
+    return live_sources.read(str(path), (), lambda: None, accept_empty=True).listed_at
 
 
 def test_a_file_is_as_old_as_its_last_change(tmp_path, monkeypatch):
@@ -111,12 +110,12 @@ def test_a_pipe_was_listed_now(monkeypatch):
     os.utime(reader, (0, 0))
     with open(reader) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
-        assert listed_at(source.STDIN) > datetime(2000, 1, 1)
+        assert listed_at(live_sources.STDIN) > datetime(2000, 1, 1)
 
 
 def test_findings_that_are_no_orphans_are_plausible():
     findings = [Finding("wrong_root", {}, "", "")] * 50
-    assert orphans.checked(findings, 50, accept_many=False) is findings
+    assert live_sources.checked(findings, 50, accept_many=False) is findings
 
 
 class Compute:

@@ -3,7 +3,7 @@ import pytest
 from placement import exception
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.microversion import VERSIONS, Version
-from placement.parse import allocation, reshaper
+from placement.parse import allocation
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 C = "cccccccc-1111-2222-3333-444444444444"
@@ -135,7 +135,7 @@ def test_invalid_documents_of_several_are_refused(document):
 def test_reshape_has_inventories_and_claims(minor):
     inventories = {A: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 1}}}}
     document = {"inventories": inventories, "allocations": {C: written(minor)}}
-    command = reshaper.reshape(document, Version(1, minor))
+    command = allocation.reshape(document, Version(1, minor))
     assert command.inventories[0].provider_uuid == A
     assert command.inventories[0].inventories["VCPU"].total == 1
     assert command.claims == (claim(minor),)
@@ -144,6 +144,6 @@ def test_reshape_has_inventories_and_claims(minor):
 def test_a_reshape_may_be_without_claims_but_not_without_inventories():
     inventories = {A: {"resource_provider_generation": 1, "inventories": {}}}
     document = {"inventories": inventories, "allocations": {}}
-    assert reshaper.reshape(document, Version(1, 39)).claims == ()
+    assert allocation.reshape(document, Version(1, 39)).claims == ()
     with pytest.raises(exception.BadRequest):
-        reshaper.reshape(document | {"inventories": {}}, Version(1, 39))
+        allocation.reshape(document | {"inventories": {}}, Version(1, 39))

@@ -4,26 +4,26 @@ import pytest
 
 from placement import exception
 from placement.microversion import Version
-from placement.parse import aggregate, resource_class, trait, usage
+from placement.parse import allocation, names, resource_provider
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 LATEST = Version(1, 39)
 
 
 def test_a_class_is_named_by_its_body():
-    assert resource_class.name({"name": "CUSTOM_A"}, LATEST) == "CUSTOM_A"
+    assert names.name({"name": "CUSTOM_A"}, LATEST) == "CUSTOM_A"
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_", "VCPU", "CUSTOM_a", "CUSTOM_A\n", 'CUSTOM_"', None])
 def test_a_custom_class_is_called_so(name):
     with pytest.raises(exception.BadRequest):
-        resource_class.name({"name": name}, LATEST)
+        names.name({"name": name}, LATEST)
 
 
 @pytest.mark.parametrize("length", [255, 256])
 def test_a_name_is_no_longer_than_it_can_be_stored(length):
     name = "CUSTOM_".ljust(length, "A")
-    for check in (trait.custom_name, lambda it, at: resource_class.name({"name": it}, at)):
+    for check in (names.custom_name, lambda it, at: names.name({"name": it}, at)):
         if length == 255:
             assert check(name, LATEST) == name
         else:
@@ -45,7 +45,7 @@ def test_a_name_is_no_longer_than_it_can_be_stored(length):
     ],
 )
 def test_traits_are_listed_by_name_and_association(pairs, expected):
-    assert trait.trait_filter(pairs, LATEST) == expected
+    assert names.trait_filter(pairs, LATEST) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,35 +53,35 @@ def test_traits_are_listed_by_name_and_association(pairs, expected):
 )
 def test_other_queries_for_traits_are_refused(pair):
     with pytest.raises(exception.BadRequest):
-        trait.trait_filter([pair], LATEST)
+        names.trait_filter([pair], LATEST)
 
 
 def test_a_trait_given_twice_is_given_once():
     document = {"traits": ["A", "A"], "resource_provider_generation": 1.0}
-    assert trait.of_provider(document, LATEST) == (1, {"A"})
+    assert names.of_provider(document, LATEST) == (1, {"A"})
 
 
 def test_aggregates_are_an_object_since_1_19():
-    assert aggregate.of_provider([A], Version(1, 18)) == ([A], None)
+    assert resource_provider.of_provider([A], Version(1, 18)) == ([A], None)
     document = {"aggregates": [A], "resource_provider_generation": 2}
-    assert aggregate.of_provider(document, Version(1, 19)) == ([A], 2)
+    assert resource_provider.of_provider(document, Version(1, 19)) == ([A], 2)
     for other, minor in ((document, 18), ([A], 19)):
         with pytest.raises(exception.BadRequest):
-            aggregate.of_provider(other, Version(1, minor))
+            resource_provider.of_provider(other, Version(1, minor))
 
 
 @pytest.mark.parametrize("document", [["x"], [A, A], [1], {}, None])
 def test_other_aggregates_are_refused(document):
     with pytest.raises(exception.BadRequest):
-        aggregate.of_provider(document, Version(1, 1))
+        resource_provider.of_provider(document, Version(1, 1))
 
 
 def test_usage_is_asked_for_by_project_user_and_type():
     pairs = [("project_id", "p"), ("user_id", "u"), ("consumer_type", "all")]
-    assert usage.of_project(pairs, LATEST) == ("p", "u", "all")
-    assert usage.of_project(pairs[:1], Version(1, 9)) == ("p", None, None)
+    assert allocation.of_project(pairs, LATEST) == ("p", "u", "all")
+    assert allocation.of_project(pairs[:1], Version(1, 9)) == ("p", None, None)
     with pytest.raises(exception.BadRequest, match="'consumer_type' was unexpected"):
-        usage.of_project(pairs, Version(1, 37))
+        allocation.of_project(pairs, Version(1, 37))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_usage_is_asked_for_by_project_user_and_type():
 def test_types_are_called_so(consumer_type, ok):
     pairs = [("project_id", "p"), ("consumer_type", consumer_type)]
     if ok:
-        assert usage.of_project(pairs, LATEST).consumer_type == consumer_type
+        assert allocation.of_project(pairs, LATEST).consumer_type == consumer_type
     else:
         with pytest.raises(exception.BadRequest):
-            usage.of_project(pairs, LATEST)
+            allocation.of_project(pairs, LATEST)

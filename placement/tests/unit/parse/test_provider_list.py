@@ -6,7 +6,7 @@ import pytest
 
 from placement import exception
 from placement.core.request import ProviderFilter, RequestGroup
-from placement.parse.provider_list import provider_filter
+from placement.parse.resource_provider import provider_filter
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 B = "bbbbbbbb-1111-2222-3333-444444444444"

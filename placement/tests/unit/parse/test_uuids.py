@@ -4,8 +4,8 @@ import pytest
 
 from placement import exception
 from placement.microversion import Version
-from placement.parse import aggregate, resource_provider
-from placement.parse.keys import canonical_keys
+from placement.parse import resource_provider
+from placement.parse.names import canonical_keys
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "aaaaaaaa-0000-4000-8000-000000000002"
@@ -25,12 +25,12 @@ def test_provider_and_parent(spelling):
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_aggregates(spelling):
     document = {"resource_provider_generation": 0, "aggregates": [B, spelling]}
-    assert aggregate.of_provider(document, LATEST).aggregates == [B, A]
-    assert aggregate.of_provider([B, spelling], Version(1, 1)).aggregates == [B, A]
+    assert resource_provider.of_provider(document, LATEST).aggregates == [B, A]
+    assert resource_provider.of_provider([B, spelling], Version(1, 1)).aggregates == [B, A]
 
 
 def test_spellings_of_one_aggregate_are_one_aggregate():
-    assert aggregate.of_provider(SPELLINGS, Version(1, 1)).aggregates == [A]
+    assert resource_provider.of_provider(SPELLINGS, Version(1, 1)).aggregates == [A]
 
 
 def test_missing_uuids_stay_missing():

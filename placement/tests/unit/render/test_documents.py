@@ -17,7 +17,7 @@ from placement.core.model import (
     TypeUsage,
 )
 from placement.microversion import Version
-from placement.render import aggregate, allocation, inventory, resource_class, trait, usage
+from placement.render import allocation, names, resource_provider
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 C = "cccccccc-1111-2222-3333-444444444444"
@@ -26,7 +26,9 @@ LATEST = Version(1, 39)
 
 
 def test_an_inventory_has_six_fields_and_the_generation_of_its_provider():
-    assert json.loads(inventory.one(inventory.fields(Inventory(4, reserved=1)), 7)) == {
+    assert json.loads(
+        resource_provider.one(resource_provider.fields(Inventory(4, reserved=1)), 7)
+    ) == {
         "total": 4,
         "reserved": 1,
         "min_unit": 1,
@@ -38,7 +40,7 @@ def test_an_inventory_has_six_fields_and_the_generation_of_its_provider():
 
 
 def test_inventories_are_by_class():
-    body = inventory.all_of_provider({"VCPU": {"total": 1}}, 7)
+    body = resource_provider.all_of_provider({"VCPU": {"total": 1}}, 7)
     assert json.loads(body) == {
         "inventories": {"VCPU": {"total": 1}},
         "resource_provider_generation": 7,
@@ -46,40 +48,42 @@ def test_inventories_are_by_class():
 
 
 def test_numbers_stay_as_they_were_written():
-    assert b'"total": 1.0' in inventory.one({"total": 1.0}, 7)
+    assert b'"total": 1.0' in resource_provider.one({"total": 1.0}, 7)
 
 
 def test_a_class_links_to_itself_below_the_mount_point():
     href = "/placement/resource_classes/CUSTOM_A"
     expected = {"name": "CUSTOM_A", "links": [{"rel": "self", "href": href}]}
-    assert json.loads(resource_class.resource_class("CUSTOM_A", "/placement")) == expected
-    body = resource_class.resource_classes(["CUSTOM_A"], "/placement")
+    assert json.loads(names.resource_class("CUSTOM_A", "/placement")) == expected
+    body = names.resource_classes(["CUSTOM_A"], "/placement")
     assert json.loads(body) == {"resource_classes": [expected]}
 
 
 def test_traits_are_a_list():
-    assert json.loads(trait.traits(("A", "B"))) == {"traits": ["A", "B"]}
-    body = trait.of_provider(ProviderTraits(PROVIDER, ("A",), None))
+    assert json.loads(names.traits(("A", "B"))) == {"traits": ["A", "B"]}
+    body = names.of_provider(ProviderTraits(PROVIDER, ("A",), None))
     assert json.loads(body) == {"traits": ["A"], "resource_provider_generation": 7}
 
 
 def test_aggregates_come_with_a_generation_since_1_19():
     aggregates = ProviderAggregates(PROVIDER, (A,))
-    assert json.loads(aggregate.of_provider(aggregates, Version(1, 18))) == {"aggregates": [A]}
-    assert json.loads(aggregate.of_provider(aggregates, Version(1, 19))) == {
+    assert json.loads(resource_provider.of_provider(aggregates, Version(1, 18))) == {
+        "aggregates": [A]
+    }
+    assert json.loads(resource_provider.of_provider(aggregates, Version(1, 19))) == {
         "aggregates": [A],
         "resource_provider_generation": 7,
     }
 
 
 def test_usages_are_by_class():
-    body = usage.of_provider(ProviderUsages(PROVIDER, {"VCPU": 0}))
+    body = allocation.of_provider(ProviderUsages(PROVIDER, {"VCPU": 0}))
     assert json.loads(body) == {"usages": {"VCPU": 0}, "resource_provider_generation": 7}
-    assert json.loads(usage.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
+    assert json.loads(allocation.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
 
 
 def test_the_number_of_consumers_stands_beside_the_classes():
-    body = usage.of_project_by_type({"INSTANCE": TypeUsage(2, {"VCPU": 3})})
+    body = allocation.of_project_by_type({"INSTANCE": TypeUsage(2, {"VCPU": 3})})
     assert json.loads(body) == {"usages": {"INSTANCE": {"consumer_count": 2, "VCPU": 3}}}
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from placement.render.explanation import as_json
-from placement.render.explanation_text import as_line, as_text, closest_line
+from placement.insight.explanation.text import as_json, as_line, as_text, closest_line
 from placement.tests.unit.core.insight.explanations import explained
 
 CLOUD = """

@@ -6,7 +6,7 @@ import pytest
 
 from placement.core.model import Provider
 from placement.microversion import VERSIONS, Version
-from placement.render.provider_list import provider, provider_list
+from placement.render.resource_provider import provider, provider_list
 
 ROOT = "aaaaaaaa-1111-2222-3333-444444444444"
 CHILD = "bbbbbbbb-1111-2222-3333-444444444444"

@@ -6,16 +6,9 @@ import sys
 import pytest
 
 LATER = (
-    "alembic",
     "numpy.ma",
     "oslo_middleware",
     "osprofiler",
-    "placement.core.insight.capacity",
-    "placement.core.insight.orphans",
-    "placement.db.sqlalchemy.audit",
-    "placement.db.sqlalchemy.row_images",
-    "placement.handlers.insight.capacity",
-    "placement.insight.audit",
     "prometheus_client",
 )
 

@@ -2,8 +2,8 @@
 
 import time
 
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import Explanation
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Explanation
 from placement.tests.queries import LATEST, request_of, snapshot_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.core.insight.explanation import CODES
+from placement.insight.explanation.model import CODES
 from placement.microversion import Version
 from placement.tests.queries import LATEST
 from placement.tests.unit.core.insight.explanations import explained

@@ -4,9 +4,8 @@ import itertools
 
 import pytest
 
-from placement.core.insight.explain import explain
-from placement.render.explanation import as_json
-from placement.render.explanation_text import note, phrase
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.text import as_json, note, phrase
 from placement.tests.queries import request_of, snapshot_of
 from placement.tests.unit.core.insight.explanations import explained
 

@@ -2,7 +2,7 @@
 
 import itertools
 
-from placement.core.insight.explain import explain
+from placement.insight.explanation.explain import explain
 from placement.tests.queries import request_of, snapshot_of
 from placement.tests.unit.core.insight.explanations import explained
 

@@ -2,8 +2,8 @@
 
 import itertools
 
-from placement.core.insight.explain import explain
-from placement.core.insight.explanation import Remedy
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Remedy
 from placement.tests.queries import request_of, snapshot_of
 from placement.tests.unit.core.insight.explanations import explained
 

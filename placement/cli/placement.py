@@ -1,0 +1,190 @@
+"""``openstack placement identity``.
+
+``openstack placement permission check``.
+
+``openstack placement dashboard``.
+"""
+
+import argparse
+import signal
+import webbrowser
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from keystoneauth1.exceptions import ClientException
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+from waitress import create_server
+
+from placement.cli.client import WrittenOutput, cells, get
+from placement.core.text import printable
+from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
+from placement.insight.identity import documents, plans
+from placement.insight.identity.command import add_identity_arguments, write_plan
+from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
+from placement.insight.permissions.command import DENIED, add_permission_arguments
+
+
+class ShowIdentity(WrittenOutput, command.Lister):
+    """List the providers that a host name or UUID could mean, and refused registrations.
+
+    With --plan FILE and one of --adopt, --rename and --retire, also write a plan, which
+    ``placement-manage audit --apply FILE`` applies.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_identity_arguments(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each provider and refused registration."""
+        query = {"name": parsed_args.host}
+        if parsed_args.days is not None:
+            query["days"] = parsed_args.days
+        document = get(self.app, f"/insight/identity?{urlencode(query)}")
+        identity = documents.from_document(document)
+        try:
+            message = write_plan(parsed_args, identity, self._consumers_of)
+        except (CannotPlan, OSError) as error:
+            raise CommandError(printable(str(error))) from None
+        if message:
+            self.app.stderr.write(f"{message}\n")
+        rows = list(documents.rows(identity))
+        if not rows:
+            raise CommandError(printable(plans.nothing_found(identity)))
+        return documents.COLUMNS, map(cells, rows)
+
+    def _consumers_of(self, uuid: str) -> list[AllocatedConsumer]:
+        query, allocated = {"provider": uuid}, []
+        while True:
+            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
+            allocated += [
+                AllocatedConsumer(each["uuid"], each["generation"], each["allocations"])
+                for each in document["consumers"]
+            ]
+            if not document["next"]:
+                return allocated
+            query["marker"] = document["next"]
+
+
+_COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
+_LONG_COLUMNS = (*_COLUMNS, "purpose")
+
+
+class CheckPermission(WrittenOutput, command.Lister):
+    """List the calls of other services that the policy denies a set of roles.
+
+    The service decides by the policy in force there. The exit status is 0 if all calls are
+    allowed, and 3 if at least one is denied.
+    """
+
+    _denied = 0
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_permission_arguments(parser)
+        parser.add_argument("--service", help="Check the calls of one service only: nova")
+        parser.add_argument("--long", action="store_true", help="Also show what a call is for.")
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """List the calls; return 0, or 3 if at least one is denied."""
+        status: int = super().run(parsed_args)
+        return status or (DENIED if self._denied else 0)
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each call."""
+        names = ("roles", "project_id", "service")
+        query = {
+            name: value for name in names if (value := getattr(parsed_args, name)) is not None
+        }
+        document = get(self.app, f"/insight/permissions?{urlencode(query)}")
+        self._denied = document["denied"]
+        for role in document["unnamed_roles"]:
+            self.app.stderr.write(f"No rule names the role {role}: it allows nothing.\n")
+        columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
+        calls = [each for each in document["calls"] if parsed_args.all or not each["allowed"]]
+        return columns, [[each[name] for name in columns] for each in calls]
+
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class BadGateway:
+    """What the page gets if the service or Keystone cannot be reached."""
+
+    content: bytes
+    status_code: int = 502
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "text/plain"})
+
+
+class ServeDashboard(command.Command):
+    """Serve the dashboard on the loopback address with your own credentials.
+
+    Only GET requests to the routes below /insight are forwarded. The address has a random secret
+    in its path; the token never reaches the browser. Ctrl-C ends the command.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--port", type=int, default=0, help="Port to listen on (default: any free port)"
+        )
+        parser.add_argument(
+            "--no-browser", action="store_true", help="Print the address, open no browser"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
+        self._check_service()
+        dashboard = LocalDashboard.with_new_secret(self._get)
+        try:
+            server = create_server(dashboard, host=HOST, port=parsed_args.port)
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
+            ) from None
+        address = f"http://{HOST}:{server.effective_port}{dashboard.path}"
+        print(f"The dashboard is at {address}\nCtrl-C ends it.", file=self.app.stdout, flush=True)
+        # also in the background of a shell, where SIGINT is ignored
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        if not parsed_args.no_browser:
+            webbrowser.open(address)
+        server.run()
+
+    def _check_service(self) -> None:
+        response = self._get("/insight", {})
+        if response.status_code != 200:
+            raise CommandError(
+                f"GET /insight returned {response.status_code}: "
+                f"{response.content.decode(errors='replace')}. The service must be this "
+                "implementation of Placement, and your roles must pass placement:insight:*."
+            )
+
+    def _get(self, path: str, headers: Mapping[str, str]) -> UpstreamResponse:
+        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        client = manager.placement
+        try:
+            response: UpstreamResponse = client.session.request(
+                path,
+                "GET",
+                headers=dict(headers),
+                endpoint_filter=client.ks_filter,
+                raise_exc=False,
+            )
+        except ClientException as error:
+            return BadGateway(str(error).encode())
+        return response

@@ -1,0 +1,234 @@
+"""``openstack resource capacity show``.
+
+``openstack resource consumer list``.
+
+``openstack resource provider tree``.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from cliff.columns import FormattableColumn
+from osc_lib.command import command
+
+from placement.cli.client import Facts, Lines, WrittenOutput, cells, get
+from placement.core.text import printable
+from placement.insight.explanation import command as explanation_command
+
+_AMOUNTS = ("largest", "free", "stranded", "limited_by")
+_NAMES = ("name", "root", "aggregate", "root_trait")
+
+
+class _Groups(FormattableColumn[Any]):
+    """The capacity of groups of roots."""
+
+    def human_readable(self) -> str:
+        """Return a line for each group."""
+        return "\n".join(
+            f"{printable(_name(each))}: {each['claims']}{'' if each['exact'] else ' or more'}"
+            f" on {each['roots']} roots"
+            for each in self._value
+        )
+
+
+def _name(group: dict[str, Any]) -> str:
+    return next(str(group[name]) for name in _NAMES if name in group)
+
+
+class ShowResourceCapacity(WrittenOutput, command.ShowOne):
+    """Show how often a shape can still be claimed, on how many roots, and what limits.
+
+    The shape is given by the options of ``allocation candidate list``, or as a query string:
+
+    $ openstack resource capacity show --resource VCPU=4 --resource MEMORY_MB=8192 --by aggregate
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        explanation_command.add_to(parser)
+        parser.add_argument(
+            "--by",
+            metavar="<group>",
+            default="none",
+            help="aggregate, root, or root_trait:<prefix>, such as root_trait:CUSTOM_AZ_.",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return names and values of the capacity."""
+        shape = explanation_command.pairs_of(parsed_args, "Give --resource or --query.")
+        pairs = [*shape, ("by", parsed_args.by)]
+        document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
+        fields = {name: value for name, value in document.items() if name != "version"}
+        fields |= {name: Facts(fields[name]) for name in _AMOUNTS}
+        fields["by"] = _Groups(fields["by"])
+        return tuple(fields), cells(fields.values())
+
+
+_CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
+_LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
+_OPTIONS = {
+    "--project": ("project_id", "<project>", "Only consumers of this project."),
+    "--user": ("user_id", "<user>", "Only consumers of this user."),
+    "--type": ("type", "<type>", "Only consumers of this type; unknown for those without."),
+    "--provider": ("provider", "<provider>", "Only those with allocations on it, by UUID."),
+    "--in-tree": ("in_tree", "<provider>", "Only those with allocations in its tree, by UUID."),
+    "--older-than": ("older_than", "<time>", "Only those created before; ISO 8601, in UTC."),
+    "--limit": ("limit", "<limit>", "How many to list, 10000 at most. Default: 1000."),
+    "--marker": ("marker", "<marker>", "Begin after this page."),
+}
+
+
+class _Allocations(FormattableColumn[Any]):
+    """Amounts by provider."""
+
+    def human_readable(self) -> str:
+        """Return a line for each provider."""
+        return "\n".join(
+            f"{provider}: {', '.join(f'{name}={amount}' for name, amount in amounts.items())}"
+            for provider, amounts in self._value.items()
+        )
+
+
+class ListResourceConsumer(WrittenOutput, command.Lister):
+    """List consumers with their allocations, in the order of their UUIDs."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        for option, (name, metavar, text) in _OPTIONS.items():
+            parser.add_argument(option, dest=name, metavar=metavar, help=text)
+        parser.add_argument(
+            "--all", action="store_true", help="List all, reading as many pages as there are."
+        )
+        parser.add_argument(
+            "--long", action="store_true", help="Also show generation and time of the last write."
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each consumer."""
+        columns = _LONG_CONSUMER_COLUMNS if parsed_args.long else _CONSUMER_COLUMNS
+        return columns, [
+            cells(_consumer_cell(each, name) for name in columns)
+            for each in self._read(parsed_args)
+        ]
+
+    def _read(self, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+        query = {
+            name: value
+            for name, _, _ in _OPTIONS.values()
+            if (value := getattr(arguments, name)) is not None
+        }
+        consumers: list[dict[str, Any]] = []
+        while True:
+            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
+            consumers += document["consumers"]
+            query["marker"] = document["next"]
+            if not document["next"]:
+                return consumers
+            if not arguments.all:
+                self.app.stderr.write(f"There are more: --marker {document['next']}\n")
+                return consumers
+
+
+def _consumer_cell(consumer: dict[str, Any], column: str) -> Any:
+    value = consumer[column]
+    return _Allocations(value) if column == "allocations" else value
+
+
+_PROVIDER_COLUMNS = ("name", "uuid", "usage")
+_LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
+_FILTERS = {
+    "--name": ("name", "<name>", "Only the provider with this name."),
+    "--in-tree": ("in_tree", "<provider>", "Only the tree of this provider, by UUID."),
+    "--member-of": ("member_of", "<aggregate>", "Only providers in this aggregate."),
+    "--required": ("required", "<trait>", "Only providers with this trait."),
+    "--resource": ("resources", "<class>=<amount>", "Only providers with this amount free."),
+}
+
+Provider = Mapping[str, Any]
+
+
+class _Indented(FormattableColumn[Any]):
+    """A name, indented by the depth of its provider in the tree."""
+
+    def __init__(self, value: str, depth: int) -> None:
+        super().__init__(value)
+        self._depth = depth
+
+    def human_readable(self) -> str:
+        """Return the name as it stands in a tree."""
+        return f"{'  ' * self._depth}{printable(self._value)}"
+
+
+class _Usage(FormattableColumn[Any]):
+    """Inventories with what is used of each."""
+
+    def human_readable(self) -> str:
+        """Return a line for each class."""
+        return "\n".join(
+            f"{name} {each['used']}/{each['capacity']}" for name, each in self._value.items()
+        )
+
+
+class ShowProviderTree(WrittenOutput, command.Lister):
+    """Show resource providers as trees, with usage and capacity of each resource class.
+
+    One request reads all of them. Providers whose parents are filtered out stand as roots.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        for option, (name, metavar, text) in _FILTERS.items():
+            parser.add_argument(option, dest=name, metavar=metavar, help=text)
+        parser.add_argument(
+            "--long", action="store_true", help="Also show generation, traits and aggregates."
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each provider, parents before children."""
+        query = {
+            name: value.replace("=", ":") if name == "resources" else value
+            for name, _, _ in _FILTERS.values()
+            if (value := getattr(parsed_args, name)) is not None
+        }
+        document = get(self.app, f"/insight/providers?{urlencode(query)}")
+        columns = _LONG_PROVIDER_COLUMNS if parsed_args.long else _PROVIDER_COLUMNS
+        rows = in_tree_order(document["providers"])
+        return columns, (
+            [_provider_cell(each, depth, name) for name in columns] for each, depth in rows
+        )
+
+
+def in_tree_order(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int]]:
+    """Yield each provider with its depth, parents before children, by name."""
+    uuids = {each["uuid"] for each in providers}
+    children: defaultdict[str | None, list[Provider]] = defaultdict(list)
+    for each in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
+        parent = each["parent_provider_uuid"]
+        children[parent if parent in uuids else None].append(each)
+    stack = [(each, 0) for each in children[None]]
+    while stack:
+        provider, depth = stack.pop()
+        yield provider, depth
+        stack += [(child, depth + 1) for child in children[provider["uuid"]]]
+
+
+def _provider_cell(provider: Provider, depth: int, column: str) -> Any:
+    if column == "name":
+        return _Indented(provider["name"], depth)
+    if column == "usage":
+        return _Usage(provider["inventories"])
+    value = provider[column]
+    return Lines(value) if isinstance(value, list) else value

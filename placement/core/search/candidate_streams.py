@@ -1,0 +1,256 @@
+"""The order in which candidates of several anchors are taken.
+
+Candidates from solutions: a stream for each anchor.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import TypeVar, cast
+
+import numpy as np
+
+from placement.core.search.candidates import Candidate, CandidateForm, CandidateForms, Solution
+from placement.core.search.deadline import Deadline
+from placement.core.search.problems import Block, PartKey, ProblemBuilder
+from placement.core.search.slots import Problem, SearchPlan
+from placement.core.search.solver import solve
+from placement.core.snapshot.rows import Indices
+from placement.core.snapshot.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+def depth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Yield all of the first stream, then all of the second, and so on.
+
+    >>> "".join(depth_first([iter("ab"), iter("cd")]))
+    'abcd'
+    """
+    return chain.from_iterable(streams)
+
+
+def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Yield one item of each stream in turn; an exhausted stream is dropped.
+
+    A stream is started only after all streams before it have yielded their
+    first item or are exhausted.
+
+    >>> "".join(breadth_first([iter("abc"), iter(""), iter("de")]))
+    'adbec'
+    """
+    remaining: list[Iterator[T]] = []
+    for stream in streams:
+        for item in islice(stream, 1):
+            yield item
+            remaining.append(stream)
+    while remaining:
+        started, remaining = remaining, []
+        for stream in started:
+            for item in stream:
+                yield item
+                remaining.append(stream)
+                break
+
+
+def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:
+    """Yield the first ``count`` items, all if it is None."""
+    return iter(items) if count is None else islice(items, count)
+
+
+def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
+    """Yield the items in lists of ``count``; the last may be shorter.
+
+    >>> list(batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while batch := list(islice(remaining, count)):
+        yield batch
+
+
+def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
+    """Return ``limit`` of the numbers below ``count``, a uniform sample in random order."""
+    return rng.sample(range(count), count if limit is None else min(limit, count))
+
+
+Stream = Iterator[Candidate]
+
+# Candidate._make without its check of the length, which takes most of its time
+_new_candidate = cast(
+    "Callable[[tuple[CandidateForm, tuple[str, ...]]], Candidate]",
+    partial(tuple.__new__, Candidate),
+)
+
+
+class _LazySolutions:
+    """The solutions of one problem, computed as far as an anchor has needed them."""
+
+    __slots__ = ("_computed", "_source")
+
+    def __init__(self, source: Iterator[Solution]) -> None:
+        self._source = source
+        self._computed: list[Solution] = []
+
+    def get(self, number: int) -> Solution | None:
+        """Return the solution of a number, None if there are fewer.
+
+        Indexed, not iterated over: all anchors with the problem share one source.
+        """
+        computed = self._computed
+        while number >= len(computed):
+            solution = next(self._source, None)
+            if solution is None:
+                return None
+            computed.append(solution)
+        return computed[number]
+
+
+class CandidateGenerator:
+    """Creates the stream of candidates of each anchor; no candidate is yielded twice.
+
+    Why this is complete: two anchors can have the same candidate only if it uses
+    providers of neither tree, or if each provider it uses that is in the tree of
+    one anchor is shared with the other. So only candidates of trees that have a sharing
+    provider, and those whose providers are all in other trees, are compared with those
+    before; every other candidate contains a provider that no other anchor can use.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, plan: SearchPlan, problems: ProblemBuilder, deadline: Deadline
+    ) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._problems = problems
+        self._deadline = deadline
+        self._forms = CandidateForms(plan)
+        self._solutions: dict[Problem, _LazySolutions] = {}
+        self._repeatable: set[Candidate] = set()
+
+    def standalone(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the candidates of anchors whose one provider serves all slots."""
+        form = self._forms.solution((0,) * len(self._plan.slots)).form
+        uuids = self._snapshot.forest.uuids
+        return [Candidate(form, (uuids[row],)) for row in rows]
+
+    def breadth_first(
+        self, anchors: Sequence[int] | Indices, expected: int | None = None
+    ) -> Iterator[Candidate]:
+        """Yield one candidate of each anchor in turn, until all are exhausted.
+
+        ``expected`` is how many candidates are needed, if known.
+        """
+        others: list[Iterator[Stream]] = []
+        for block in self._problems.blocks(anchors, expected):
+            self._deadline.check()
+            firsts, streams = self._first_candidates(block)
+            yield from firsts
+            others.append(streams)
+        yield from breadth_first(chain.from_iterable(others))
+
+    def streams(
+        self, anchors: Sequence[int] | Indices, rng: random.Random | None = None
+    ) -> Iterator[Stream]:
+        """Yield a stream for each anchor that may have a candidate.
+
+        With ``rng`` in random order, see ``solver.solve``.
+        """
+        for block in self._problems.blocks(anchors):
+            self._deadline.check()
+            for number in range(len(block.anchors)):
+                yield self._stream(block, number, rng)
+
+    def _first_candidates(self, block: Block) -> tuple[list[Candidate], Iterator[Stream]]:
+        """Return the first candidate of each anchor that has one, and streams of the others.
+
+        Anchors whose first part is the same problem are handled together: their
+        candidates differ only in the rows. The rest have streams of their own from the beginning.
+        """
+        firsts: list[Candidate | None] = [None] * len(block.anchors)
+        streams: dict[int, Stream] = {}
+        for anchors in _by_first_part(block):
+            problem = block.problem(anchors[0], block.first_parts[anchors[0]])
+            solution = self._solutions_of(problem, None).get(0)
+            if solution is not None and not solution.is_in_other_trees:
+                own = self._without_sharing(block, anchors)
+                for number, candidate in zip(own, self._alike(block, own, solution), strict=True):
+                    firsts[number] = candidate
+        for number in [number for number, first in enumerate(firsts) if first is None]:
+            streams[number] = self._stream(block, number, None)
+            firsts[number] = next(streams[number], None)
+        others = (
+            streams.get(number) or self._stream(block, number, None, skipped=1)
+            for number, candidate in enumerate(firsts)
+            if candidate is not None
+        )
+        return [candidate for candidate in firsts if candidate is not None], others
+
+    def _alike(
+        self, block: Block, numbers: Sequence[int], solution: Solution
+    ) -> Iterator[Candidate]:
+        """Return the candidates that one solution stands for at several anchors."""
+        starts = [block.starts[block.first_parts[number]] for number in numbers]
+        options = np.array(solution.options, dtype=np.intp)
+        rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]
+        is_shared = options < 0
+        rows[:, is_shared] = ~options[is_shared]
+        uuids = map(self._snapshot.forest.uuids.__getitem__, rows.ravel().tolist())
+        providers = zip(*[uuids] * len(options), strict=True)
+        return map(_new_candidate, zip(repeat(solution.form), providers, strict=False))
+
+    def _without_sharing(self, block: Block, numbers: list[int]) -> list[int]:
+        if not len(self._snapshot.sharing):
+            return numbers
+        return [number for number in numbers if not self._has_sharing(block, number)]
+
+    def _has_sharing(self, block: Block, number: int) -> bool:
+        return self._problems.has_sharing_provider(block.anchors[number])
+
+    def _stream(
+        self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
+    ) -> Stream:
+        """Yield the candidates of an anchor that were not yielded before."""
+        has_sharing = self._has_sharing(block, number)
+        parts: Sequence[int] = range(block.first_parts[number], block.first_parts[number + 1])
+        for part in parts if rng is None else rng.sample(parts, len(parts)):
+            solutions = self._solutions_of(block.problem(number, part), rng)
+            rows = block.rows[block.starts[part] : block.starts[part + 1]].tolist()
+            yield from self._candidates(rows, solutions, skipped, has_sharing=has_sharing)
+            skipped = 0
+
+    def _candidates(
+        self, rows: Sequence[int], solutions: _LazySolutions, skipped: int, *, has_sharing: bool
+    ) -> Stream:
+        """Yield the candidates of a part, from a solution on, that were not yielded before."""
+        uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
+        own, index = [uuids[row] for row in rows], skipped
+        while (solution := solutions.get(index)) is not None:
+            tick()
+            index += 1
+            providers = [own[at] if at >= 0 else uuids[~at] for at in solution.options]
+            candidate = _new_candidate((solution.form, tuple(providers)))
+            if solution.is_in_other_trees or has_sharing:
+                if candidate in self._repeatable:
+                    continue
+                self._repeatable.add(candidate)
+            yield candidate
+
+    def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
+        solution = self._forms.solution
+        if rng is not None:
+            return _LazySolutions(map(solution, solve(self._plan, problem, self._deadline, rng)))
+        solutions = self._solutions.get(problem)
+        if solutions is None:
+            source = map(solution, solve(self._plan, problem, self._deadline))
+            solutions = self._solutions[problem] = _LazySolutions(source)
+        return solutions
+
+
+def _by_first_part(block: Block) -> Iterable[list[int]]:
+    """Return the anchors of a block, by number, whose first parts are the same problem."""
+    anchors: defaultdict[PartKey, list[int]] = defaultdict(list)
+    for number, part in enumerate(block.first_parts[:-1]):
+        anchors[block.keys[part]].append(number)
+    return anchors.values()

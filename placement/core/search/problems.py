@@ -1,0 +1,370 @@
+"""What a problem depends on, as a record of a few bytes for each option.
+
+The records of the options of a part, concatenated, are the key of its problem: parts with equal
+records pose the same problem. All records of a block of anchors are computed by arrays.
+
+Builds the problems of anchors, many at a time, and finds those that are equal.
+
+Trees that are not alike often pose the same problem once everything that the
+request cannot tell apart is removed. So the builder
+
+- keeps only the providers that are an option of some slot: a host whose free devices
+  are the third and the fifth poses the same problem as one with the first and the second;
+- without same_subtree, sorts these by the slots that they can serve: what matters is
+  how many there are of each sort, not their order in the tree;
+- clips the allocatable amounts to what the slots request together;
+- divides an anchor into *parts*, one for each provider that can be the highest one of
+  the first same_subtree (``feasibility``): NUMA nodes that are alike pose the same
+  problem, whatever the other node of the host looks like. A very large tree is one part.
+
+All this is done by arrays, for a block of anchors at a time. For each part the
+arrays yield a key of a few bytes per option (``option_records``); equal keys are equal
+problems, and only different ones are built and solved.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.search.feasibility import Feasibility
+from placement.core.search.filters import Domain, having_trait
+from placement.core.search.slots import Options, Problem, SearchPlan
+from placement.core.search.subproblems import PartIndex
+from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
+from placement.core.snapshot.snapshot import Snapshot
+
+_MAX_SORTED_BITS = 40
+
+
+class OwnTree(NamedTuple):
+    """The options of one part in the anchor's own tree, decoded from their records.
+
+    An option is its position among the options of the part. ``options`` are those of each need,
+    in the order of ``OptionRecords.of_slot``. By option: ``any_of`` has the bits, ``parents`` the
+    parent, and ``allocatable`` the amounts of each contended class. ``top`` is -1 if the part has
+    none.
+    """
+
+    options: Sequence[Options]
+    any_of: Sequence[int]
+    parents: tuple[int, ...]
+    allocatable: Sequence[Sequence[int]]
+    top: int
+
+
+class OptionRecords:
+    """What is recorded of each option: bits, the parent, and clipped allocatable amounts.
+
+    There is a bit for each need, or two if slots inside and outside of the split same_subtree
+    have it; one for the top of a split; and one for each ``any_of`` list of the plan.
+
+    A record has ``record_size`` bytes: the bits, then an int32 for the parent, if the plan has
+    subtrees, and one for each contended class. ``of_slot`` is the number of the bit by slot.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        plan: SearchPlan,
+        domains: Sequence[Domain],
+        split: int | None,
+    ) -> None:
+        inside = frozenset(() if split is None else plan.subtrees[split])
+        columns: dict[tuple[int, bool], int] = {}
+        self.of_slot = [
+            columns.setdefault((slot.need, number in inside), len(columns))
+            for number, slot in enumerate(plan.slots)
+        ]
+        self._snapshot = snapshot
+        self._plan = plan
+        self._is_split = split is not None
+        self._masks = [(domains[need].local, is_inside) for need, is_inside in columns]
+        bits = len(columns) + self._is_split + len(plan.any_of)
+        self._width = -(-bits // 8)
+        self._words = (1 if plan.subtrees else 0) + len(plan.contended)
+        self.record_size = self._width + 4 * self._words
+        self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+
+    @cached_property
+    def _any_of(self) -> list[Mask]:
+        return [having_trait(self._snapshot, any_of) for any_of in self._plan.any_of]
+
+    @cached_property
+    def _allocatable(self) -> Mapping[str, Numbers]:
+        """The allocatable amount of each contended class, by row."""
+        columns, size = self._snapshot.columns, self._snapshot.size
+        return {
+            name: columns[name].allocatable_by_row(size)
+            if name in columns
+            else np.full(size, -1, dtype=np.int32)
+            for name in self._plan.contended
+        }
+
+    def clipped_allocatable(self, name: str, row: int) -> int:
+        """Return the allocatable amount, clipped to the sum of the requested amounts."""
+        return min(self._allocatable[name].item(row), self._requested[name])
+
+    def any_of(self, row: int) -> int:
+        """Return the trait lists that a provider satisfies, as bits."""
+        return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
+
+    def of_parts(self, index: PartIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
+        """Return the records of all options, how many each part has, and their rows."""
+        rows = index.rows
+        bits = [
+            mask[rows] & index.is_inside if is_inside else mask[rows]
+            for mask, is_inside in self._masks
+        ]
+        kept = np.logical_or.reduce(bits)
+        if self._is_split:
+            bits.append(index.is_top)
+        bits += [mask[rows] for mask in self._any_of]
+        chosen = np.stack(bits)[:, kept]
+        kept_rows, part = rows[kept], index.part[kept]
+        words = [index.nearest(kept)] if self._plan.subtrees else []
+        if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
+            order = _by_bits(chosen, part)
+            chosen, kept_rows = chosen[:, order], kept_rows[order]
+        words += [
+            self._relevant(number, chosen, kept_rows)
+            for number in range(len(self._plan.contended))
+        ]
+        packed = np.packbits(chosen, axis=0, bitorder="little").T
+        records = np.concatenate([packed, *(_as_bytes(word) for word in words)], axis=1)
+        counts = np.bincount(part, minlength=len(index.roots))
+        return records.tobytes(), counts, kept_rows
+
+    def _relevant(self, number: int, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
+        """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
+        name = list(self._plan.contended)[number]
+        columns = sorted({self.of_slot[slot] for slot in self._plan.contended[name]})
+        is_option = np.logical_or.reduce(bits[columns])
+        most = min(self._requested[name], 2**31 - 1)
+        clipped = np.minimum(self._allocatable[name][rows], np.int32(most))
+        amounts: Numbers = np.where(is_option, clipped, np.int32(-1))
+        return amounts
+
+    def decoded(self, records: bytes) -> OwnTree:
+        """Return the contents of the records of one part."""
+        count = len(records) // self.record_size
+        table = np.frombuffer(records, dtype=np.uint8).reshape(count, self.record_size)
+        codes = [int.from_bytes(row.tobytes(), "little") for row in table[:, : self._width]]
+        words = table[:, self._width :].copy().view("<i4").T.tolist() if self._words else []
+        columns = len(self._masks)
+        return OwnTree(
+            options=[
+                tuple([at for at, code in enumerate(codes) if code >> column & 1])
+                for column in range(columns)
+            ],
+            any_of=[code >> (columns + self._is_split) for code in codes],
+            parents=tuple(words[0]) if self._plan.subtrees else (),
+            allocatable=words[1:] if self._plan.subtrees else words,
+            top=next((at for at, code in enumerate(codes) if code >> columns & 1), -1),
+        )
+
+
+def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
+    """Return the order of the options by part, then by the number of bits (the most first).
+
+    Of as many bits by their pattern; options with equal bits stay in their order.
+    Every option has a bit, so fewer than all are missing.
+    """
+    weights = 1 << np.arange(len(bits), dtype=np.int64)
+    missing = (~bits).sum(axis=0, dtype=np.int64)
+    rank = part.astype(np.int64) * len(bits) + missing
+    return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
+
+
+def _as_bytes(word: Numbers) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(word, dtype="<i4").view(np.uint8).reshape(len(word), 4)
+
+
+_MIN_BLOCK = 16
+_MAX_BLOCK = 2048
+
+
+PartKey = tuple[bytes, int]
+"""The records of a part's options, and what determines its sharing providers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The parts of some anchors, in the order of the anchors, each a problem.
+
+    The parts of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
+    every anchor has at least one. Parts with equal ``keys`` are the same problem.
+    ``rows`` are the options of all parts in their own trees: option ``k`` of part ``p`` is
+    ``rows[starts[p] + k]``, and the part has those before ``starts[p + 1]``.
+    """
+
+    anchors: Sequence[int]
+    first_parts: Sequence[int]
+    keys: Sequence[PartKey]
+    starts: Sequence[int]
+    rows: Numbers
+    build: Callable[[PartKey, int], Problem]
+
+    def parts_of(self, number: int) -> list[tuple[Problem, int]]:
+        """Return the problem and the start of each part of an anchor."""
+        parts = range(self.first_parts[number], self.first_parts[number + 1])
+        return [(self.problem(number, part), self.starts[part]) for part in parts]
+
+    def problem(self, number: int, part: int) -> Problem:
+        """Return the problem of a part of an anchor, built if no equal one was before."""
+        return self.build(self.keys[part], self.anchors[number])
+
+
+class ProblemBuilder:
+    """Builds the problems of the anchors of one plan; equal problems are built once."""
+
+    def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._domains = domains
+        self._feasibility = Feasibility(snapshot, plan, domains)
+        self._split = self._feasibility.split
+        self._records = OptionRecords(snapshot, plan, domains, self._split)
+        self._is_anything_shared = any(domain.shared for domain in domains)
+        roots = snapshot.forest.root[snapshot.sharing.numbers]
+        self._roots_that_share = frozenset(roots.tolist())
+        self._problems: dict[PartKey, Problem] = {}
+
+    def blocks(
+        self, anchors: Sequence[int] | Indices, expected: int | None = None
+    ) -> Iterator[Block]:
+        """Yield the anchors that may have a solution, in order, many at a time.
+
+        An assignment is a solution of at most one part. ``expected`` is how many anchors
+        are needed, if known.
+        """
+        size = min(max(expected or _MAX_BLOCK, _MIN_BLOCK), _MAX_BLOCK)
+        rows = np.asarray(anchors, dtype=np.int32)
+        begin = possible = 0
+        while begin < len(rows):
+            index = self._feasibility.parts(rows[begin : begin + size])
+            begin += size
+            if len(index.roots):
+                block = self._block(index)
+                possible += len(block.anchors)
+                yield block
+            size = _next_size(begin, possible, expected)
+
+    def has_sharing_provider(self, anchor: int) -> bool:
+        """Return whether a provider of the anchor's own tree is a sharing provider."""
+        return anchor in self._roots_that_share
+
+    def _block(self, index: PartIndex) -> Block:
+        records, counts, rows = self._records.of_parts(index)
+        starts = [0, *np.cumsum(counts).tolist()]
+        width = self._records.record_size
+        record_ends = [width * start for start in starts]
+        parts = [records[begin:end] for begin, end in pairwise(record_ends)]
+        first_parts = np.flatnonzero(np.diff(index.roots, prepend=-1))
+        return Block(
+            anchors=index.roots[first_parts].tolist(),
+            first_parts=[*first_parts.tolist(), len(parts)],
+            keys=list(zip(parts, self._sharing_keys(index.roots), strict=True)),
+            starts=starts,
+            rows=rows,
+            build=self._problem,
+        )
+
+    def _problem(self, key: PartKey, anchor: int) -> Problem:
+        problem = self._problems.get(key)
+        if problem is None:
+            problem = self._problems[key] = self._built(key[0], anchor)
+        return problem
+
+    def _sharing_keys(self, anchors: Numbers) -> Sequence[int]:
+        """Return for each anchor a number that determines which sharing providers it can use.
+
+        It is the number of the tree's aggregates. A tree that has a sharing provider
+        of its own gets a number of its own: to itself this provider is not shared.
+        """
+        if not self._is_anything_shared:
+            return [0] * len(anchors)
+        aggregates = self._snapshot.tree_aggregates.number[anchors]
+        has_own = np.isin(anchors, numbers(self._roots_that_share))
+        keys: list[int] = np.where(has_own, ~anchors, aggregates).tolist()
+        return keys
+
+    def _built(self, records: bytes, anchor: int) -> Problem:
+        plan, own = self._plan, self._records.decoded(records)
+        shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
+        options = tuple(
+            own.options[column] + shared[slot.need]
+            for column, slot in zip(self._records.of_slot, plan.slots, strict=True)
+        )
+        return Problem(
+            options,
+            allocatable=tuple(
+                self._allocatable(number, name, options, own)
+                for number, name in enumerate(plan.contended)
+            ),
+            any_of_bits=dict(self._any_of_bits(options, own)) if plan.any_of else {},
+            parents=own.parents,
+            ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
+            tree_of={} if plan.request.nested else dict(self._tree_of(options)),
+            top=None if self._split is None or own.top < 0 else (self._split, own.top),
+        )
+
+    def _options_shared(self, need: int, anchor: int) -> Options:
+        by_aggregate = self._domains[need].shared_by_aggregate
+        if not by_aggregate:
+            return ()
+        number = self._snapshot.tree_aggregates.number.item(anchor)
+        aggregates = self._snapshot.tree_aggregates.aggregates[number]
+        rows = {row for uuid in aggregates for row in by_aggregate.get(uuid, ())}
+        root = self._snapshot.forest.root
+        return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
+
+    def _allocatable(
+        self, number: int, name: str, options: Sequence[Options], own: OwnTree
+    ) -> Mapping[int, int]:
+        """Return the amounts of a contended class at the options of its slots."""
+        return {
+            option: own.allocatable[number][option]
+            if option >= 0
+            else self._records.clipped_allocatable(name, ~option)
+            for option in _union(options, self._plan.contended[name])
+        }
+
+    def _any_of_bits(self, options: Sequence[Options], own: OwnTree) -> Iterator[tuple[int, int]]:
+        """Yield the trait lists that each option of the unsuffixed slots satisfies."""
+        for option in _union(options, self._plan.unsuffixed):
+            yield option, own.any_of[option] if option >= 0 else self._records.any_of(~option)
+
+    def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
+        """Yield the ancestors of options in other trees."""
+        slots = [slot for slots in self._plan.subtrees for slot in slots]
+        for option in _union(options, slots):
+            if option < 0:
+                rows = self._snapshot.forest.ancestors(~option)
+                yield option, frozenset(~row for row in rows)
+
+    def _tree_of(self, options: Sequence[Options]) -> Iterator[tuple[int, int]]:
+        for option in _union(options, range(len(options))):
+            yield option, 0 if option >= 0 else ~self._snapshot.forest.root.item(~option)
+
+
+def _next_size(examined: int, possible: int, expected: int | None) -> int:
+    """Return how many anchors to process next, at most as many as before together.
+
+    As many as are missing, if as large a share of them is possible as of those before.
+    """
+    doubled = min(max(examined, _MIN_BLOCK), _MAX_BLOCK)
+    if expected is None or not 0 < possible < expected:
+        return doubled
+    missing = -(-(expected - possible) * examined // possible)
+    return min(max(missing + missing // 8, _MIN_BLOCK), doubled)
+
+
+def _union(options: Sequence[Options], slots: Iterable[int]) -> list[int]:
+    """Return the options of some slots; many slots may have the same many options."""
+    lists = dict.fromkeys(options[slot] for slot in slots)
+    return list(dict.fromkeys(chain.from_iterable(lists)))

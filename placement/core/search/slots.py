@@ -1,0 +1,185 @@
+"""A request as a constraint-satisfaction problem: slots (variables) and constraints.
+
+A *slot* is one choice of one provider. A suffixed group is one slot; the
+unsuffixed group is one slot per resource class, as each class may come from
+another provider. The conditions on the provider of a slot are its *need*;
+equal slots share one need, so that the filters evaluate it once.
+
+The constraint-satisfaction problem of one root, without the names of its providers.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from placement.core.request import CandidateRequest, RequestGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The conditions on the provider of one slot.
+
+    ``is_unsuffixed`` is true in the unsuffixed group: there the aggregates of the root
+    count for its tree, and ``in_tree`` excludes sharing providers of other trees.
+    """
+
+    resources: tuple[tuple[str, int], ...]
+    required: tuple[frozenset[str], ...]
+    forbidden: frozenset[str]
+    member_of: tuple[frozenset[str], ...]
+    not_member_of: frozenset[str]
+    in_tree: str | None
+    is_unsuffixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A variable: one provider to choose. ``suffix`` names its group, ``need`` is a number."""
+
+    suffix: str
+    need: int
+    resources: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """The slots of a request and the constraints between them. Slots are numbered.
+
+    ``unsuffixed``  the slots of the unsuffixed group
+    ``isolated``    slots that need different providers (none if fewer than two)
+    ``subtrees``    the slots of each same_subtree; one that names a single group has no effect
+    ``any_of``      trait lists of the unsuffixed group: its providers together have a trait of
+                    each list. With a single unsuffixed slot, its need contains the lists
+    ``contended``   resource classes that several slots may take from one provider,
+                    as slot -> amount
+    """
+
+    request: CandidateRequest
+    needs: tuple[Need, ...]
+    slots: tuple[Slot, ...]
+    unsuffixed: tuple[int, ...]
+    isolated: tuple[int, ...]
+    subtrees: tuple[tuple[int, ...], ...]
+    any_of: tuple[frozenset[str], ...]
+    contended: Mapping[str, Mapping[int, int]]
+
+    @classmethod
+    def of(cls, request: CandidateRequest) -> "SearchPlan":
+        """Return the plan of a request."""
+        needs: dict[Need, int] = {}
+        slots = tuple(
+            Slot(group.suffix, needs.setdefault(need, len(needs)), need.resources)
+            for group in request.groups
+            for need in _needs(group)
+        )
+        suffixed = tuple(number for number, slot in enumerate(slots) if slot.suffix)
+        unsuffixed = tuple(number for number, slot in enumerate(slots) if not slot.suffix)
+        isolated = suffixed if request.isolate and len(suffixed) > 1 else ()
+        return cls(
+            request=request,
+            needs=tuple(needs),
+            slots=slots,
+            unsuffixed=unsuffixed,
+            isolated=isolated,
+            subtrees=tuple(
+                _slots_with(slots, suffixes)
+                for suffixes in request.same_subtree
+                if len(suffixes) > 1
+            ),
+            any_of=_joint_trait_lists(request, len(unsuffixed)),
+            contended=_contended(slots, isolated),
+        )
+
+
+def _needs(group: RequestGroup) -> Iterator[Need]:
+    """Yield the need of each slot of a group."""
+    if group.suffix:
+        yield _need(group, tuple(group.resources.items()), group.required)
+        return
+    required = group.required if len(group.resources) == 1 else ()
+    for name, amount in group.resources.items():
+        yield _need(group, ((name, amount),), required)
+
+
+def _need(
+    group: RequestGroup,
+    resources: tuple[tuple[str, int], ...],
+    required: tuple[frozenset[str], ...],
+) -> Need:
+    return Need(
+        resources=resources,
+        required=required,
+        forbidden=group.forbidden,
+        member_of=group.member_of,
+        not_member_of=group.not_member_of,
+        in_tree=group.in_tree,
+        is_unsuffixed=not group.suffix,
+    )
+
+
+def _slots_with(slots: tuple[Slot, ...], suffixes: frozenset[str]) -> tuple[int, ...]:
+    return tuple(number for number, slot in enumerate(slots) if slot.suffix in suffixes)
+
+
+def _joint_trait_lists(
+    request: CandidateRequest, unsuffixed_slots: int
+) -> tuple[frozenset[str], ...]:
+    """Return the trait lists that several providers of the unsuffixed group satisfy together."""
+    if unsuffixed_slots < 2:
+        return ()
+    return tuple(
+        any_of for group in request.groups if not group.suffix for any_of in group.required
+    )
+
+
+def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[str, dict[int, int]]:
+    amounts_by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for number, slot in enumerate(slots):
+        for name, amount in slot.resources:
+            amounts_by_class[name][number] = amount
+    never_together = set(isolated)
+    return {
+        name: amounts
+        for name, amounts in amounts_by_class.items()
+        if len(amounts) > 1 and not never_together.issuperset(amounts)
+    }
+
+
+Options = tuple[int, ...]
+"""The options of a slot: the providers that it can be assigned to, in order of preference."""
+
+Assignment = tuple[int, ...]
+"""The option that each slot is assigned to, in the order of the slots."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Everything around a root that the solutions depend on. Compared by identity.
+
+    Options are numbers: a provider of the root's own tree is its position in
+    tree order, counting only providers that are an option of some slot; a sharing
+    provider of another tree is ``~row``.
+
+    ``options``      per slot, its options: own tree first
+    ``allocatable``  per contended class (in the order of the plan), the allocatable
+                     amount at the options of its slots, clipped to the sum of the
+                     requested amounts
+    ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
+                     ``any_of`` lists that its traits satisfy
+    ``parents``      if the request has same_subtree: per position, that of the nearest
+                     ancestor that is an option, -1 if there is none
+    ``top``          index of a same_subtree, and the option that must be its highest
+                     provider; None if any option may be
+    ``ancestors``    if the request has same_subtree: per option of another tree, itself
+                     and its ancestors
+    ``tree_of``      per option a number for its tree, if a candidate must not use two
+                     providers of one tree (below 1.29)
+    """
+
+    options: tuple[Options, ...]
+    allocatable: tuple[Mapping[int, int], ...]
+    any_of_bits: Mapping[int, int]
+    parents: tuple[int, ...]
+    ancestors: Mapping[int, frozenset[int]]
+    tree_of: Mapping[int, int]
+    top: tuple[int, int] | None

@@ -1,0 +1,104 @@
+"""Canonical UUIDs: lower case, with hyphens.
+
+Clients may write a UUID in several spellings. Every UUID of a path, query or body is converted to
+the canonical spelling, in which the database stores it.
+
+The text of a time, as in responses and in the files that commands write.
+
+Text of others, such as provider names, for terminals and log lines.
+
+The check whether a database can store a text.
+"""
+
+import re
+from datetime import datetime
+from typing import overload
+
+from placement import exception
+
+_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
+
+
+def canonical_uuid(text: str) -> str | None:
+    """Return a UUID in canonical form, None if the text is no UUID.
+
+    Letter case, hyphens, braces and ``urn:uuid:`` are ignored.
+
+    >>> canonical_uuid("{AAAAAAAA11112222-3333444444444444}")
+    'aaaaaaaa-1111-2222-3333-444444444444'
+    """
+    if _CANONICAL.fullmatch(text):
+        return text
+    digits = text.lower().removeprefix("urn:").removeprefix("uuid:").strip("{}").replace("-", "")
+    if not _HEX_DIGITS.fullmatch(digits):
+        return None
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def canonical(text: str) -> str:
+    """Return a UUID in canonical form, any other text unchanged.
+
+    A text that is no UUID identifies nothing, and is reported as the client wrote it.
+
+    >>> canonical("random_sauce")
+    'random_sauce'
+    """
+    return canonical_uuid(text) or text
+
+
+@overload
+def timestamp(at: datetime) -> str: ...
+@overload
+def timestamp(at: None) -> None: ...
+def timestamp(at: datetime | None) -> str | None:
+    """Return a time in UTC (aware or naive) in ISO 8601, in whole seconds; None for None.
+
+    >>> timestamp(datetime(2026, 11, 21, 2, 14, 7, 999))
+    '2026-11-21T02:14:07Z'
+    """
+    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def printable(text: str) -> str:
+    r"""Return the text in one line, with the characters escaped that control a terminal.
+
+    >>> printable("cn1\x1b[31m\nship\u00e9")
+    'cn1\\x1b[31m\\nshipé'
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def printable_lines(text: str) -> str:
+    r"""Return the text with its lines, each of them printable.
+
+    >>> printable_lines("cn1\x07\ncn2")
+    'cn1\\x07\ncn2'
+    """
+    return "\n".join(map(printable, text.split("\n")))
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def is_storable(text: str) -> bool:
+    r"""Return whether every database can store the text.
+
+    PostgreSQL cannot store NUL, UTF-8 cannot encode surrogates. A text that is not
+    storable was never stored, so a lookup of it returns nothing.
+
+    >>> is_storable("ship\u00e9"), is_storable("nul\0"), is_storable("half a pair \ud83d")
+    (True, False, False)
+    """
+    return _UNSTORABLE.search(text) is None
+
+
+def check_storable(what: str, text: str) -> None:
+    """Check that the text can be stored.
+
+    Raises: BadRequest.
+    """
+    if not is_storable(text):
+        raise exception.BadRequest(f"The {what} has characters that cannot be stored.")

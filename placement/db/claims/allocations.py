@@ -1,0 +1,244 @@
+"""Statements for allocations, and the sums over them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.model import AllocatedResources, Consumer, TypeUsage
+from placement.core.text import is_storable
+from placement.db.clocks import utcnow
+from placement.db.resources.names import chunks
+from placement.db.statements import compiled
+from placement.db.statements.batch import StatementBatch
+from placement.db.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    users,
+)
+
+_allocation = allocations.c
+_modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
+    "modified_at"
+)
+# An allocation without consumer, or whose consumer has no project or user, is not returned.
+_OWNERS = consumers.join(projects, projects.c.id == consumers.c.project_id).join(
+    users, users.c.id == consumers.c.user_id
+)
+_OWNED = _OWNERS.join(allocations, _allocation.consumer_id == consumers.c.uuid)
+_RECORDED = _OWNED.join(resource_classes, resource_classes.c.id == _allocation.resource_class_id)
+_RECORDED_WITH_TYPE = _RECORDED.outerjoin(
+    consumer_types, consumer_types.c.id == consumers.c.consumer_type_id
+)
+_class_name = resource_classes.c.name.label("resource_class")
+_amount = sa.func.sum(_allocation.used).label("amount")
+
+_ON_PROVIDER = (
+    sa.select(
+        consumers.c.uuid, consumers.c.generation, _class_name, _allocation.used.label("amount"),
+        _modified_at,
+    )
+    .select_from(_RECORDED)
+    .where(_allocation.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(_allocation.id)
+)  # fmt: skip
+_root = resource_providers.alias("root")
+_OF_CONSUMER = (
+    sa.select(
+        resource_providers.c.uuid,
+        sa.func.coalesce(resource_providers.c.generation, 0).label("generation"),
+        _class_name,
+        _allocation.used.label("amount"),
+        _modified_at,
+        consumers.c.uuid.label("consumer_uuid"),
+        projects.c.external_id.label("project_id"),
+        users.c.external_id.label("user_id"),
+        consumers.c.generation.label("consumer_generation"),
+        consumer_types.c.name.label("type"),
+    )
+    .select_from(
+        _RECORDED_WITH_TYPE.join(
+            resource_providers, resource_providers.c.id == _allocation.resource_provider_id
+        ).join(_root, _root.c.id == resource_providers.c.root_provider_id)
+    )
+    .where(_allocation.consumer_id == sa.bindparam("uuid"))
+    .order_by(_allocation.id)
+)
+_DELETE = allocations.delete()
+_INSERT = compiled.inserted(
+    allocations,
+    "consumer_id",
+    "resource_provider_id",
+    "resource_class_id",
+    "used",
+    "created_at",
+    "updated_at",
+)
+
+
+class Allocations:
+    """Allocations, in one transaction."""
+
+    def __init__(self, batch: StatementBatch) -> None:
+        self._batch = batch
+        self._connection = batch.connection
+
+    def on_provider(
+        self, provider_id: int
+    ) -> tuple[dict[str, AllocatedResources], datetime | None]:
+        """Return the allocations on a provider, by consumer, and when the newest was written."""
+        rows = self._connection.execute(_ON_PROVIDER, {"provider_id": provider_id}).all()
+        return _allocated_resources(rows), _newest(rows)
+
+    def of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer | None, dict[str, AllocatedResources], datetime | None]:
+        """Return a consumer, its allocations by provider, and when the newest was written.
+
+        The consumer is None if it has no allocations.
+        """
+        if not is_storable(uuid):
+            return None, {}, None
+        result = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
+        rows = [row for row in result if row.consumer_uuid == uuid]
+        consumer = _consumer(rows[0]) if rows else None
+        return consumer, _allocated_resources(rows), _newest(rows)
+
+    def exist_on(self, provider_id: int) -> bool:
+        """Return whether a provider has allocations, with or without consumer."""
+        rows = (
+            sa.select(_allocation.id)
+            .where(_allocation.resource_provider_id == provider_id)
+            .limit(1)
+        )
+        return self._connection.execute(rows).first() is not None
+
+    def delete(self, consumer_uuids: Iterable[str]) -> None:
+        """Delete all allocations of consumers."""
+        for chunk in chunks(consumer_uuids):
+            self._batch.execute_for(_DELETE, _allocation.consumer_id, chunk)
+
+    def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
+        """Insert allocations: consumer UUID, provider id, class id, amount.  One statement."""
+        times = dict.fromkeys(("created_at", "updated_at"), utcnow())
+        for chunk in chunks(rows):
+            self._batch.execute(
+                _INSERT,
+                [
+                    {
+                        "consumer_id": consumer_uuid,
+                        "resource_provider_id": provider_id,
+                        "resource_class_id": class_id,
+                        "used": amount,
+                        **times,
+                    }
+                    for consumer_uuid, provider_id, class_id, amount in chunk
+                ],
+            )
+
+    def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
+        """Return the allocated amount of each class, of the project's (and user's) consumers."""
+        if not _storable(project_id, user_id):
+            return {}
+        sums = (
+            sa.select(_allocation.resource_class_id, _amount)
+            .select_from(_OWNED)
+            .where(*_owned_by(project_id, user_id))
+            .group_by(_allocation.resource_class_id)
+            .subquery()
+        )
+        query = (
+            sa.select(_class_name, sums.c.amount)
+            .join(sums, sums.c.resource_class_id == resource_classes.c.id)
+            .order_by(resource_classes.c.id)
+        )
+        return {name: int(amount) for name, amount in self._connection.execute(query)}
+
+    def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
+        """Return the same by consumer type; None is the type of consumers without one."""
+        if not _storable(project_id, user_id):
+            return {}
+        owned_by = _owned_by(project_id, user_id)
+        resources: dict[str | None, dict[str, int]] = defaultdict(dict)
+        for type_, name, amount in self._connection.execute(_amounts_by_type(owned_by)):
+            resources[type_][name] = int(amount)
+        counted = {row[0]: row[1] for row in self._connection.execute(_consumer_counts(owned_by))}
+        return {type_: TypeUsage(counted[type_], own) for type_, own in resources.items()}
+
+
+# A database sums by ids much faster than by names, so names are joined to the sums.
+def _amounts_by_type(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+    """Return the statement for the amounts by the names of consumer type and class."""
+    keys = (consumers.c.consumer_type_id, _allocation.resource_class_id)
+    sums = (
+        sa.select(*keys, _amount).select_from(_OWNED).where(*owned_by).group_by(*keys).subquery()
+    )
+    return (
+        sa.select(consumer_types.c.name, _class_name, sums.c.amount)
+        .select_from(sums)
+        .join(resource_classes, resource_classes.c.id == sums.c.resource_class_id)
+        .outerjoin(consumer_types, consumer_types.c.id == sums.c.consumer_type_id)
+        .order_by(sums.c.consumer_type_id, resource_classes.c.id)
+    )
+
+
+def _consumer_counts(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+    """Return the statement for the number of consumers with allocations, by consumer type."""
+    of_consumer = (
+        sa.select(sa.literal(1))
+        .select_from(
+            allocations.join(
+                resource_classes, resource_classes.c.id == _allocation.resource_class_id
+            )
+        )
+        .where(_allocation.consumer_id == consumers.c.uuid)
+        .correlate(consumers)
+    )
+    counts = (
+        sa.select(consumers.c.consumer_type_id, sa.func.count().label("number"))
+        .select_from(_OWNERS)
+        .where(*owned_by, of_consumer.exists())
+        .group_by(consumers.c.consumer_type_id)
+        .subquery()
+    )
+    return (
+        sa.select(consumer_types.c.name, counts.c.number)
+        .select_from(counts)
+        .outerjoin(consumer_types, consumer_types.c.id == counts.c.consumer_type_id)
+    )
+
+
+def _storable(*texts: str | None) -> bool:
+    return all(text is None or is_storable(text) for text in texts)
+
+
+def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
+    user = [] if user_id is None else [users.c.external_id == user_id]
+    return [projects.c.external_id == project_id, *user]
+
+
+def _consumer(row: Any) -> Consumer:
+    return Consumer(
+        row.consumer_uuid, row.project_id, row.user_id, row.consumer_generation, row.type
+    )
+
+
+def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
+    """Group rows by the UUID of the provider or consumer."""
+    generations = {row.uuid: row.generation for row in rows}
+    resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        resources[row.uuid][row.resource_class] += row.amount
+    return {
+        uuid: AllocatedResources(generations[uuid], dict(own)) for uuid, own in resources.items()
+    }
+
+
+def _newest(rows: Iterable[Any]) -> datetime | None:
+    return max((row.modified_at for row in rows if row.modified_at), default=None)

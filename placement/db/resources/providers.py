@@ -1,0 +1,369 @@
+"""Statements for resource providers and their trees.
+
+Statements for aggregates: UUIDs that are inserted on first use and never removed.
+
+Statements that find providers by similar names: for operators and for errors.
+
+They run for conflicts and for ``/insight/identity`` only, not for requests that succeed.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement import exception
+from placement.core.model import Provider, ProviderSummary
+from placement.core.text import is_storable
+from placement.db import errors
+from placement.db.clocks import utcnow
+from placement.db.errors import WriteConflict
+from placement.db.resources.names import chunks, ids_by_name, insert_names, inserted_id
+from placement.db.tables import (
+    allocations,
+    inventories,
+    placement_aggregates,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+
+_provider = resource_providers.c
+_root = resource_providers.alias("root")
+_parent = resource_providers.alias("parent")
+
+# The columns are those of ``core.model.Provider``. A provider without a root is partly removed or
+# not migrated, and is not returned.
+SELECT_PROVIDER = (
+    sa.select(
+        _provider.id,
+        _provider.uuid,
+        sa.func.coalesce(_provider.name, _provider.uuid).label("name"),
+        sa.func.coalesce(_provider.generation, 0).label("generation"),
+        _parent.c.uuid.label("parent_uuid"),
+        _root.c.uuid.label("root_uuid"),
+        sa.func.coalesce(_provider.updated_at, _provider.created_at).label("modified_at"),
+    )
+    .join(_root, _root.c.id == _provider.root_provider_id)
+    .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
+)
+_FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
+_LOCK = (
+    sa.select(_provider.id, _provider.uuid)
+    .where(_provider.uuid == sa.bindparam("uuid"))
+    .with_for_update()
+)
+_IDS: sa.BindParameter[int] = sa.bindparam("ids", expanding=True)
+_LOCK_IDS = (
+    sa.select(_provider.id).where(_provider.id.in_(_IDS)).order_by(_provider.id).with_for_update()
+)
+_ROOTS = sa.select(_provider.root_provider_id).where(
+    _provider.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+
+
+class Node(NamedTuple):
+    """The position of a provider in its tree."""
+
+    id: int
+    uuid: str
+    parent_id: int | None
+    root_id: int
+
+
+class Providers:
+    """Resource providers, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def find(self, uuid: str) -> Provider | None:
+        """Return the provider, or None."""
+        if not is_storable(uuid):
+            return None
+        row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
+        return Provider(**row._asdict()) if row and row.uuid == uuid else None
+
+    def stored_name(self, name: str) -> str | None:
+        """Return the stored name that is equal to this name to the database, None if none is."""
+        stored: str | None = self._connection.scalar(
+            sa.select(_provider.name).where(_provider.name == name)
+        )
+        return stored
+
+    def lock(self, uuid: str) -> Provider | None:
+        """Return the current provider, locked: no other transaction changes it or its resources.
+
+        A provider that is created after the lock was requested is not locked, and not returned.
+        Cost: two statements. With one, PostgreSQL would join the locked row with other rows as
+        they were before it waited for the lock.
+        """
+        if not is_storable(uuid) or not self._connection.execute(_LOCK, {"uuid": uuid}).all():
+            return None
+        return self.find(uuid)
+
+    def lock_as_parent(self, uuid: str) -> Provider | None:
+        """Return the provider, locked together with its root: a child refers to both.
+
+        The rows are locked in the order of ids, like everywhere.
+        """
+        if not is_storable(uuid):
+            return None
+        ids = self._own_and_root_id(uuid)
+        self._lock_ids(set(ids))
+        if self._own_and_root_id(uuid) != ids:
+            raise WriteConflict
+        return self.find(uuid) if ids else None
+
+    def _own_and_root_id(self, uuid: str) -> tuple[int, ...]:
+        """Return the ids of a provider and of its root, nothing if it does not exist."""
+        query = sa.select(_provider.id, _provider.root_provider_id).where(_provider.uuid == uuid)
+        row = self._connection.execute(query).one_or_none()
+        return () if row is None or row.root_provider_id is None else tuple(row)
+
+    def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
+        """Return all providers in the trees of these, locked in the order of ids, by UUID.
+
+        Trees may grow or merge while this transaction waits for their rows. Locking the new
+        members then, out of order, could deadlock: the transaction runs again instead.
+        """
+        named = sorted(filter(is_storable, uuids))
+        locked_ids = {node.id for node in self._nodes(named).values()}
+        self._lock_ids(locked_ids)
+        nodes = self._nodes(named)
+        if not locked_ids.issuperset(node.id for node in nodes.values()):
+            raise WriteConflict
+        return nodes
+
+    def _nodes(self, uuids: list[str]) -> dict[str, Node]:
+        roots = self._connection.execute(_ROOTS, {"uuids": uuids}).scalars().all()
+        columns = (
+            _provider.id,
+            _provider.uuid,
+            _provider.parent_provider_id,
+            _provider.root_provider_id,
+        )
+        rows = self._connection.execute(
+            sa.select(*columns).where(_provider.root_provider_id.in_(set(roots)))
+        )
+        return {row.uuid: Node(*row) for row in rows}
+
+    def _lock_ids(self, ids: Iterable[int]) -> None:
+        for chunk in chunks(sorted(ids)):
+            self._connection.execute(_LOCK_IDS, {"ids": chunk}).all()
+
+    def insert(self, uuid: str, name: str, parent: Provider | None) -> int:
+        """Insert a provider and return its id; without a parent it is its own root.
+
+        The rows of the parent and its root must be locked.
+        Raises: DuplicateProviderUuid, DuplicateProviderName.
+        """
+        row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
+        if parent is not None:
+            _, root_id = self._own_and_root_id(parent.uuid)
+            row |= {"parent_provider_id": parent.id, "root_provider_id": root_id}
+        with _duplicates(uuid, name):
+            result = self._connection.execute(resource_providers.insert(), row)
+        id_ = inserted_id(result)
+        if parent is None:
+            self._update([id_], root_provider_id=id_, updated_at=utcnow())
+        return id_
+
+    def rename(self, id_: int, name: str) -> None:
+        """Rename a locked provider.  Raises: DuplicateProviderName."""
+        with _duplicates("", name):
+            self._update([id_], name=name, updated_at=utcnow())
+
+    def update(self, id_: int, name: str, parent_id: int | None) -> None:
+        """Change name and parent of a locked provider.  Raises: DuplicateProviderName."""
+        with _duplicates("", name):
+            self._update([id_], name=name, parent_provider_id=parent_id, updated_at=utcnow())
+
+    def move(self, ids: Iterable[int], root_id: int) -> None:
+        """Change the root of locked providers, which every representation of them contains."""
+        self._update(ids, root_provider_id=root_id, updated_at=utcnow())
+
+    def _update(self, ids: Iterable[int], **values: object) -> None:
+        for chunk in chunks(ids):
+            self._connection.execute(
+                resource_providers.update().where(_provider.id.in_(chunk)).values(values)
+            )
+
+    def has_children(self, id_: int) -> bool:
+        """Return whether a provider has children; while it is locked none can be added."""
+        children = sa.select(_provider.id).where(_provider.parent_provider_id == id_).limit(1)
+        return self._connection.execute(children).first() is not None
+
+    def delete(self, id_: int) -> None:
+        """Delete a locked provider, with its inventories, traits and aggregate associations."""
+        for table in (inventories, resource_provider_traits, resource_provider_aggregates):
+            self._connection.execute(table.delete().where(table.c.resource_provider_id == id_))
+        # MySQL does not delete a row that refers to itself
+        self._update([id_], root_provider_id=None)
+        self._connection.execute(resource_providers.delete().where(_provider.id == id_))
+
+    def add_generations(self, steps: Mapping[int, int]) -> None:
+        """Add to the generations of locked providers, besides the one that publish adds."""
+        for step in set(steps.values()) - {0}:
+            ids = [id_ for id_, count in steps.items() if count == step]
+            self._update(
+                ids,
+                generation=sa.func.coalesce(_provider.generation, 0) + step,
+                counted_generation=_provider.counted_generation + step,
+            )
+
+
+@contextmanager
+def _duplicates(uuid: str, name: str) -> Iterator[None]:
+    """Raise the exception for the column in which another provider has the same value."""
+    try:
+        yield
+    except sa.exc.IntegrityError as error:
+        if not errors.is_duplicate(error):
+            raise
+        if "uuid" in errors.duplicate_key(error):
+            raise exception.DuplicateProviderUuid(uuid) from error
+        raise exception.DuplicateProviderName(name) from error
+
+
+_association = resource_provider_aggregates.c
+_OF_PROVIDER = (
+    sa.select(placement_aggregates.c.uuid, placement_aggregates.c.id)
+    .join(resource_provider_aggregates, _association.aggregate_id == placement_aggregates.c.id)
+    .where(_association.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(placement_aggregates.c.id)
+)
+_TABLE = (placement_aggregates, placement_aggregates.c.uuid)
+
+
+class Aggregates:
+    """Aggregates, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def of_provider(self, provider_id: int) -> dict[str, int]:
+        """Return the ids of the aggregates that a provider is associated with, by UUID."""
+        rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
+        return {row.uuid: row.id for row in rows}
+
+    def ids(self, uuids: Collection[str]) -> dict[str, int]:
+        """Return the ids of the aggregates that exist."""
+        return ids_by_name(self._connection, *_TABLE, uuids)
+
+    def insert(self, uuids: Collection[str]) -> dict[str, int]:
+        """Insert aggregates that do not exist, and return their ids."""
+        return insert_names(self._connection, *_TABLE, uuids)
+
+    def associate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
+        """Add associations of a locked provider."""
+        rows = [
+            {
+                "resource_provider_id": provider_id,
+                "aggregate_id": aggregate_id,
+                "created_at": utcnow(),
+            }
+            for aggregate_id in aggregate_ids
+        ]
+        if rows:
+            self._connection.execute(resource_provider_aggregates.insert(), rows)
+
+    def dissociate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
+        """Remove associations of a locked provider."""
+        for chunk in chunks(aggregate_ids):
+            self._connection.execute(
+                resource_provider_aggregates.delete().where(
+                    _association.resource_provider_id == provider_id,
+                    _association.aggregate_id.in_(chunk),
+                )
+            )
+
+
+_child = resource_providers.alias("child")
+
+
+def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
+    return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
+
+
+# The columns are those of ProviderSummary. Providers without a root are included: their names are
+# taken, too.
+_SELECT = (
+    sa.select(
+        _provider.uuid,
+        sa.func.coalesce(_provider.name, _provider.uuid),
+        sa.func.coalesce(_provider.generation, 0),
+        _parent.c.uuid,
+        _root.c.uuid,
+        sa.func.coalesce(_provider.updated_at, _provider.created_at),
+        _count(
+            allocations.c.consumer_id.distinct(),
+            allocations.c.resource_provider_id == _provider.id,
+        ),
+        _count(inventories.c.id, inventories.c.resource_provider_id == _provider.id),
+        _count(_child.c.id, _child.c.parent_provider_id == _provider.id),
+    )
+    .select_from(resource_providers)
+    .outerjoin(_root, _root.c.id == _provider.root_provider_id)
+    .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
+)
+_name = sa.func.lower(_provider.name)
+
+
+class ProviderSummaries:
+    """Providers by name and UUID, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def with_name(self, name: str) -> ProviderSummary | None:
+        """Return the provider whose name is this one to the unique key of the database."""
+        return self._first(_SELECT.where(_provider.name == name))
+
+    def with_uuid(self, uuid: str) -> ProviderSummary | None:
+        """Return the provider with this UUID, or None."""
+        return self._first(_SELECT.where(_provider.uuid == uuid))
+
+    def similar(self, name: str, host: str, limit: int) -> list[ProviderSummary]:
+        """Return those whose name or UUID is this one, but for letter case and a domain.
+
+        ``host`` is the name without a domain. Children whose name begins with it and a dot are
+        among them. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII letters
+        only.
+        Cost: compares the names of all providers, in the database.
+        """
+        if not is_storable(name):
+            return []
+        escaped = host.replace("/", "//").replace("%", "/%").replace("_", "/_")
+        condition = sa.or_(
+            _provider.uuid == name.lower(),
+            _provider.name == name,
+            _name == sa.func.lower(name),
+            _name == sa.func.lower(host),
+            _name.like(sa.func.lower(f"{escaped}.%"), escape="/"),
+        )
+        return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
+
+    def with_uuids(self, uuids: Iterable[str]) -> list[ProviderSummary]:
+        """Return those of these providers that exist."""
+        return [
+            provider
+            for chunk in chunks(sorted(uuids))
+            for provider in self._all(_SELECT.where(_provider.uuid.in_(chunk)))
+        ]
+
+    def in_trees(self, roots: Iterable[str]) -> list[ProviderSummary]:
+        """Return all providers in the trees of these roots."""
+        return [
+            provider
+            for chunk in chunks(sorted(roots))
+            for provider in self._all(_SELECT.where(_root.c.uuid.in_(chunk)))
+        ]
+
+    def _first(self, statement: sa.Select[Any]) -> ProviderSummary | None:
+        return next(iter(self._all(statement.limit(1))), None)
+
+    def _all(self, statement: sa.Select[Any]) -> list[ProviderSummary]:
+        rows: Sequence[Any] = self._connection.execute(statement).all()
+        return [ProviderSummary(*row) for row in rows]

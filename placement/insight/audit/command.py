@@ -1,0 +1,31 @@
+"""The options of ``openstack placement audit`` and ``placement-manage audit``."""
+
+import argparse
+
+from placement.insight.audit import live_sources
+from placement.insight.audit.model import GRACE_MINUTES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select what is reported."""
+    parser.add_argument(
+        "--grace-minutes",
+        type=_whole,
+        default=GRACE_MINUTES,
+        metavar="<minutes>",
+        help="Leave out allocations and consumers written in the last minutes; 30 by default.",
+    )
+    parser.add_argument(
+        "--stale-days",
+        type=_whole,
+        metavar="<days>",
+        help="Also report providers with allocations whose generation did not change for so long.",
+    )
+    live_sources.add_arguments(parser)
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 10**6:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 999999")
+    return number

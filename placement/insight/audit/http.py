@@ -1,0 +1,61 @@
+"""What GET /insight/findings takes and returns.
+
+The query of GET /insight/findings.
+
+``GET /insight/findings``: inconsistent data in the database.
+"""
+
+import webob
+
+from placement.http.request import Request, accepts_json, json_response
+from placement.insight.audit import report as render
+from placement.insight.audit.model import ERROR, GRACE_MINUTES, NOTICE, SEVERITIES, AuditSettings
+from placement.insight.audit.report import audit
+from placement.insight.schemas import answer, opened
+from placement.microversion import Version
+from placement.parse import validation
+from placement.policies import insight as policies
+from placement.schemas.base import TEXT, Schema, always, closed
+
+_CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
+_SEVERITY: Schema = {"type": "string", "enum": [ERROR, NOTICE]}
+_MINUTES: Schema = {"type": "string", "pattern": "^[0-9]{1,6}$"}
+_STALE_DAYS: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}
+
+FINDINGS_QUERY = always(
+    closed({"code": _CODE, "grace_minutes": _MINUTES, "stale_days": _STALE_DAYS})
+)
+
+_FINDING = opened(code=_CODE, severity=_SEVERITY, rows={"type": "object"}, cause=TEXT, repair=TEXT)
+FINDINGS = always(
+    answer(
+        at={"type": "string", "format": "date-time"},
+        findings={"type": "array", "items": _FINDING},
+        truncated={"type": "array", "items": _CODE},
+    )
+)
+
+
+_VALIDATORS = validation.query_validators(FINDINGS_QUERY)
+
+
+def audit_settings(pairs: validation.QueryPairs, version: Version) -> AuditSettings:
+    """Return what a query asks to look for.  Raises: BadRequest."""
+    validation.check(_VALIDATORS, pairs, version)
+    values = validation.effective(pairs)
+    return AuditSettings(
+        grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),
+        stale_days=int(values["stale_days"]) if "stale_days" in values else None,
+        codes=frozenset({values["code"]} if "code" in values else ()),
+    )
+
+
+@accepts_json
+def list_findings(request: Request) -> webob.Response:
+    """Return the findings of an audit of the database."""
+    request.context.can(policies.FINDINGS)
+    settings = audit_settings(request.query_pairs, request.version)
+    report = audit(request.services.store, settings)
+    return json_response(
+        request, render.findings_document(report.at, report.findings, report.truncated)
+    )

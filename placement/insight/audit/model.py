@@ -1,0 +1,187 @@
+"""The consumers that exist outside of Placement, as nova or an operator lists them.
+
+What an audit reads of the database: one state of it, summed up where rows are many.
+
+One finding of an audit, and the codes of all kinds.
+
+``error`` is what makes the service answer wrongly or wastes capacity; ``notice`` is for an
+operator to look at, and may be as intended.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from placement.insight.consumers.model import ListedConsumer
+
+INSTANCE: Final = "INSTANCE"
+MIGRATION: Final = "MIGRATION"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveConsumers:
+    """A complete list of the consumers of some types.
+
+    ``hosts`` has the instances by UUID, with the name of the provider that each runs on, None if
+    that is not known or about to change. ``others`` are further live consumers, such as
+    migrations. ``types`` are the consumer types of which the list is complete: consumers of other
+    types are not compared; ``unknown`` is that of consumers without a type. ``listed_at`` is when
+    the list was begun (naive UTC): what was written later is not compared.
+    """
+
+    hosts: Mapping[str, str | None]
+    listed_at: datetime
+    types: frozenset[str] = frozenset({INSTANCE})
+    others: Collection[str] = field(default=frozenset())
+
+    def has(self, consumer_uuid: str) -> bool:
+        """Return whether the list has a consumer.
+
+        >>> live = LiveConsumers({"a": None}, datetime(2026, 1, 1), others={"b"})
+        >>> live.has("A"), live.has("b"), live.has("c")
+        (True, True, False)
+        """
+        uuid = consumer_uuid.lower()
+        return uuid in self.hosts or uuid in self.others
+
+    def __len__(self) -> int:
+        return len(self.hosts) + len(self.others)
+
+
+Key = tuple[int, int]
+"""The ids of a provider and of a resource class."""
+
+GRACE_MINUTES: Final = 30
+MOST_OF_ONE_CODE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """What to look for.
+
+    Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
+    those to list, all if empty. ``stale_days`` also lists providers without a change for so long.
+    ``live`` also lists consumers that are not in it. ``at_most`` findings of a code are listed.
+    """
+
+    grace_minutes: int = GRACE_MINUTES
+    stale_days: int | None = None
+    codes: Collection[str] = ()
+    live: LiveConsumers | None = None
+    at_most: int = MOST_OF_ONE_CODE
+
+
+class AuditedProvider(NamedTuple):
+    """The row of a provider; ``updated_at`` is when its generation last changed (naive UTC)."""
+
+    id: int
+    uuid: str
+    name: str
+    root_id: int | None
+    parent_id: int | None
+    updated_at: datetime | None
+    generation: int = 0
+
+
+class EmptyConsumer(NamedTuple):
+    """A consumer without allocations."""
+
+    uuid: str
+    generation: int
+
+
+class AuditedInventory(NamedTuple):
+    """The row of an inventory; ``used`` is the usage counter beside it."""
+
+    provider_id: int
+    class_id: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+    used: int
+    changed_at: datetime | None
+
+
+class UsageSum(NamedTuple):
+    """The sum of the allocations of a class on a provider.
+
+    ``newest_at`` is when the newest was created, read only where the sum exceeds the capacity.
+    """
+
+    amount: int
+    newest_at: datetime | None
+
+
+class LoneAllocation(NamedTuple):
+    """What a consumer that has no row has on a provider."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedState:
+    """One state of the database.
+
+    ``lone_allocations`` are of consumers without a row; they and ``empty_consumers`` are older
+    than the grace period, and of a limited number of consumers. ``unlisted`` are the consumers
+    that a list of live consumers lacks, and ``compared`` the number of consumers that it was
+    compared with; ``on_several_roots`` have allocations in several trees.
+    """
+
+    providers: Sequence[AuditedProvider]
+    inventories: Sequence[AuditedInventory]
+    usage: Mapping[Key, UsageSum]
+    class_names: Mapping[int, str]
+    lone_allocations: Sequence[LoneAllocation]
+    empty_consumers: Sequence[EmptyConsumer]
+    unused_classes: Sequence[str]
+    unused_traits: Sequence[str]
+    live: LiveConsumers | None = None
+    unlisted: Sequence[ListedConsumer] = ()
+    compared: int = 0
+    on_several_roots: Sequence[ListedConsumer] = ()
+
+
+ERROR = "error"
+NOTICE = "notice"
+
+SEVERITIES: Mapping[str, str] = {
+    "missing_root": ERROR,
+    "missing_parent": ERROR,
+    "wrong_root": ERROR,
+    "missing_provider": ERROR,
+    "missing_inventory": ERROR,
+    "missing_consumer": ERROR,
+    "empty_consumer": ERROR,
+    "orphaned_consumer": ERROR,
+    "doubled_consumer": ERROR,
+    "usage_counter": ERROR,
+    "over_capacity": ERROR,
+    "similar_names": NOTICE,
+    "unused_class": NOTICE,
+    "unused_trait": NOTICE,
+    "stale_provider": NOTICE,
+}
+"""All codes, in the order in which findings are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if it is not known.
+    """
+
+    code: str
+    rows: Mapping[str, object]
+    cause: str
+    repair: str
+
+    @property
+    def severity(self) -> str:
+        """``error`` or ``notice``."""
+        return SEVERITIES[self.code]

@@ -1,0 +1,75 @@
+"""The audit of the database: what is wrong, bounded in number.
+
+The findings of an audit, as JSON.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from placement.core.text import timestamp
+from placement.db.store import Store
+from placement.insight.audit.findings import findings
+from placement.insight.audit.model import ERROR, AuditSettings, Finding
+from placement.insight.audit.sql import AuditReader
+from placement.insight.documents import document
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The findings, in the order of their codes; of the codes in ``truncated`` only the first."""
+
+    at: datetime
+    findings: Sequence[Finding]
+    truncated: Sequence[str]
+    compared: int = 0
+    """The number of consumers that a list of live consumers was compared with."""
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything is wrong: more than notices."""
+        return any(finding.severity == ERROR for finding in self.findings)
+
+
+def audit(store: Store, settings: AuditSettings, now: datetime | None = None) -> Audit:
+    """Return the findings in the database, as one transaction sees it.
+
+    Cost: a few scans of the tables in the database; writers are not locked.
+    """
+    at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
+    with store.read() as tx:
+        state = AuditReader(tx.connection).state(
+            at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
+        )
+    counts: Counter[str] = Counter()
+    reported = []
+    for finding in findings(state, now=at, stale_days=settings.stale_days):
+        if settings.codes and finding.code not in settings.codes:
+            continue
+        counts[finding.code] += 1
+        if counts[finding.code] <= settings.at_most:
+            reported.append(finding)
+    truncated = [code for code, count in counts.items() if count > settings.at_most]
+    return Audit(at, reported, truncated, state.compared)
+
+
+def findings_document(
+    at: datetime, reported: Sequence[Finding], truncated: Sequence[str]
+) -> bytes:
+    """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
+    return document(
+        at=timestamp(at),
+        findings=[_finding(each) for each in reported],
+        truncated=list(truncated),
+    )
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "rows": dict(finding.rows),
+        "cause": finding.cause,
+        "repair": finding.repair,
+    }

@@ -1,0 +1,212 @@
+"""Reads what an audit needs: see :mod:`placement.insight.audit.model`.
+
+Plain reads in one transaction, which lock nothing; allocations are summed up by the database.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
+from placement.db.resources.names import chunks
+from placement.db.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from placement.insight.audit.findings import is_compared
+from placement.insight.audit.model import (
+    AuditedInventory,
+    AuditedProvider,
+    AuditedState,
+    EmptyConsumer,
+    Key,
+    LiveConsumers,
+    LoneAllocation,
+    UsageSum,
+)
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.consumers.sql import ConsumerList
+
+_provider = resource_providers.c
+_inventory = inventories.c
+_allocation = allocations.c
+
+_PROVIDERS = sa.select(
+    _provider.id,
+    _provider.uuid,
+    _provider.name,
+    _provider.root_provider_id,
+    _provider.parent_provider_id,
+    sa.func.coalesce(_provider.updated_at, _provider.created_at),
+    sa.func.coalesce(_provider.generation, 0),
+).order_by(_provider.id)
+_INVENTORIES = sa.select(
+    _inventory.resource_provider_id,
+    _inventory.resource_class_id,
+    _inventory.total,
+    _inventory.reserved,
+    _inventory.allocation_ratio,
+    _inventory.used,
+    sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
+)
+_KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
+# An index has all three columns; the times of the newest are read for few keys.
+_USAGE = sa.select(*_KEY, sa.func.sum(_allocation.used)).group_by(*_KEY)
+_NEWEST = sa.select(*_KEY, sa.func.max(_allocation.created_at)).group_by(*_KEY)
+# Each consumer is looked up once, however many allocations it has.
+_holders = sa.select(_allocation.consumer_id).group_by(_allocation.consumer_id).subquery()
+_LONE_HOLDERS = (
+    sa.select(_holders.c.consumer_id)
+    .select_from(_holders.outerjoin(consumers, consumers.c.uuid == _holders.c.consumer_id))
+    .where(consumers.c.id.is_(None))
+)
+_LONE = sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
+_EMPTY = (
+    sa.select(consumers.c.uuid, consumers.c.generation)
+    .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
+    .where(_allocation.id.is_(None))
+)
+
+
+_TYPES = sa.select(
+    consumers.c.uuid,
+    consumer_types.c.name,
+    sa.func.coalesce(consumers.c.updated_at, consumers.c.created_at),
+).select_from(
+    consumers.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+)
+_several = (
+    sa.select(_allocation.consumer_id)
+    .join(resource_providers, _provider.id == _allocation.resource_provider_id)
+    .group_by(_allocation.consumer_id)
+    .having(sa.func.min(_provider.root_provider_id) != sa.func.max(_provider.root_provider_id))
+    .subquery()
+)
+_ON_SEVERAL_ROOTS = sa.select(consumers.c.uuid).join(
+    _several, _several.c.consumer_id == consumers.c.uuid
+)
+
+
+class AuditReader:
+    """What an audit reads, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def state(
+        self, written_before: datetime, at_most: int, live: LiveConsumers | None = None
+    ) -> AuditedState:
+        """Return the state that the transaction sees.
+
+        Of consumers without row and consumers without allocations, those written before this
+        time (naive UTC), and ``at_most`` of each.
+        Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
+        """
+        inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
+        unlisted, compared = self._unlisted(live, written_before, at_most)
+        return AuditedState(
+            providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
+            inventories=inventories,
+            usage=self._usage(inventories),
+            class_names=self._class_names(),
+            lone_allocations=self._lone(written_before, at_most),
+            empty_consumers=[
+                EmptyConsumer(*row)
+                for row in self._rows(_older(_EMPTY, consumers, written_before).limit(at_most))
+            ],
+            unused_classes=[row[0] for row in self._rows(_unused_classes())],
+            unused_traits=[row[0] for row in self._rows(_unused_traits())],
+            live=live,
+            unlisted=unlisted,
+            compared=compared,
+            on_several_roots=self._on_several_roots(live, written_before, at_most),
+        )
+
+    def _rows(self, statement: sa.Select[Any]) -> Any:
+        return self._connection.execute(statement)
+
+    def _usage(self, inventories: Iterable[AuditedInventory]) -> Mapping[Key, UsageSum]:
+        """Return the sums; with the time of the newest allocation where they are too large."""
+        sums = {(own, class_id): int(amount) for own, class_id, amount in self._rows(_USAGE)}
+        exceeded = {each.provider_id for each in inventories if _is_exceeded(each, sums)}
+        newest: dict[Key, datetime] = {}
+        for chunk in chunks(sorted(exceeded)):
+            rows = self._rows(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
+            newest |= {(own, class_id): at for own, class_id, at in rows}
+        return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
+
+    def _lone(self, written_before: datetime, at_most: int) -> list[LoneAllocation]:
+        holders = [row[0] for row in self._rows(_LONE_HOLDERS.limit(at_most))]
+        older = _older(_LONE, allocations, written_before)
+        return [
+            LoneAllocation(*row)
+            for chunk in chunks(holders)
+            for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
+        ]
+
+    def _unlisted(
+        self, live: LiveConsumers | None, written_before: datetime, at_most: int
+    ) -> tuple[Sequence[ListedConsumer], int]:
+        """Return the consumers that a list lacks, and how many it was compared with.
+
+        Cost: one statement that reads all consumers, and some for those that are not listed.
+        """
+        if live is None:
+            return (), 0
+        compared, unlisted = 0, []
+        for uuid, type_, written_at in self._rows(_TYPES):
+            if is_compared(live, type_, written_at, written_before):
+                compared += 1
+                if not live.has(uuid):
+                    unlisted.append(uuid)
+        listed = ConsumerList(self._connection).named(sorted(unlisted)[:at_most])
+        # An empty consumer is a finding of its own.
+        return [each for each in listed if each.allocations], compared
+
+    def _on_several_roots(
+        self, live: LiveConsumers | None, written_before: datetime, at_most: int
+    ) -> Sequence[ListedConsumer]:
+        """Return the old consumers with allocations in several trees that a list has."""
+        if live is None or not any(live.hosts.values()):
+            return ()
+        before = min(written_before, live.listed_at)
+        rows = self._rows(_older(_ON_SEVERAL_ROOTS, consumers, before))
+        uuids = [row[0] for row in rows if live.hosts.get(row[0].lower()) is not None]
+        return ConsumerList(self._connection).named(sorted(uuids)[:at_most])
+
+    def _class_names(self) -> Mapping[int, str]:
+        rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))
+        return {row.id: row.name for row in rows}
+
+
+def _is_exceeded(inventory: AuditedInventory, sums: Mapping[Key, int]) -> bool:
+    amount = sums.get((inventory.provider_id, inventory.class_id), 0)
+    return amount > (inventory.total - inventory.reserved) * inventory.allocation_ratio
+
+
+def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime) -> sa.Select[Any]:
+    written_at = sa.func.coalesce(table.c.updated_at, table.c.created_at)
+    return statement.where(sa.or_(written_at.is_(None), written_at < written_before))
+
+
+def _unused_classes() -> sa.Select[Any]:
+    own = resource_classes.c
+    used = (
+        sa.exists().where(table.c.resource_class_id == own.id)
+        for table in (inventories, allocations)
+    )
+    return sa.select(own.name).where(own.id >= FIRST_CUSTOM_CLASS_ID, *(~each for each in used))
+
+
+def _unused_traits() -> sa.Select[Any]:
+    own = traits.c
+    used = sa.exists().where(resource_provider_traits.c.trait_id == own.id)
+    return sa.select(own.name).where(own.name.startswith(CUSTOM_PREFIX, autoescape=True), ~used)

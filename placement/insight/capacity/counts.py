@@ -1,0 +1,396 @@
+"""What a shape needs, and which roots are considered for it.
+
+A *shape* is one future claim, written as a query for candidates. A root is *considered* if it
+meets everything that the shape asks but the amounts: somewhere in its tree, or shared with it,
+every need finds a provider that has the classes, the traits and the aggregates.
+
+Claims made on a snapshot, one after another, where no closed form counts them.
+
+Each root takes the first candidate that the search would offer around it, as often as it fits,
+then the next one, until the search has none. That is done in rounds, for all roots at once: a
+round finds the domains once and, for each root that still has a candidate, one solution, which
+equal roots share.
+
+One resource class of a shape, summed up by root.
+
+Arrays are over all rows, int64, with values at the rows of roots. What sharing providers have is
+kept apart: it counts once for all roots that it is shared with.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+import numpy as np
+
+from placement.core.search.anchors import find_anchors, possible_anchors
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import Domain, find_domain, find_domains
+from placement.core.search.problems import Block, ProblemBuilder
+from placement.core.search.slots import Assignment, Need, Problem, SearchPlan
+from placement.core.search.solver import solve
+from placement.core.snapshot.columns import Column
+from placement.core.snapshot.rows import (
+    Amounts,
+    Indices,
+    Mask,
+    Numbers,
+    distinct,
+    mask_of,
+    numbers,
+)
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A plan by resource class.
+
+    ``totals`` is what one claim takes in all, ``needs`` which needs of the plan want the class,
+    ``single`` the classes that one slot wants, so that one provider gives the whole amount.
+    """
+
+    plan: SearchPlan
+    totals: Mapping[str, int]
+    needs: Mapping[str, tuple[int, ...]]
+    single: frozenset[str]
+
+    @classmethod
+    def of(cls, plan: SearchPlan) -> "Shape":
+        """Return the shape of a plan."""
+        totals: dict[str, int] = {}
+        needs: dict[str, dict[int, None]] = {}
+        slots: dict[str, int] = {}
+        for slot in plan.slots:
+            for name, amount in slot.resources:
+                totals[name] = totals.get(name, 0) + amount
+                needs.setdefault(name, {})[slot.need] = None
+                slots[name] = slots.get(name, 0) + 1
+        return cls(
+            plan,
+            totals,
+            {name: tuple(numbers) for name, numbers in needs.items()},
+            frozenset(name for name, count in slots.items() if count == 1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """The considered roots, as rows in order, and the providers capable of each need, as masks."""
+
+    roots: np.ndarray[tuple[int], np.dtype[np.intp]]
+    capable: Sequence[Domain]
+
+
+def considered(snapshot: Snapshot, shape: Shape, deadline: Deadline) -> Considered:
+    """Return the roots that meet all but the amounts.  Cost: that of finding the domains.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    capable = [_capable(snapshot, need) for need in shape.plan.needs]
+    roots = np.flatnonzero(possible_anchors(snapshot, shape.plan, capable, deadline))
+    return Considered(roots, capable)
+
+
+def _capable(snapshot: Snapshot, need: Need) -> Domain:
+    """Return the providers that meet the need if amounts are ignored."""
+    domain = find_domain(snapshot, replace(need, resources=()))
+    has = [_having(snapshot, name) for name, _ in need.resources]
+    if not has:
+        return domain
+    able = reduce(np.logical_and, has)
+    return Domain(
+        domain.local & able,
+        tuple(row for row in domain.shared if able[row]),
+        {
+            uuid: kept
+            for uuid, rows in domain.shared_by_aggregate.items()
+            if (kept := tuple(row for row in rows if able[row]))
+        },
+    )
+
+
+def _having(snapshot: Snapshot, name: str) -> Mask:
+    column = snapshot.columns.get(name)
+    return mask_of(column.rows if column else numbers(()), snapshot.size)
+
+
+Taken = Mapping[tuple[str, int], int]
+"""Amounts by class and row."""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """How many claims each root took, by row; ``is_finished`` unless the deadline passed.
+
+    ``fitting`` are the roots around which there was a candidate at the beginning.
+    """
+
+    claims: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    fitting: set[int] = field(default_factory=set)
+    is_finished: bool = False
+
+
+def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simulation:
+    """Return the claims that roots take which do not serve the request as lone providers."""
+    outcome = Simulation()
+    try:
+        while True:
+            deadline.check()
+            this_round = _Round(snapshot, plan, deadline)
+            is_first = not outcome.claims
+            for anchor, count in this_round.claims():
+                outcome.claims[anchor] += count
+                if is_first:
+                    outcome.fitting.add(anchor)
+            if not this_round.taken:
+                break
+            snapshot = _after(snapshot, this_round.taken)
+    except SearchDeadlineExceeded:
+        return outcome
+    outcome.is_finished = True
+    return outcome
+
+
+class _Round:
+    """One solution for each root, taken as often as it fits."""
+
+    def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
+        domains = find_domains(snapshot, plan, deadline)
+        anchors = find_anchors(snapshot, plan, domains, deadline)
+        self._anchors = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
+        self._builder = ProblemBuilder(snapshot, plan, domains)
+        self._snapshot, self._plan, self._deadline = snapshot, plan, deadline
+        self._first: dict[Problem, Assignment | None] = {}
+        self._free: dict[str, Amounts] = {}
+        self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
+
+    def claims(self) -> Iterator[tuple[int, int]]:
+        """Yield the roots that have a candidate, and how often they took it: 0 if others did."""
+        for block in self._builder.blocks(self._anchors):
+            for number, anchor in enumerate(block.anchors):
+                self._deadline.tick()
+                amounts = self._amounts(block, number)
+                if amounts is not None:
+                    yield anchor, self._take(amounts)
+
+    def _amounts(self, block: Block, number: int) -> Taken | None:
+        """Return what one claim takes, None if there is no candidate."""
+        for problem, start in block.parts_of(number):
+            assignment = self._solution(problem)
+            if assignment is None:
+                continue
+            amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
+            for slot, option in zip(self._plan.slots, assignment, strict=True):
+                row = block.rows.item(start + option) if option >= 0 else ~option
+                for name, amount in slot.resources:
+                    amounts[name, row] += amount
+            return amounts
+        return None
+
+    def _solution(self, problem: Problem) -> Assignment | None:
+        if problem not in self._first:
+            self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
+        return self._first[problem]
+
+    def _take(self, amounts: Taken) -> int:
+        left = min(
+            (self._left(name, row) // amount for (name, row), amount in amounts.items()), default=0
+        )
+        for key, amount in amounts.items() if left else ():
+            self.taken[key] += left * amount
+        return left
+
+    def _left(self, name: str, row: int) -> int:
+        if name not in self._free:
+            self._free[name] = free_by_row(self._snapshot, name)
+        return self._free[name].item(row) - self.taken.get((name, row), 0)
+
+
+def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
+    """Return what is free of a class in each row, 0 without inventory."""
+    dense = np.zeros(snapshot.size, dtype=np.int64)
+    column = snapshot.columns.get(name)
+    if column is not None:
+        dense[column.rows] = column.free
+    return dense
+
+
+def _after(snapshot: Snapshot, taken: Taken) -> Snapshot:
+    """Return the snapshot as the search sees it after the claims: only columns differ."""
+    by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for (name, row), amount in taken.items():
+        by_class[name][row] = amount
+    changed = {
+        name: _reduced(snapshot.columns[name], amounts) for name, amounts in by_class.items()
+    }
+    return replace(snapshot, columns={**snapshot.columns, **changed})
+
+
+def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
+    """Return the column after amounts, by row, were allocated; each was free."""
+    at = np.searchsorted(column.rows, numbers(amounts))
+    free, allocatable = column.free.copy(), column.allocatable.copy()
+    free[at] -= np.fromiter(amounts.values(), dtype=np.int64)
+    allocatable[at] = np.minimum(free[at], column.max_unit[at])
+    return replace(column, free=free, allocatable=allocatable)
+
+
+MAX_AMOUNT = 2**63 - 1
+"""More than all providers have free; a sum of requested amounts may be larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfProviders:
+    """By row: what a provider has free, what one claim gets at most, and what counts for claims.
+
+    If one slot of the shape wants the class, ``counted`` is the number of claims that the
+    provider can give; otherwise its free amount, which several slots take.
+    """
+
+    free: Amounts
+    largest: Amounts
+    counted: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCapacity:
+    """One class: sums over the trees of roots, and the sharing providers that each root can use.
+
+    ``bound`` is how many claims a root can get of the class, ``claim`` what a claim takes of
+    ``counted``. ``sharing`` has the rows of sharing providers by the number of the set of
+    aggregates.
+    """
+
+    local: OfProviders
+    bound: Amounts
+    claim: int
+    providers: OfProviders
+    sharing: Mapping[int, Sequence[int]]
+    numbers: Numbers
+    root: Numbers
+
+    def free_of(self, roots: Indices) -> int:
+        """Return what is free in the trees of the roots and shared with them."""
+        shared = sum(self.providers.free.item(row) for row in self._shared(roots))
+        return int(self.local.free[roots].sum()) + shared
+
+    def largest_of(self, roots: Indices) -> int:
+        """Return the largest amount that one claim can get from one provider there."""
+        shared = [self.providers.largest.item(row) for row in self._shared(roots)]
+        return max([int(self.local.largest[roots].max(initial=0)), *shared])
+
+    def bound_of(self, roots: Indices) -> int:
+        """Return how many claims all roots together can get of the class."""
+        shared = sum(self.providers.counted.item(row) for row in self._shared(roots))
+        return (int(self.local.counted[roots].sum()) + shared) // self.claim
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether some provider shares the class."""
+        return bool(self.sharing)
+
+    def _shared(self, roots: Indices) -> Iterator[int]:
+        """Yield the sharing providers that the roots can use and that are not in their trees."""
+        if not self.sharing:
+            return
+        own = set(roots.tolist())
+        numbers = distinct(self.numbers[roots]).values.tolist()
+        rows = {row for number in numbers for row in self.sharing.get(number, ())}
+        yield from (row for row in rows if self.root.item(row) not in own)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Reads the classes of a shape from a snapshot, the roots and the needs being known."""
+
+    snapshot: Snapshot
+    shape: Shape
+    considered: Considered
+    domains: Sequence[Domain]
+
+    def of(self, name: str) -> ClassCapacity:
+        """Return the capacity of a class.
+
+        Cost: a few array operations, and one for each sharing provider.
+        """
+        needs, total = self.shape.needs[name], min(self.shape.totals[name], MAX_AMOUNT)
+        is_single = name in self.shape.single
+        capable = [self.considered.capable[need] for need in needs]
+        able = _any([self.domains[need].local for need in needs])
+        free = free_by_row(self.snapshot, name)
+        providers = OfProviders(
+            free,
+            largest_by_row(self.snapshot, name),
+            np.where(able, free // total if is_single else free, 0),
+        )
+        local = self._local(providers, _any([domain.local for domain in capable]))
+        sharing = dict(self._sharing(capable))
+        claim = 1 if is_single else total
+        return ClassCapacity(
+            local=local,
+            bound=(local.counted + self._shared_by_root(providers.counted, sharing)) // claim,
+            claim=claim,
+            providers=providers,
+            sharing=sharing,
+            numbers=self.snapshot.tree_aggregates.number,
+            root=self.snapshot.forest.root,
+        )
+
+    def _local(self, providers: OfProviders, capable: Mask) -> OfProviders:
+        """Return the sums, and the largest amount, over each tree."""
+        rows = np.flatnonzero(capable)
+        root, size = self.snapshot.forest.root[rows], self.snapshot.size
+        free, largest, counted = (np.zeros(size, dtype=np.int64) for _ in range(3))
+        np.add.at(free, root, providers.free[rows])
+        np.maximum.at(largest, root, providers.largest[rows])
+        np.add.at(counted, root, providers.counted[rows])
+        return OfProviders(free, largest, counted)
+
+    def _sharing(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
+        """Yield the sharing providers of each set of aggregates that has any."""
+        if not any(domain.shared for domain in capable):
+            return
+        for number, aggregates in enumerate(self.snapshot.tree_aggregates.aggregates):
+            rows = {
+                row
+                for domain in capable
+                for uuid in aggregates
+                for row in domain.shared_by_aggregate.get(uuid, ())
+            }
+            if rows:
+                yield number, sorted(rows)
+
+    def _shared_by_root(self, counted: Amounts, sharing: Mapping[int, Sequence[int]]) -> Amounts:
+        """Return what is shared with each root by providers of other trees."""
+        sums = np.zeros(self.snapshot.size, dtype=np.int64)
+        if not sharing:
+            return sums
+        numbers, root = self.snapshot.tree_aggregates.number, self.snapshot.forest.root
+        by_number = np.zeros(len(self.snapshot.tree_aggregates.aggregates), dtype=np.int64)
+        for number, rows in sharing.items():
+            by_number[number] = counted[rows].sum()
+        roots = np.flatnonzero(self.snapshot.forest.is_root)
+        sums[roots] = by_number[numbers[roots]]
+        for row in {row for rows in sharing.values() for row in rows}:
+            own = root.item(row)
+            if row in sharing.get(numbers.item(own), ()):
+                sums[own] -= counted.item(row)
+        return sums
+
+
+def largest_by_row(snapshot: Snapshot, name: str) -> Amounts:
+    """Return the largest amount of a class that one claim gets in each row."""
+    dense = np.zeros(snapshot.size, dtype=np.int64)
+    column = snapshot.columns.get(name)
+    if column is not None:
+        low, step = np.array(column.unit_rules, dtype=np.int64).T[:, column.unit_rule]
+        amount = np.maximum(column.allocatable, 0) // step * step
+        dense[column.rows] = np.where(amount >= low, amount, 0)
+    return dense
+
+
+def _any(masks: Sequence[Mask]) -> Mask:
+    return reduce(np.logical_or, masks, np.zeros_like(masks[0]))

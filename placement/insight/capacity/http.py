@@ -1,0 +1,138 @@
+"""The query of ``GET /insight/capacity``.
+
+Capacity in shapes as JSON.
+
+``GET /insight/capacity``: how often a shape can still be claimed, and where.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import webob
+
+from placement import exception
+from placement.core.request import CandidateRequest
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import Indices
+from placement.core.snapshot.snapshot import Snapshot
+from placement.engine.engine import View
+from placement.http.request import Request, accepts_json
+from placement.insight import http, queries, schemas
+from placement.insight.capacity.model import (
+    FORMULA,
+    Capacity,
+    CapacityOfRoots,
+    by_aggregate,
+    by_root_trait,
+)
+from placement.insight.documents import document
+from placement.microversion import Version
+from placement.parse import validation
+from placement.parse.candidates import candidate_request
+from placement.policies import insight as policies
+
+_VALIDATORS = validation.query_validators(schemas.CAPACITY_QUERY)
+BY = ("none", "aggregate", "root_trait", "root")
+
+
+class CapacityQuery(NamedTuple):
+    """A shape, the query string that says it, and how to group roots: by traits of a prefix."""
+
+    request: CandidateRequest
+    text: str
+    by: str
+    prefix: str
+
+
+def capacity_query(pairs: validation.QueryPairs, version: Version) -> CapacityQuery:
+    """Return what is asked for.
+
+    Raises: what ``candidate_request`` raises; BadRequest below 1.10 and for another ``by``.
+    """
+    queries.check_has_candidates(version)
+    validation.check(_VALIDATORS, pairs, version)
+    shape = [(key, value) for key, value in pairs if key != "by"]
+    by, prefix = _by(validation.effective(pairs).get("by", "none"))
+    return CapacityQuery(candidate_request(shape, version), queries.text(shape), by, prefix)
+
+
+def _by(text: str) -> tuple[str, str]:
+    by, _, prefix = text.partition(":")
+    if by not in BY or bool(prefix) != (by == "root_trait"):
+        raise exception.BadRequest(
+            f"{validation.PREFIX}by is '{text}'. Use none, aggregate, root or root_trait:PREFIX, "
+            "such as root_trait:CUSTOM_AZ_."
+        )
+    return by, prefix
+
+
+Group = tuple[Mapping[str, str], Capacity]
+"""What the roots of a group have in common, and their capacity."""
+
+
+def capacity(
+    total: Capacity, groups: Iterable[Group], *, query: str, microversion: str, is_complete: bool
+) -> bytes:
+    """Return the body of GET /insight/capacity."""
+    return document(
+        query=query,
+        microversion=microversion,
+        formula=FORMULA,
+        complete=is_complete,
+        **_fields(total),
+        by=[{**name, **_fields(each)} for name, each in groups],
+    )
+
+
+def _fields(capacity: Capacity) -> dict[str, Any]:
+    return {
+        "claims": capacity.claims,
+        "at_most": capacity.at_most,
+        "roots": capacity.roots,
+        "exact": capacity.is_exact,
+        "largest": capacity.largest,
+        "free": capacity.free,
+        "stranded": capacity.stranded,
+        "limited_by": capacity.limited_by,
+    }
+
+
+@accepts_json
+def show_capacity(request: Request) -> webob.Response:
+    """Return how often the shape fits, in all and by group of roots."""
+    request.context.can(policies.CAPACITY)
+    query = capacity_query(request.query_pairs, request.version)
+    seconds = request.services.search.budget_seconds
+
+    def write(view: View) -> bytes:
+        capacities = CapacityOfRoots(
+            view.snapshot, query.request, Deadline(seconds, time.monotonic)
+        )
+        by = list(capacities.of_each(_groups(view.snapshot, capacities.rows, query)))
+        return capacity(
+            capacities.of(capacities.rows),
+            by,
+            query=query.text,
+            microversion=str(request.version),
+            is_complete=capacities.is_finished,
+        )
+
+    return http.from_snapshot(request, write)
+
+
+def _groups(
+    snapshot: Snapshot, rows: Indices, query: CapacityQuery
+) -> Iterator[tuple[Mapping[str, str], Indices]]:
+    """Yield each group of the considered roots, with what they have in common."""
+    match query.by:
+        case "aggregate":
+            for uuid, roots in by_aggregate(snapshot, rows):
+                yield {"aggregate": uuid}, roots
+        case "root_trait":
+            for name, roots in by_root_trait(snapshot, rows, query.prefix):
+                yield {"root_trait": name}, roots
+        case "root":
+            for number, row in enumerate(rows.tolist()):
+                provider = snapshot.entries.state(row).provider
+                yield {"root": provider.uuid, "name": provider.name}, rows[number : number + 1]

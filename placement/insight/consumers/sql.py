@@ -1,0 +1,198 @@
+"""Statements that list consumers, a page at a time.
+
+Pages are in the order of consumer UUIDs, which an index has for all consumers, for those of a
+project, and for those of a user in a project: a page reads as many rows as it has. Consumers on a
+provider are found by their allocations on it.
+
+Consumers with their allocations, as operators ask for them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.core.text import check_storable
+from placement.db.resources.names import chunks, ids_by_name, rows_named
+from placement.db.store import Store
+from placement.db.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    users,
+)
+from placement.insight.consumers.model import (
+    UNKNOWN_TYPE,
+    ConsumerFilter,
+    ConsumerPage,
+    ListedConsumer,
+)
+
+_own = consumers.c
+_allocation = allocations.c
+_provider = resource_providers.c
+_ALLOCATIONS = sa.select(
+    _allocation.consumer_id,
+    _provider.uuid,
+    resource_classes.c.name,
+    _allocation.used,
+).select_from(
+    allocations.join(resource_providers, _provider.id == _allocation.resource_provider_id).join(
+        resource_classes, resource_classes.c.id == _allocation.resource_class_id
+    )
+)
+
+_Condition = sa.ColumnElement[bool]
+
+
+class ConsumerList:
+    """The list of consumers, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def page(self, wanted: ConsumerFilter) -> ConsumerPage:
+        """Return the consumers that the filter describes, in the order of UUIDs.
+
+        Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
+        one for the allocations of each thousand of them.
+        """
+        conditions = list(self._conditions(wanted))
+        if any(condition is None for condition in conditions):
+            return ConsumerPage((), None)
+        rows = self._rows([each for each in conditions if each is not None], wanted)
+        has_more = len(rows) > wanted.limit
+        kept = rows[: wanted.limit]
+        amounts = self._amounts([row.uuid for row in kept])
+        return ConsumerPage(
+            [_listed(row, amounts.get(row.uuid, {})) for row in kept],
+            kept[-1].uuid if has_more else None,
+        )
+
+    def named(self, uuids: Sequence[str]) -> list[ListedConsumer]:
+        """Return those of the consumers that exist, in the order of UUIDs."""
+        rows = [
+            row
+            for chunk in chunks(uuids)
+            for row in self._rows([_own.uuid.in_(chunk)], ConsumerFilter(limit=len(chunk)))
+        ]
+        amounts = self._amounts([row.uuid for row in rows])
+        return [_listed(row, amounts.get(row.uuid, {})) for row in rows]
+
+    def count_by_provider(self) -> dict[int, int]:
+        """Return the number of consumers on each provider that has any, by its id."""
+        provider_id = _allocation.resource_provider_id
+        count = sa.func.count(_allocation.consumer_id.distinct())
+        rows = self._connection.execute(sa.select(provider_id, count).group_by(provider_id))
+        return {row[0]: row[1] for row in rows}
+
+    def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition | None]:
+        """Yield the conditions of the filter; None if no consumer can meet one."""
+        if wanted.project_id is not None:
+            yield self._named(_own.project_id, projects.c.external_id, wanted.project_id)
+        if wanted.user_id is not None:
+            yield self._named(_own.user_id, users.c.external_id, wanted.user_id)
+            if wanted.project_id is None:
+                # The index is on project and user: it is read once for each project, which takes
+                # 2 ms instead of 550 ms for a million allocations of 1,000 projects.
+                yield _own.project_id.in_(sa.select(projects.c.id))
+        if wanted.type == UNKNOWN_TYPE:
+            yield _own.consumer_type_id.is_(None)
+        elif wanted.type is not None:
+            yield self._named(_own.consumer_type_id, consumer_types.c.name, wanted.type)
+        if wanted.provider is not None:
+            yield self._on(wanted.provider, is_tree=False)
+        if wanted.in_tree is not None:
+            yield self._on(wanted.in_tree, is_tree=True)
+        if wanted.created_before is not None:
+            before = wanted.created_before.replace(tzinfo=None)
+            yield sa.or_(_own.created_at < before, _own.created_at.is_(None))
+        if wanted.marker is not None:
+            yield _own.uuid > wanted.marker
+
+    def _named(self, reference: Any, column: sa.Column[str], name: str) -> _Condition | None:
+        id_ = ids_by_name(self._connection, column.table, column, [name]).get(name)
+        return None if id_ is None else reference == id_
+
+    def _on(self, uuid: str, *, is_tree: bool) -> _Condition | None:
+        """Return the condition of allocations on a provider, or anywhere in its tree."""
+        named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
+        providers = [*rows_named(self._connection, named, _provider.uuid, [uuid])]
+        if not providers:
+            return None
+        ids = [providers[0].id]
+        if is_tree:
+            tree = sa.select(_provider.id).where(
+                _provider.root_provider_id == providers[0].root_provider_id
+            )
+            ids = [row.id for row in self._connection.execute(tree)]
+        holders = sa.select(_allocation.consumer_id).where(
+            _allocation.resource_provider_id.in_(ids)
+        )
+        return _own.uuid.in_(holders)
+
+    def _rows(self, conditions: Sequence[_Condition], wanted: ConsumerFilter) -> Sequence[Any]:
+        """Return one row more than the page has, if there are so many."""
+        page = (
+            sa.select(consumers)
+            .where(*conditions)
+            .order_by(_own.uuid)
+            .limit(wanted.limit + 1)
+            .subquery("page")
+        )
+        statement = (
+            sa.select(
+                page.c.uuid,
+                projects.c.external_id.label("project_id"),
+                users.c.external_id.label("user_id"),
+                consumer_types.c.name.label("type"),
+                page.c.generation,
+                page.c.created_at,
+                page.c.updated_at,
+            )
+            .select_from(
+                page.outerjoin(projects, projects.c.id == page.c.project_id)
+                .outerjoin(users, users.c.id == page.c.user_id)
+                .outerjoin(consumer_types, consumer_types.c.id == page.c.consumer_type_id)
+            )
+            .order_by(page.c.uuid)
+        )
+        return self._connection.execute(statement).all()
+
+    def _amounts(self, uuids: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
+        """Return amounts by consumer, provider and class."""
+        amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(int))
+        )
+        for chunk in chunks(uuids):
+            statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
+            for consumer, provider, name, used in self._connection.execute(statement):
+                amounts[consumer][provider][name] += used
+        return amounts
+
+
+def _listed(row: Any, amounts: Mapping[str, Mapping[str, int]]) -> ListedConsumer:
+    return ListedConsumer(**row._mapping, allocations=amounts)
+
+
+def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
+    """Return a page of the consumers that the filter describes.
+
+    Raises: BadRequest for a marker that no database can hold.
+    """
+    check_storable("marker", criteria.marker or "")
+    with store.read() as tx:
+        return ConsumerList(tx.connection).page(criteria)
+
+
+def count_by_provider(store: Store) -> Mapping[int, int]:
+    """Return the number of consumers with allocations, by provider id.
+
+    Cost: one statement that reads all allocations.
+    """
+    with store.read() as tx:
+        return ConsumerList(tx.connection).count_by_provider()

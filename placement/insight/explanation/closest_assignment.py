@@ -1,0 +1,416 @@
+"""What one root lacks: the requirements that its closest assignment does not meet.
+
+Theory of operation.  An *assignment* names a provider for each slot of the request. For one root,
+and the few providers that it can use, each slot has as options the providers that fail the fewest
+conditions. The search's own solver looks for an assignment of these that meets the conditions
+between groups; those that cannot be met, in the order of the funnel, are given up. The root lacks
+these, and what the assigned providers fail.
+
+What is listed is then added to a copy of the world, or dropped from the request if no provider can
+have it (``in_tree``, ``group_policy``, ``same_subtree``), and the search is asked whether the root
+fits: only then the list is complete. It is not if the providers must not have what they lack,
+because another group forbids it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import gcd
+
+import numpy as np
+
+from placement.core import capacity
+from placement.core.model import MAX_INT, Inventory, ProviderState
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import Domain, any_of_text, sharing_by_aggregate
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
+from placement.core.search.solver import solve
+from placement.core.snapshot.rows import mask_of, numbers
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement.insight.explanation import near_miss_facts
+from placement.insight.explanation.conditions import (
+    NO_PROVIDER,
+    Condition,
+    Group,
+    GroupsBuilder,
+    Part,
+    Reach,
+    Scores,
+    trait_condition,
+)
+from placement.insight.explanation.feasibility import Feasibility
+from placement.insight.explanation.funnel import resources_text
+from placement.insight.explanation.model import CODES, NearMiss, Unmet
+
+ROUNDS = 3  # what a root that has all that it lacks lacks then, because of sums, is added
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A condition between slots: its code, and the traits, the class or the suffixes."""
+
+    code: str
+    about: frozenset[str] | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The row of the provider of each slot, and the conditions between slots that it violates."""
+
+    rows: Sequence[int]
+    given_up: Sequence[Joint]
+
+
+def near_miss(
+    snapshot: Snapshot, plan: SearchPlan, rows: Sequence[int], deadline: Deadline
+) -> NearMiss:
+    """Return what a root lacks, given its row and the others that a candidate may use there.
+
+    If the deadline passes meanwhile, the conditions between groups may be missing, and the list
+    is not complete.
+    Raises: SearchDeadlineExceeded if it has passed before.
+    """
+    world = Snapshot.of([snapshot.entries.state(row) for row in rows])
+    first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
+    shortest: Iterable[Unmet] = ()
+    lacks: dict[Unmet, None] = {}
+    try:
+        for number in range(ROUNDS):
+            assignment = root.closest_assignment()
+            more = root.lacks(assignment)
+            if not number:
+                shortest = more
+            elif any(each.traits or each.aggregates for each in more):
+                break  # what was added is in the way
+            lacks |= dict.fromkeys(map(first.with_own_amounts, more))
+            root = root.improved(more, assignment)
+            if root.fits():
+                return NearMiss(first.name, _in_order(lacks), complete=True)
+    except SearchDeadlineExceeded:
+        pass
+    shortest = shortest or first.lacks(first.nearest)
+    return NearMiss(first.name, _in_order(shortest), complete=False)
+
+
+def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
+    """Return what is lacking in the order of the funnel."""
+    return tuple(sorted(lacks, key=lambda each: CODES.index(each.code)))
+
+
+class _Root:
+    """One root, in a world that has only the providers that it can use."""
+
+    def __init__(self, world: Snapshot, plan: SearchPlan, uuid: str, deadline: Deadline) -> None:
+        deadline.check()
+        self._world = world
+        self._root = world.forest.row_of[uuid]
+        self._plan = plan
+        self._deadline = deadline
+        self._groups: list[Group] = list(GroupsBuilder(world, Reach(world), deadline).groups(plan))
+        self._slots = [(group, part) for group in self._groups for part in group.parts]
+        parts = {slot.need: part for slot, (_, part) in zip(plan.slots, self._slots, strict=True)}
+        self._parts: list[Part] = [parts[need] for need in range(len(plan.needs))]
+        self._local = world.forest.root == self._root
+        trees = world.tree_aggregates
+        aggregates = trees.aggregates[trees.number.item(self._root)]
+        sharing = world.sharing.numbers.tolist()
+        shared = [row for row in sharing if aggregates & world.entries.state(row).aggregates]
+        self._shared = mask_of(numbers(shared), world.size) & ~self._local
+        self._usable: list[int] = np.flatnonzero(self._local | self._shared).tolist()
+        self._joints = tuple(_joints(plan))
+        self.name = near_miss_facts.named(world, self._root)
+        first = [self._first(domain) for domain in self._nearest()]
+        self.nearest = Assignment([first[slot.need] for slot in plan.slots], ())
+
+    # --- the options of slots
+
+    def _nearest(self, waived: Collection[str] = ()) -> list[Domain]:
+        """Return the providers with the fewest failures, of these those that are least short."""
+        return [self._domain(part, waived, part.shortfall(self._world)) for part in self._parts]
+
+    def _closest(self, waived: Collection[str] = ()) -> list[Domain]:
+        """Return the providers with the fewest failures."""
+        return [self._domain(part, waived) for part in self._parts]
+
+    def _domain(
+        self, part: Part, waived: Collection[str], shortfall: Scores | None = None
+    ) -> Domain:
+        """Return the options of a part.
+
+        Amounts of ``waived`` classes do not count if some provider fails nothing.
+        """
+        self._deadline.tick()
+        scores = self._failures(part, waived if self._is_served(part) else ())
+        if shortfall is not None:
+            scores += np.float32(0.5) * shortfall
+        local, shared = scores
+        least = scores.min()
+        rows = np.flatnonzero(shared == least).tolist()
+        return Domain(local == least, tuple(rows), sharing_by_aggregate(self._world, rows))
+
+    def _is_served(self, part: Part) -> bool:
+        """Return whether some provider fails nothing."""
+        return not self._failures(part, ()).all()
+
+    def _failures(self, part: Part, waived: Collection[str]) -> Scores:
+        """Return how many conditions each provider fails, in the tree and shared with it."""
+        local = part.number_of_failures(is_shared=False, waived=waived)
+        shared = part.number_of_failures(is_shared=True, waived=waived)
+        return np.where([self._local, self._shared], [local, shared], NO_PROVIDER)
+
+    def _first(self, domain: Domain) -> int:
+        rows = np.flatnonzero(domain.local).tolist()
+        return [*rows, *domain.shared][0]
+
+    # --- the assignment
+
+    def closest_assignment(self) -> Assignment:
+        """Return the assignment that violates least.  Raises: SearchDeadlineExceeded."""
+        if not self._joints:
+            return self.nearest
+        if any(amount > MAX_INT for need in self._plan.needs for _, amount in need.resources):
+            return self.nearest  # no inventory is so large
+        rows = self._solution(self._joints, ())
+        return Assignment(rows, ()) if rows else self._least_violating()
+
+    def _least_violating(self) -> Assignment:
+        """Return an assignment that meets each condition that those before it allow."""
+        kept: list[Joint] = []
+        given_up: list[Joint] = []
+        rows = self.nearest.rows
+        for joint in self._joints:
+            solution = self._solution([*kept, joint], given_up)
+            (kept if solution else given_up).append(joint)
+            rows = solution or self._solution(kept, given_up) or rows
+        return Assignment(rows, given_up)
+
+    def _solution(
+        self, joints: Collection[Joint], given_up: Collection[Joint]
+    ) -> list[int] | None:
+        """Return the rows of an assignment that meets some conditions between slots."""
+        waived, plan = _waived(given_up), self._with_only(joints)
+        for domains in (self._nearest(waived), self._closest(waived)):
+            rows = self._solved(plan, domains)
+            if rows:
+                return rows
+        return None
+
+    def _solved(self, plan: SearchPlan, domains: Sequence[Domain]) -> list[int] | None:
+        """Return the rows of the first solution."""
+        self._deadline.check()
+        builder = ProblemBuilder(self._with_amounts(domains), plan, domains)
+        for block in builder.blocks([self._root]):
+            for problem, start in block.parts_of(0):
+                for assignment in solve(plan, problem, self._deadline):
+                    return [
+                        block.rows.item(start + option) if option >= 0 else ~option
+                        for option in assignment
+                    ]
+        return None
+
+    def _with_only(self, joints: Collection[Joint]) -> SearchPlan:
+        """Return the plan with only these conditions between slots."""
+        plan = SearchPlan.of(_relaxed(self._plan.request, set(self._joints).difference(joints)))
+        return replace(
+            plan,
+            any_of=tuple(each for each in plan.any_of if Joint("trait", each) in joints),
+            contended={
+                name: amounts
+                for name, amounts in plan.contended.items()
+                if Joint("combined", name) in joints
+            },
+        )
+
+    def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
+        """Return the world in which the options of each slot have the amounts."""
+        changed: dict[int, ProviderState] = {}
+        for part, domain in zip(self._parts, domains, strict=True):
+            options = domain.local | mask_of(numbers(domain.shared), self._world.size)
+            for conditions in part.classes:
+                for row in np.flatnonzero(options & ~conditions.enough).tolist():
+                    state = changed.get(row, self._world.entries.state(row))
+                    changed[row] = _with_amount(
+                        state, conditions.resource_class, conditions.amount
+                    )
+        return self._world.apply(changed.values()) if changed else self._world
+
+    # --- what it lacks
+
+    def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
+        """Return what the providers of an assignment fail, and the violated conditions."""
+        at_root = near_miss_facts.of_root(self._world, self._plan.request, self._root)
+        joint = (self._violated(each, assignment) for each in assignment.given_up)
+        return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), joint)))
+
+    def _failed(self, assignment: Assignment) -> Iterator[Unmet]:
+        """Yield what each provider fails, but for amounts that are lacking together."""
+        world, waived = self._world, _waived(assignment.given_up)
+        for (group, part), row in zip(self._slots, assignment.rows, strict=True):
+            if waived and self._is_served(part):
+                continue  # by another provider than this one, which the sum lacks
+            for kind in part.kinds:
+                met = kind.met.local if self._local[row] else kind.met.shared
+                if not met[row]:
+                    yield from self._of_kind(kind, group.group, row)
+            for conditions in part.classes:
+                codes = [code for code, fails in conditions.failing if fails[row]]
+                yield from near_miss_facts.of_class(world, conditions, codes, group.suffix, row)
+
+    def _of_kind(self, kind: Condition, group: RequestGroup, row: int) -> Iterator[Unmet]:
+        """Yield a condition that a provider fails, at the root if that is as close."""
+        spans = not group.suffix and self._local[row]
+        if not (spans and kind.code == "aggregate"):
+            at = self._root if spans and kind.code == "in_tree" else row
+            yield near_miss_facts.of_kind(self._world, kind, group, at)
+            return
+        missing = {at: self._not_in(group, at) for at in (self._root, row)}
+        at = min(missing, key=lambda at: len(missing[at]))
+        for any_of in missing[at]:
+            names, value = tuple(sorted(any_of)), any_of_text(any_of)
+            condition = Condition("aggregate", "member_of", value, kind.met, names)
+            yield near_miss_facts.of_kind(self._world, condition, group, at)
+
+    def _not_in(self, group: RequestGroup, row: int) -> list[frozenset[str]]:
+        """Return the lists of aggregates of a group that a provider itself is in none of."""
+        aggregates = self._world.entries.state(row).aggregates
+        return [any_of for any_of in group.member_of if not any_of & aggregates]
+
+    def _violated(self, joint: Joint, assignment: Assignment) -> Unmet:
+        """Return a condition between slots that is not met."""
+        world, request = self._world, self._plan.request
+        if joint.code == "trait":
+            condition = trait_condition(world, frozenset(joint.about))
+            row = assignment.rows[self._plan.unsuffixed[0]]
+            group = self._slots[self._plan.unsuffixed[0]][0].group
+            return near_miss_facts.of_kind(world, condition, group, row)
+        amounts = None
+        if joint.code == "combined":
+            needed = sum(group.resources.get(str(joint.about), 0) for group in request.groups)
+            amounts = near_miss_facts.amounts_of(world, self._usable, str(joint.about), needed)
+        requirement = _requirement(joint, request)
+        return Unmet(joint.code, "", requirement, self.name, amounts)
+
+    def with_own_amounts(self, lack: Unmet) -> Unmet:
+        """Return what another world lacks with the amounts of this one."""
+        if lack.amounts is None:
+            return lack
+        name, needed = lack.amounts.resource_class, lack.amounts.needed
+        return replace(
+            lack, amounts=near_miss_facts.amounts_of(self._world, self._rows(lack), name, needed)
+        )
+
+    def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
+        """Return the root once it has what it lacks."""
+        request = _relaxed(self._plan.request, assignment.given_up)
+        outside = {each.group for each in lacks if each.code == "in_tree"}
+        groups = tuple(
+            replace(group, in_tree=None) if group.suffix in outside else group
+            for group in request.groups
+        )
+        plan = SearchPlan.of(replace(request, groups=groups))
+        world = self._world.apply(self._states_with(lacks).values())
+        return _Root(world, plan, self.name.uuid, self._deadline)
+
+    def fits(self) -> bool:
+        """Return whether the search has a candidate.  Raises: SearchDeadlineExceeded."""
+        only_root = mask_of(numbers([self._root]), self._world.size)
+        fitting = Feasibility(self._world, self._deadline).roots(self._plan, only_root)
+        return bool(fitting[self._root])
+
+    def _states_with(self, lacks: Sequence[Unmet]) -> dict[int, ProviderState]:
+        """Return the states of the providers, by row, that have what is lacking."""
+        changed: dict[int, ProviderState] = {}
+        for each in lacks:
+            for row in self._rows(each):
+                state = changed.get(row, self._world.entries.state(row))
+                changed[row] = _with(state, each, self._plan.request)
+        return changed
+
+    def _rows(self, lack: Unmet) -> list[int]:
+        """Return the providers that lack something, alone or together."""
+        if lack.code == "combined" or lack.provider is None:
+            return self._usable
+        return [self._world.forest.row_of[lack.provider.uuid]]
+
+
+def _joints(plan: SearchPlan) -> Iterator[Joint]:
+    """Yield the conditions between slots, in the order of the funnel."""
+    request = plan.request
+    yield from (Joint("trait", any_of) for any_of in dict.fromkeys(plan.any_of))
+    loose = SearchPlan.of(replace(request, isolate=False))
+    yield from (Joint("combined", name) for name in loose.contended)
+    if plan.isolated:
+        yield Joint("isolate")
+    for suffixes in dict.fromkeys(request.same_subtree):
+        if len(suffixes) > 1:
+            yield Joint("same_subtree", suffixes)
+    if not request.nested:
+        yield Joint("one_provider_per_tree")
+
+
+def _waived(given_up: Collection[Joint]) -> set[str]:
+    """Return the classes of which the slots together lack."""
+    return {str(joint.about) for joint in given_up if joint.code == "combined"}
+
+
+def _relaxed(request: CandidateRequest, given_up: Collection[Joint]) -> CandidateRequest:
+    """Return the request without conditions between groups that were given up."""
+    return replace(
+        request,
+        isolate=request.isolate and Joint("isolate") not in given_up,
+        same_subtree=tuple(
+            suffixes
+            for suffixes in request.same_subtree
+            if Joint("same_subtree", suffixes) not in given_up
+        ),
+        nested=request.nested or Joint("one_provider_per_tree") in given_up,
+    )
+
+
+def _requirement(joint: Joint, request: CandidateRequest) -> str:
+    """Return a condition between groups as the query spells it."""
+    if joint.code == "combined":
+        return "&".join(resources_text(request))
+    if joint.code == "same_subtree":
+        return f"same_subtree={','.join(sorted(joint.about))}"
+    return "group_policy=isolate" if joint.code == "isolate" else "one provider per tree"
+
+
+def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
+    """Return a provider that has what it lacks."""
+    traits, aggregates = frozenset(lack.traits), frozenset(lack.aggregates)
+    if lack.code == "forbidden_trait" or lack.requirement.startswith("root_required=!"):
+        return replace(state, traits=state.traits - traits)
+    if lack.code == "forbidden_aggregate":
+        return replace(state, aggregates=state.aggregates - aggregates)
+    unwanted = request.root_forbidden.union(
+        *(group.forbidden | group.not_member_of for group in request.groups)
+    )
+    if traits or aggregates:
+        return replace(
+            state,
+            traits=state.traits | (traits - unwanted or traits),
+            aggregates=state.aggregates | (aggregates - unwanted or aggregates),
+        )
+    amounts, is_joint = lack.amounts, lack.code == "combined"
+    if amounts is None or (is_joint and amounts.resource_class not in state.inventories):
+        return state
+    return _with_amount(state, amounts.resource_class, amounts.needed)
+
+
+def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:
+    """Return a provider on which an amount fits, and all that fitted before."""
+    amount = min(amount, MAX_INT)
+    used, before = state.used.get(name, 0), state.inventories.get(name)
+    if before is None:
+        return replace(state, inventories={**state.inventories, name: Inventory(used + amount)})
+    after = Inventory(
+        total=max(capacity.integer_capacity(before), used + amount),
+        min_unit=min(before.min_unit, amount),
+        max_unit=max(before.max_unit, amount),
+        step_size=gcd(before.step_size, amount),
+    )
+    return replace(state, inventories={**state.inventories, name: after})

@@ -1,0 +1,142 @@
+"""The details of a row of the funnel: what exists instead of what was requested.
+
+Each function returns a function of the roots that the requirement removed. It is called only if
+there are such roots.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.columns import Column
+from placement.core.snapshot.rows import Mask, distinct
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.explanation.conditions import ClassConditions, Condition, Providers
+
+DetailX = Callable[[Mask], dict[str, object]]
+
+
+def no_detail(_lost: Mask) -> dict[str, object]:
+    """Return no detail."""
+    return {}
+
+
+def of_kind(snapshot: Snapshot, condition: Condition) -> DetailX:
+    """Return the number of providers that satisfy the condition."""
+
+    def detail(_lost: Mask) -> dict[str, object]:
+        if condition.code == "in_tree":
+            return {"exists": condition.value in snapshot.forest.row_of}
+        if condition.code == "aggregate":
+            return {"members": _number_in_any(snapshot, condition.names)}
+        if condition.code == "trait":
+            rows = [snapshot.with_trait(name).mask(snapshot.size) for name in condition.names]
+            return {"providers": int(np.count_nonzero(np.logical_or.reduce(rows)))}
+        return {}
+
+    return detail
+
+
+def _number_in_any(snapshot: Snapshot, uuids: tuple[str, ...]) -> int:
+    rows = [snapshot.with_aggregate(uuid).mask(snapshot.size) for uuid in uuids]
+    return int(np.count_nonzero(np.logical_or.reduce(rows)))
+
+
+def of_class(
+    snapshot: Snapshot, code: str, conditions: ClassConditions, providers: Providers
+) -> DetailX:
+    """Return the limits of units, or the largest free amount and where it is."""
+
+    def detail(lost: Mask) -> dict[str, object]:
+        column = snapshot.columns.get(conditions.resource_class)
+        requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
+        if column is None:
+            return {"resource_class": conditions.resource_class, "providers": 0}
+        if code == "no_inventory":
+            return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
+        considered = _considered(snapshot, column, providers, lost)
+        if code == "unit":
+            return requested | _units(column, considered)
+        return requested | _largest_free(
+            snapshot, column, considered, conditions.unit[column.rows]
+        )
+
+    return detail
+
+
+def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
+    """Return which rows of a column are considered at one of the lost roots."""
+    rows = column.rows
+    local: Mask = providers.local[rows] & lost[snapshot.forest.root[rows]]
+    return local | providers.shared[rows]
+
+
+def _units(column: Column, considered: Mask) -> dict[str, object]:
+    """Return the widest limits among the considered providers, and whether all have the same."""
+    if not considered.any():
+        return {}
+    numbers = distinct(column.unit_rule[considered]).values.tolist()
+    unit_rules = [column.unit_rules[number] for number in numbers]
+    largest = column.max_unit[considered]
+    return {
+        "min_unit": min(low for low, _ in unit_rules),
+        "max_unit": int(largest.max()),
+        "step_sizes": sorted({step for _, step in unit_rules}),
+        "uniform": len(unit_rules) == 1 and bool((largest == largest[0]).all()),
+    }
+
+
+def _largest_free(
+    snapshot: Snapshot, column: Column, considered: Mask, unit: Mask
+) -> dict[str, object]:
+    """Return the largest free amount among the considered providers."""
+    able = considered & unit
+    if not able.any():
+        return {}
+    at = int(np.argmax(np.where(able, column.allocatable, -2)))
+    provider = snapshot.entries.state(int(column.rows[at])).provider
+    return {
+        "free": max(int(column.allocatable[at]), 0),
+        "provider": {"uuid": provider.uuid, "name": provider.name},
+    }
+
+
+def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> DetailX:
+    """Return the sum that several groups request of a class, and the root with most of it."""
+
+    def detail(lost: Mask) -> dict[str, object]:
+        if code != "combined" or not plan.contended:
+            return {}
+        requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+        classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
+        insufficient = [each for each in classes if each["free"] < each["needed"]]  # type: ignore[operator]
+        return {**(insufficient or classes)[0], "groups": _groups(plan)}
+
+    return detail
+
+
+def _groups(plan: SearchPlan) -> list[dict[str, object]]:
+    """Return how many groups have the same request, the largest number first."""
+    counts = Counter(slot.resources for slot in plan.slots if slot.resources)
+    return [
+        {"resources": dict(resources), "groups": number}
+        for resources, number in counts.most_common()
+    ]
+
+
+def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> dict[str, object]:
+    """Return the lost root whose tree has the largest free amount of a class."""
+    column = snapshot.columns[name]
+    roots = snapshot.forest.root[column.rows]
+    weights = column.allocatable.clip(0)
+    total = np.bincount(roots, weights=weights, minlength=snapshot.size)
+    best = int(np.argmax(np.where(lost, total, -1)))
+    provider = snapshot.entries.state(best).provider
+    return {
+        "resource_class": name,
+        "needed": needed,
+        "free": int(total[best]),
+        "provider": {"uuid": provider.uuid, "name": provider.name},
+    }

@@ -1,0 +1,195 @@
+"""Which changes of a request would let a root fit.
+
+A change drops one requirement, or lowers one amount to the largest for which some root fits,
+everything else unchanged. Changes of two requirements are looked for only if no single one
+helps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from placement.core.model import MAX_INT
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.explanation.feasibility import Feasibility
+from placement.insight.explanation.model import Remedy
+from placement.insight.explanation.relaxations import Relaxation, query_of, with_group, without_one
+
+MOST_PAIRS = 10
+FEW_AMOUNTS = 8
+
+Lowered = tuple[Remedy, CandidateRequest]
+
+
+class Remedies:
+    """Tries changes of one request."""
+
+    def __init__(
+        self, snapshot: Snapshot, request: CandidateRequest, feasibility: Feasibility
+    ) -> None:
+        self._snapshot = snapshot
+        self._request = request
+        self._feasibility = feasibility
+        self._remedies: list[Remedy] = []
+
+    @property
+    def ordered(self) -> tuple[Remedy, ...]:
+        """The remedies so far, those first after which most roots fit."""
+        return tuple(sorted(self._remedies, key=lambda remedy: -remedy.roots))
+
+    def run(self, fits: int) -> None:
+        """Look for remedies; ``fits`` roots fit as it is.
+
+        Raises: SearchDeadlineExceeded; ``ordered`` has the remedies until then.
+        """
+        for relaxation in without_one(self._request):
+            roots = self._roots(relaxation.request)
+            if roots > fits:
+                self._remedies.append(_drop(relaxation, roots))
+        if not fits:
+            for remedy, _ in self._lowered(self._request):
+                self._remedies.append(remedy)
+        if not self._remedies and not fits:
+            self._pairs()
+
+    def _roots(self, request: CandidateRequest) -> int:
+        return int(np.count_nonzero(self._feasibility.roots(SearchPlan.of(request))))
+
+    # --- amounts
+
+    def _lowered(self, request: CandidateRequest) -> Iterator[Lowered]:
+        """Yield the request with each amount lowered as little as lets some root fit."""
+        for group in request.groups:
+            for name in group.resources:
+                amount = self._largest(request, group, name)
+                if amount:
+                    lowered = _with_amount(request, group, name, amount)
+                    remedy = Remedy(
+                        "amount",
+                        self._roots(lowered),
+                        query_of(lowered),
+                        group=group.suffix,
+                        resource_class=name,
+                        to=amount,
+                    )
+                    yield remedy, lowered
+
+    def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
+        """Return the largest amount below the requested one for which a root fits, 0 if none."""
+        column = self._snapshot.columns.get(name)
+        best, below = 0, min(group.resources[name] - 1, MAX_INT)  # no inventory has more
+        for low, step in sorted(set(column.unit_rules)) if column else ():
+            first, last = -(-max(low, best + 1) // step), below // step
+            best = max(best, self._search(request, group, name, range(first, last + 1), step))
+        return best
+
+    def _search(
+        self,
+        request: CandidateRequest,
+        group: RequestGroup,
+        name: str,
+        multiples: range,
+        step: int,
+    ) -> int:
+        """Return the largest multiple of a step for which a root fits, 0 if none.
+
+        A larger amount fits nowhere that a smaller multiple of the same step does not fit.
+        """
+
+        def fitting(multiple: int) -> Mask:
+            changed = _with_amount(request, group, name, multiple * step)
+            return self._feasibility.roots(SearchPlan.of(changed))
+
+        if len(multiples) <= FEW_AMOUNTS:
+            return next((m * step for m in reversed(multiples) if fitting(m).any()), 0)
+        with_least = fitting(multiples[0])
+        if not with_least.any():
+            return 0
+        low, high = multiples[0], min(multiples[-1], self._bound(name, with_least) // step)
+        middle = high
+        while low < high:
+            low, high = (middle, high) if fitting(middle).any() else (low, middle - 1)
+            middle = (low + high + 1) // 2
+        return low * step
+
+    def _bound(self, name: str, roots: Mask) -> int:
+        """Return an amount that no provider of the roots, or shared, exceeds."""
+        column = self._snapshot.columns[name]
+        here = roots[self._snapshot.forest.root[column.rows]]
+        here |= self._snapshot.sharing.mask(self._snapshot.size)[column.rows]
+        return int(column.allocatable[here].max(initial=0))
+
+    # --- two changes
+
+    def _pairs(self) -> None:
+        """Look for changes of two requirements that help together."""
+        tried: set[frozenset[object]] = set()
+        for pair in (*self._with_a_drop(), *self._of_amounts()):
+            key = frozenset(map(_name, pair.changes))
+            if key not in tried and len(self._remedies) < MOST_PAIRS:
+                tried.add(key)
+                self._remedies.append(pair)
+
+    def _with_a_drop(self) -> Iterator[Remedy]:
+        for relaxation in without_one(self._request):
+            first = _drop(relaxation)
+            for both in without_one(relaxation.request):
+                roots = self._roots(both.request)
+                if roots:
+                    yield _both(first, _drop(both), roots, both.request)
+            for lowered, request in self._lowered(relaxation.request):
+                yield _both(first, lowered, lowered.roots, request)
+
+    def _of_amounts(self) -> Iterator[Remedy]:
+        """Yield pairs of lowered amounts: the second as high as the least of the first allows."""
+        for group, name, least in self._least_amounts():
+            for second, _ in self._lowered(_with_amount(self._request, group, name, least)):
+                if (second.group, second.resource_class) != (group.suffix, name):
+                    yield from self._both_lowered(group, name, second)
+
+    def _least_amounts(self) -> Iterator[tuple[RequestGroup, str, int]]:
+        """Yield the smallest amounts below the requested ones that units admit."""
+        for group in self._request.groups:
+            for name, amount in group.resources.items():
+                column = self._snapshot.columns.get(name)
+                for low, step in sorted(set(column.unit_rules)) if column else ():
+                    least = -(-low // step) * step
+                    if least < amount:
+                        yield group, name, least
+
+    def _both_lowered(self, group: RequestGroup, name: str, second: Remedy) -> Iterator[Remedy]:
+        """Yield the pair with the first amount raised as far as the second allows."""
+        other = next(each for each in self._request.groups if each.suffix == second.group)
+        request = _with_amount(self._request, other, second.resource_class, second.to)
+        own = next(each for each in request.groups if each.suffix == group.suffix)
+        amount = self._largest(request, own, name)
+        if amount:
+            both = _with_amount(request, own, name, amount)
+            first = Remedy("amount", 0, group=group.suffix, resource_class=name, to=amount)
+            yield _both(first, second, self._roots(both), both)
+
+
+def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
+    requirement, request, instead = relaxation
+    return Remedy("drop", roots, query_of(request), requirement=requirement, instead=instead)
+
+
+def _both(first: Remedy, second: Remedy, roots: int, request: CandidateRequest) -> Remedy:
+    """Return two changes together; what each would be by itself is left out."""
+    changes = tuple(replace(change, roots=0, query="") for change in (first, second))
+    return Remedy("both", roots, query_of(request), changes=changes)
+
+
+def _name(remedy: Remedy) -> object:
+    return remedy.requirement or (remedy.group, remedy.resource_class)
+
+
+def _with_amount(
+    request: CandidateRequest, group: RequestGroup, name: str, amount: int
+) -> CandidateRequest:
+    changed = replace(group, resources={**group.resources, name: amount})
+    return with_group(request, changed)

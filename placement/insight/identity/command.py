@@ -1,0 +1,92 @@
+"""The options of ``openstack placement identity`` and ``placement-manage identity``."""
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from placement.core.text import timestamp
+from placement.insight.identity import plans
+from placement.insight.identity.model import Identity
+from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
+from placement.insight.repair.actions import Action
+from placement.insight.repair.plan_file import Plan, as_text
+
+ConsumersOf = Callable[[str], Sequence[AllocatedConsumer]]
+"""Returns the consumers that have allocations on a provider, given by UUID."""
+
+
+def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the parser of a command."""
+    parser.add_argument("host", metavar="<name>", help="A host name, or the UUID of a provider.")
+    parser.add_argument(
+        "--days",
+        type=_days,
+        metavar="<days>",
+        help="Show refused registrations of the last days, 7 by default.",
+    )
+    parser.add_argument(
+        "--plan", metavar="<file>", help="Write the change to a new file, for audit --apply."
+    )
+    changes = parser.add_mutually_exclusive_group()
+    changes.add_argument(
+        "--adopt",
+        metavar="<uuid>",
+        help="Move the allocations of this provider to the one with the name, and remove it.",
+    )
+    changes.add_argument(
+        "--rename",
+        nargs=2,
+        metavar=("<uuid>", "<new name>"),
+        help="Rename this provider.",
+    )
+    changes.add_argument(
+        "--retire",
+        metavar="<uuid>",
+        help="Remove this provider and its descendants, which must have no allocations.",
+    )
+
+
+def _days(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 999.")
+    return int(text)
+
+
+def write_plan(
+    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
+) -> str | None:
+    """Write the plan that the options ask for; return a sentence about it, None without a plan.
+
+    Raises: CannotPlan, OSError.
+    """
+    is_changed = bool(options.adopt or options.rename or options.retire)
+    if is_changed != bool(options.plan):
+        raise CannotPlan("Give --plan FILE together with one of --adopt, --rename and --retire.")
+    if not is_changed:
+        return None
+    actions = _actions(options, identity, consumers_of)
+    created_at = timestamp(datetime.now(UTC))
+    text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
+    try:
+        private = partial(os.open, mode=0o600)
+        with open(options.plan, "x", encoding="utf-8", opener=private) as file:
+            file.write(text)
+    except FileExistsError:
+        raise CannotPlan(f"The file {options.plan} exists; write the plan to another.") from None
+    return (
+        f"Wrote {len(actions)} actions to {options.plan}. Read them, then run "
+        f"`placement-manage audit --apply {options.plan}` on an API host."
+    )
+
+
+def _actions(
+    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
+) -> Sequence[Action]:
+    if options.rename:
+        return plans.rename(identity, *options.rename)
+    if options.retire:
+        return plans.retire(identity, options.retire)
+    return plans.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))

@@ -1,0 +1,154 @@
+"""Plans that adopt, rename or retire one of the providers that a name could mean."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from placement.core.model import ProviderSummary
+from placement.insight.identity.model import NAME, UUID, Identity, Match
+from placement.insight.repair.actions import (
+    Action,
+    Amounts,
+    DeleteProvider,
+    MoveAllocations,
+    RenameProvider,
+)
+from placement.insight.repair.plan_file import LONGEST_NAME, is_provider_name
+
+FINDING: Final = "similar_names"
+
+
+class CannotPlan(Exception):  # noqa: N818
+    """The change is not possible; the message says why and what to do."""
+
+
+class AllocatedConsumer(NamedTuple):
+    """A consumer with allocations on a provider: its generation, and all its allocations."""
+
+    consumer: str
+    generation: int
+    allocations: Amounts
+
+
+def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
+    """Return the renaming of a provider.  Raises: CannotPlan."""
+    provider = _match(identity, uuid).provider
+    if not is_provider_name(new_name):
+        raise CannotPlan(
+            f"Cannot rename provider {provider.uuid} to {new_name!a}: a name has 1 to "
+            f"{LONGEST_NAME} characters, without NUL and surrogates."
+        )
+    taken = [each.provider for each in identity.matches if each.provider.name == new_name]
+    if taken:
+        raise CannotPlan(
+            f"Cannot rename provider {provider.uuid}: provider {taken[0].uuid} has the name "
+            f"{new_name}. Rename or retire that one first, or adopt its allocations."
+        )
+    return [
+        RenameProvider(
+            finding=FINDING,
+            provider=provider.uuid,
+            generation=provider.generation,
+            name=provider.name,
+            new_name=new_name,
+        )
+    ]
+
+
+def retire(identity: Identity, uuid: str) -> Sequence[Action]:
+    """Return the removal of a provider and its descendants, which must have no allocations.
+
+    Raises: CannotPlan.
+    """
+    match = _match(identity, uuid)
+    for each in (*match.descendants, match.provider):
+        if each.consumers:
+            raise CannotPlan(
+                f"Cannot retire provider {match.provider.uuid}: {each.consumers} consumers have "
+                f"allocations on {each.name} ({each.uuid}). Move them with --adopt, or remove "
+                "those of servers that do not exist with `openstack placement audit`."
+            )
+    return [_deletion(each) for each in (*match.descendants, match.provider)]
+
+
+def adopt(
+    identity: Identity, uuid: str, consumers: Sequence[AllocatedConsumer]
+) -> Sequence[Action]:
+    """Return the move of all allocations of a provider to the one that has the name.
+
+    ``consumers`` are those that have allocations on the adopted provider, which is removed
+    at last, with its descendants.
+    Raises: CannotPlan.
+    """
+    source, target = _match(identity, uuid), _target(identity)
+    _check_adoption(identity, source, target)
+    moves = [
+        MoveAllocations(
+            finding=FINDING,
+            consumer=each.consumer,
+            generation=each.generation,
+            allocations=each.allocations,
+            source=source.provider.uuid,
+            target=target.uuid,
+        )
+        for each in consumers
+    ]
+    last = _deletion(source.provider)
+    if moves:  # they change its generation
+        last = replace(last, generation=None)
+    return [*moves, *map(_deletion, source.descendants), last]
+
+
+def nothing_found(identity: Identity) -> str:
+    """Return the message for a name that matches no provider."""
+    return (
+        f"No provider has the name or UUID {identity.name}, with or without a domain, and none "
+        "was refused with it. `openstack resource provider list` shows all."
+    )
+
+
+def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) -> None:
+    """Return if the target can adopt the source.  Raises: CannotPlan."""
+    if source.provider.uuid == target.uuid:
+        raise CannotPlan(
+            f"Provider {target.uuid} has the name {identity.name} already. Give --adopt the UUID "
+            "of the other provider, whose allocations are to be moved to this one."
+        )
+    if any(each.uuid == target.uuid for each in source.descendants):
+        raise CannotPlan(f"Provider {target.uuid} is below the provider that it is to adopt.")
+    for each in source.descendants:
+        if each.consumers:
+            raise CannotPlan(
+                f"Cannot adopt provider {source.provider.uuid}: {each.consumers} consumers have "
+                f"allocations on its descendant {each.name} ({each.uuid}), and nothing says which "
+                "provider corresponds to it. Move or delete these servers first."
+            )
+
+
+def _match(identity: Identity, uuid: str) -> Match:
+    for each in identity.matches:
+        if each.provider.uuid == uuid.lower():
+            return each
+    uuids = ", ".join(each.provider.uuid for each in identity.matches) or "none"
+    raise CannotPlan(
+        f"Provider {uuid} is not one that {identity.name} could mean. These are: {uuids}."
+    )
+
+
+def _target(identity: Identity) -> ProviderSummary:
+    for each in identity.matches:
+        if each.match in (NAME, UUID):
+            return each.provider
+    raise CannotPlan(
+        f"No provider has exactly the name {identity.name}, so nothing can adopt. Name the "
+        "provider that is to stay: the one that nova-compute reports now."
+    )
+
+
+def _deletion(provider: ProviderSummary) -> DeleteProvider:
+    return DeleteProvider(
+        finding=FINDING,
+        provider=provider.uuid,
+        generation=provider.generation,
+        name=provider.name,
+    )

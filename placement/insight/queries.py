@@ -1,0 +1,54 @@
+"""The queries of the routes under ``/insight``."""
+
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from placement import exception
+from placement.insight import schemas
+from placement.microversion import Version
+from placement.parse import validation
+
+_NOTHING = validation.query_validators(schemas.NOTHING_QUERY)
+_CANDIDATES_SINCE = Version(1, 10)
+_READABLE = ":,!"  # legal in a query string, and everywhere in this one
+
+
+def nothing(pairs: validation.QueryPairs, version: Version) -> None:
+    """Return if the query is empty.  Raises: BadRequest."""
+    validation.check(_NOTHING, pairs, version)
+
+
+def time(parameter: str, value: str) -> datetime:
+    """Return the value of a parameter as a time in UTC, which it is in if it has no offset.
+
+    >>> time("since", "2026-11-21T02:14:07+01:00").isoformat()
+    '2026-11-21T01:14:07+00:00'
+
+    Raises: BadRequest.
+    """
+    try:
+        at = datetime.fromisoformat(value)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise exception.BadRequest(
+            f"{validation.PREFIX}{parameter} is {value!r}, which is no time. Write it in ISO "
+            "8601: 2026-11-21T02:14:07Z."
+        ) from None
+
+
+def text(pairs: validation.QueryPairs) -> str:
+    """Return the query string of the parameters, as readable as it can be.
+
+    >>> text([("resources", "VCPU:1"), ("required", "!CUSTOM_A")])
+    'resources=VCPU:1&required=!CUSTOM_A'
+    """
+    return urlencode(pairs, safe=_READABLE)
+
+
+def check_has_candidates(version: Version) -> None:
+    """Return if the microversion has a query for candidates.  Raises: BadRequest."""
+    if version < _CANDIDATES_SINCE:
+        raise exception.BadRequest(
+            f"The query is one of GET /allocation_candidates, which {version} does not have. "
+            f"Send OpenStack-API-Version: placement {_CANDIDATES_SINCE} or newer, or none."
+        )

@@ -1,0 +1,84 @@
+"""The query of ``GET /insight/requests``.
+
+Documents of the operator surface as JSON.
+
+``/insight/requests``: requests that found no candidates, and claims that were refused.
+"""
+
+import json
+from collections.abc import Sequence
+
+import webob
+
+from placement.core.text import timestamp
+from placement.http.request import Request, accepts_json, json_response
+from placement.insight import schemas
+from placement.insight.documents import document
+from placement.insight.queries import nothing, time
+from placement.insight.recording import sql
+from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
+from placement.microversion import Version
+from placement.parse import validation
+from placement.policies import insight as policies
+
+_REQUESTS = validation.query_validators(schemas.REQUESTS_QUERY)
+_LIMIT = 100
+
+
+def recorded_filter(pairs: validation.QueryPairs, version: Version) -> RecordedFilter:
+    """Return which recorded requests a query asks for.  Raises: BadRequest."""
+    validation.check(_REQUESTS, pairs, version)
+    values = validation.effective(pairs)
+    return RecordedFilter(
+        since=time("since", values["since"]) if "since" in values else None,
+        project_id=values.get("project_id"),
+        reason=values.get("reason"),
+        before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,
+        limit=int(values.get("limit", _LIMIT)),
+    )
+
+
+def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
+    """Return the body of recorded requests.
+
+    ``next`` is the marker of the next page if there may be one: of a full page of ``limit``.
+    """
+    is_full = limit is not None and len(requests) == limit
+    return document(
+        requests=[_recorded(each) for each in requests],
+        next=str(requests[-1].id) if is_full else None,
+    )
+
+
+def _recorded(record: RecordedRequest) -> dict[str, object]:
+    what = {"query": record.query} if record.claim is None else {"claim": json.loads(record.claim)}
+    return {
+        "request_id": record.request_id,
+        "global_request_id": record.global_request_id,
+        "at": timestamp(record.at),
+        "kind": record.kind,
+        "project_id": record.project_id,
+        "user_id": record.user_id,
+        "microversion": record.microversion,
+        **what,
+        "reason": record.reason,
+        "explanation": json.loads(record.explanation),
+    }
+
+
+@accepts_json
+def list_requests(request: Request) -> webob.Response:
+    """Return the recorded requests that the query describes, the newest first."""
+    request.context.can(policies.LIST_REQUESTS)
+    criteria = recorded_filter(request.query_pairs, request.version)
+    recorded = sql.find(request.services.store, criteria)
+    return json_response(request, recorded_requests(recorded, criteria.limit))
+
+
+@accepts_json
+def show_request(request: Request) -> webob.Response:
+    """Return all that is recorded with a request id, or a global one."""
+    request.context.can(policies.SHOW_REQUEST)
+    nothing(request.query_pairs, request.version)
+    recorded = sql.of_request(request.services.store, request.route["request_id"])
+    return json_response(request, recorded_requests(recorded))

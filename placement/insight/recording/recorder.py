@@ -1,0 +1,348 @@
+"""Writes recorded requests: bounded in number, age and rate, and never before the response.
+
+One thread of a process writes at a time. A thread that finds another one writing leaves its record
+to it, so that a slow database delays one thread at most. After a failure nothing is written for
+some seconds, and records of that time are dropped.
+
+What is logged and recorded of a request that found nothing, and of a claim that was refused.
+"""
+
+import json
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from placement.core.model import ConsumerClaim
+from placement.core.snapshot.snapshot import Snapshot
+from placement.db.connections.pools import PerProcess
+from placement.db.store import Store
+from placement.db.transaction import Transaction
+from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
+from placement.insight.explanation.query import Question
+from placement.insight.recording import model
+from placement.insight.recording.model import (
+    NAME_CONFLICT,
+    NO_CANDIDATES,
+    RANDOM_BITS,
+    REFUSED_CLAIM,
+    RecordedRequest,
+    first_id,
+)
+from placement.insight.recording.sql import InsightRequests
+
+LOG = logging.getLogger(__name__)
+
+PRUNE_AFTER_ROWS: Final = 50
+"""How many rows a process adds before it removes some."""
+PRUNE_BATCH: Final = 100
+"""How many rows one transaction removes."""
+
+_PRUNE_BATCHES = 5
+_PRUNE_AFTER_SECONDS = 600.0
+_PAUSE_SECONDS = 10.0
+_REPEATED_AFTER_SECONDS = 3600.0
+_MOST_SEEN = 1000
+_SECONDS_BETWEEN_WARNINGS = 60.0
+_MOST_WAITING = 100
+_MOST_TIME = 0.05  # of a process, spent on explanations
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderSettings:
+    """The options of [insight] that begin with ``record``."""
+
+    enabled: bool = True
+    max_rows: int = 10_000
+    max_age_days: int = 30
+    per_second: int = 5
+
+
+class Recorder:
+    """The recorder of one service; safe to share between threads, and to fork with."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        settings: RecorderSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self.is_enabled = settings.enabled and store is not None
+        self._store = None if store is None else store.with_max_attempts(_ATTEMPTS)
+        self._clock = clock
+        self._process = PerProcess(lambda: _Process(clock(), settings.per_second))
+
+    @property
+    def dropped(self) -> int:
+        """The number of records that this process could not write."""
+        return self._process().dropped
+
+    def admits(self, kind: str) -> bool:
+        """Return whether one more request of this kind is to be explained, by the rate."""
+        return self._process().admits(kind, self._clock(), self.settings.per_second)
+
+    def charge(self, kind: str, seconds: float) -> None:
+        """Delay the next explanations of this kind, so that they take 5 % of the time at most.
+
+        ``seconds`` is the CPU time of one that was admitted. What takes less than
+        1 / (20 * ``per_second``) seconds delays nothing.
+        """
+        per_second = self.settings.per_second
+        self._process().charge(kind, seconds * per_second / _MOST_TIME)
+
+    def is_new(self, key: str) -> bool:
+        """Return whether this process was not asked the same within the last hour.
+
+        For what clients repeat every minute, so that it does not displace other records.
+        """
+        return self._process().is_new(key, self._clock())
+
+    def record(self, record: RecordedRequest) -> None:
+        """Write the record, or leave it to the thread that writes, or drop it.  Never raises."""
+        if not self.is_enabled:
+            return
+        process = self._process()
+        if self._clock() < process.paused_until:
+            process.dropped += 1
+            return
+        process.wait(record)
+        while process.waiting and process.writing.acquire(blocking=False):
+            try:
+                self._write(process)
+            finally:
+                process.writing.release()
+
+    def _write(self, process: "_Process") -> None:
+        records = process.take()
+        try:
+            process.unpruned += self._transaction(_insert, records)
+            records = []
+            if process.is_pruning_due(self._clock()):
+                self._prune()
+                process.unpruned, process.pruned_at = 0, self._clock()
+        except Exception as error:  # a record is not worth an error of its request
+            process.paused_until = self._clock() + _PAUSE_SECONDS
+            process.dropped += len(records) + len(process.waiting)
+            process.waiting.clear()
+            process.warn(error, self._clock())
+
+    def _prune(self) -> None:
+        """Remove a few batches of the rows that are too old or too many."""
+        oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
+        for _ in range(_PRUNE_BATCHES):
+            removed = self._transaction(
+                _prune, first_id(oldest), self.settings.max_rows, PRUNE_BATCH
+            )
+            if removed < PRUNE_BATCH:
+                return
+
+    def _transaction(self, work: Callable[..., int], *arguments: object) -> int:
+        assert self._store is not None  # noqa: S101  is_enabled
+        return self._store.write(work, *arguments)
+
+
+@dataclass
+class _Process:
+    """The state of the recorder in one process."""
+
+    refilled_at: float
+    burst: int
+    tokens: dict[str, float] = field(default_factory=dict)
+    waiting: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    counting: threading.Lock = field(default_factory=threading.Lock)
+    unpruned: int = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
+    pruned_at: float = 0.0
+    paused_until: float = float("-inf")
+    warned_at: float = float("-inf")
+    dropped: int = 0
+    seen: dict[str, float] = field(default_factory=dict)
+
+    def admits(self, kind: str, now: float, per_second: int) -> bool:
+        """Take a token of this kind, of which there are ``per_second`` more each second."""
+        with self.counting:
+            gained = (now - self.refilled_at) * per_second
+            self.refilled_at = now
+            self.tokens = {
+                each: min(self.burst, tokens + gained) for each, tokens in self.tokens.items()
+            }
+            left = self.tokens.setdefault(kind, self.burst)
+            if left < 1:
+                return False
+            self.tokens[kind] = left - 1
+            return True
+
+    def charge(self, kind: str, tokens: float) -> None:
+        """Take what the work cost in tokens, one of which is taken already."""
+        with self.counting:
+            self.tokens[kind] -= max(tokens - 1, 0)
+
+    def is_new(self, key: str, now: float) -> bool:
+        """Keep the key for an hour; return whether it was not kept already."""
+        with self.counting:
+            if now - self.seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
+                return False
+            if len(self.seen) >= _MOST_SEEN:
+                self.seen = {}
+            self.seen[key] = now
+            return True
+
+    def wait(self, record: RecordedRequest) -> None:
+        """Queue the record for the next write; if the queue is full, the oldest is dropped."""
+        if len(self.waiting) == _MOST_WAITING:
+            self.dropped += 1
+        self.waiting.append(record)
+
+    def take(self) -> list[RecordedRequest]:
+        """Remove and return the waiting records."""
+        return [self.waiting.popleft() for _ in range(len(self.waiting))]
+
+    def is_pruning_due(self, now: float) -> bool:
+        """Return whether enough rows were added since the last time, or it was long ago."""
+        return self.unpruned >= PRUNE_AFTER_ROWS or now - self.pruned_at >= _PRUNE_AFTER_SECONDS
+
+    def warn(self, error: Exception, now: float) -> None:
+        """Log, once a minute, that records are dropped."""
+        if now - self.warned_at >= _SECONDS_BETWEEN_WARNINGS:
+            LOG.warning(
+                "Requests cannot be recorded: %s. Dropped so far: %d. [insight]record = false "
+                "turns the recorder off.",
+                str(error).partition("\n")[0],
+                self.dropped,
+            )
+            self.warned_at = now
+
+
+def new_id(at: datetime) -> int:
+    """Return an id of this time, different from others of the same millisecond."""
+    return first_id(at) + random.getrandbits(RANDOM_BITS)
+
+
+def _insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
+    InsightRequests(tx.connection).insert(records)
+    return len(records)
+
+
+def _prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
+    removed: int = InsightRequests(tx.connection).prune(oldest_id, keep, at_most)
+    return removed
+
+
+NOT_EXPLAINED = "not_explained"
+DUPLICATE_NAME = "duplicate_name"
+DUPLICATE_UUID = "duplicate_uuid"
+_LONGEST_ID = 255
+_LONGEST_QUERY = 16_000
+_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who sent a request, under which ids, and at which microversion."""
+
+    request_id: str | None
+    global_request_id: str | None
+    project_id: str | None
+    user_id: str | None
+    microversion: str
+
+
+def record_empty_response(
+    recorder: Recorder, snapshot: Snapshot, question: Question, origin: Origin
+) -> str:
+    """Log and record why the request has no candidates on this snapshot; return the code.
+
+    Costs an explanation, if one is admitted by the rate and somebody reads it.
+    """
+    is_logged = LOG.isEnabledFor(logging.INFO)
+    if not (is_logged or recorder.is_enabled):
+        return NOT_EXPLAINED
+    if not recorder.admits(NO_CANDIDATES):
+        limit = recorder.settings.per_second
+        line = f"not explained: more than {limit} empty responses a second, or large explanations"
+        LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
+        return NOT_EXPLAINED
+    from placement.insight.explanation import explain  # noqa: PLC0415  see its docstring
+
+    began = time.thread_time()
+    reason = explain.reason(snapshot, question)
+    recorder.charge(NO_CANDIDATES, time.thread_time() - began)
+    LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
+    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
+    recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))
+    return reason.code
+
+
+def refused_claim(
+    recorder: Recorder,
+    error: PlacementException,
+    claims: Sequence[ConsumerClaim],
+    origin: Origin,
+) -> None:
+    """Record why the claims were refused."""
+    if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
+        refusal = model.described(error)
+        record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(refusal.document()))
+        claim = json.dumps(model.claim(error, claims))
+        recorder.record(replace(record, claim=_bounded(claim)))
+
+
+NameTaken = DuplicateProviderName | DuplicateProviderUuid
+
+
+def name_conflict(
+    recorder: Recorder, error: NameTaken, name_and_uuid: tuple[str, str], origin: Origin
+) -> None:
+    """Record that a provider with this name and UUID was refused.
+
+    Clients repeat such requests every minute: a process records the same conflict once an hour.
+    """
+    holder = error.holder
+    if holder is None or not recorder.is_enabled:
+        return
+    name, uuid = name_and_uuid
+    facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
+    if recorder.is_new(f"{name} {uuid} {holder.uuid}") and recorder.admits(NAME_CONFLICT):
+        reason = DUPLICATE_UUID if isinstance(error, DuplicateProviderUuid) else DUPLICATE_NAME
+        recorder.record(_recorded(origin, NAME_CONFLICT, reason, json.dumps(facts)))
+
+
+def _recorded(origin: Origin, kind: str, reason: str, explanation: str) -> RecordedRequest:
+    now = datetime.now(UTC)
+    return RecordedRequest(
+        id=new_id(now),
+        at=now.replace(microsecond=0),
+        kind=kind,
+        reason=reason,
+        request_id=origin.request_id,
+        global_request_id=origin.global_request_id,
+        project_id=_shortened(origin.project_id),
+        user_id=_shortened(origin.user_id),
+        microversion=origin.microversion,
+        query=None,
+        claim=None,
+        explanation=_bounded(explanation),
+    )
+
+
+def _shortened(text: str | None) -> str | None:
+    return None if text is None else _ascii(text)[:_LONGEST_ID]
+
+
+def _ascii(text: str) -> str:
+    """Return the text as every database can hold it, whatever its character set."""
+    return text.encode("ascii", "backslashreplace").decode("ascii").replace("\0", "\\0")
+
+
+def _bounded(document: str) -> str:
+    """Return the JSON text, or a document that says that it was too long to keep."""
+    if len(document) <= _LONGEST_DOCUMENT:
+        return document
+    return json.dumps({"truncated": True, "length": len(document)})

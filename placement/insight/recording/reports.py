@@ -1,0 +1,110 @@
+"""Logging and recording of empty responses and refusals, as tasks that run after the response."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from placement import exception
+from placement.core.model import ConsumerClaim
+from placement.core.request import CandidateRequest
+from placement.core.snapshot.snapshot import Snapshot
+from placement.events import ClaimRefused, EmptyResponse
+from placement.http.request import REQUEST_ID, Request
+from placement.insight.explanation.query import Question
+from placement.insight.queries import text
+from placement.insight.recording import model
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording.recorder import Recorder
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReports:
+    """``Reports`` that logs, counts and records."""
+
+    recorder: Recorder
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether requests are recorded."""
+        return self.recorder.is_enabled
+
+    def empty_response(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> None:
+        """After the response, log, record and count why there are no candidates."""
+        question = Question(candidate_request, text(request.query_pairs), str(request.version))
+        recorder, observe, source = (
+            self.recorder,
+            request.services.observe,
+            origin(request),
+        )
+
+        def report() -> None:
+            observe(
+                EmptyResponse(
+                    recorders.record_empty_response(recorder, snapshot, question, source)
+                )
+            )
+
+        request.after_response(report)
+
+    @contextmanager
+    def refusals_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
+        """A context that logs, records and counts a refusal of the claims, and raises it."""
+        try:
+            yield
+        except model.REFUSALS as error:
+            refusal = model.described(error)
+            LOG.warning("Claim refused, %s: %s", _id(request), refusal.line())
+            request.services.observe(
+                ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
+            )
+            record = partial(
+                recorders.refused_claim, self.recorder, error, claims, origin(request)
+            )
+            request.after_response(record)
+            raise
+
+    @contextmanager
+    def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
+        """A context that logs and records that the name or the UUID of a provider is taken."""
+        try:
+            yield
+        except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
+            LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
+            request.after_response(
+                partial(
+                    recorders.name_conflict,
+                    self.recorder,
+                    error,
+                    (name, uuid),
+                    origin(request),
+                )
+            )
+            raise
+
+
+def _class_of(resource_class: object) -> str:
+    """Return the one class of a refusal as the value of a label, empty if there are several."""
+    return resource_class if isinstance(resource_class, str) else ""
+
+
+def origin(request: Request) -> recorders.Origin:
+    """Return the project and user of the caller, and the ids of the request."""
+    context = request.context
+    return recorders.Origin(
+        request_id=_id(request),
+        global_request_id=context.global_request_id,
+        project_id=context.project_id,
+        user_id=context.user_id,
+        microversion=str(request.version),
+    )
+
+
+def _id(request: Request) -> str | None:
+    request_id: str | None = request.environ.get(REQUEST_ID)
+    return request_id

@@ -1,0 +1,130 @@
+"""Statements about recorded requests: see :mod:`placement.insight.recording.model`.
+
+The table is bounded. Rows are only added and removed, never changed, and no other table refers to
+them, so that a writer waits only for another one that removes the same rows.
+
+Recorded requests, as operators ask for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from placement import exception
+from placement.db.store import Store
+from placement.db.tables import insight_requests
+from placement.insight.recording.model import (
+    NAME_CONFLICT,
+    RecordedFilter,
+    RecordedRequest,
+    first_id,
+)
+
+_own = insight_requests.c
+_NEWEST_FIRST = sa.select(insight_requests).order_by(_own.id.desc())
+_REQUESTS = _NEWEST_FIRST.where(_own.kind != NAME_CONFLICT)
+_IDS = sa.select(_own.id)
+
+
+class InsightRequests:
+    """Recorded requests, in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def insert(self, records: Sequence[RecordedRequest]) -> None:
+        """Insert recorded requests.  One statement."""
+        self._connection.execute(insight_requests.insert(), [_values(each) for each in records])
+
+    def find(self, filters: RecordedFilter) -> list[RecordedRequest]:
+        """Return the requests that match all filters, the newest first.
+
+        Cost: reads no more rows than the table holds, which is bounded.
+        """
+        statement = _REQUESTS.limit(filters.limit)
+        if filters.since is not None:
+            statement = statement.where(_own.id >= first_id(filters.since))
+        if filters.before is not None:
+            statement = statement.where(_own.id < filters.before)
+        if filters.project_id is not None:
+            statement = statement.where(_own.project_id == filters.project_id)
+        if filters.reason is not None:
+            statement = statement.where(_own.reason == filters.reason)
+        return self._all(statement)
+
+    def of_request(self, request_id: str, limit: int) -> list[RecordedRequest]:
+        """Return those of a request id, or of a global one, the newest first."""
+        return self._all(
+            _REQUESTS.where(
+                sa.or_(_own.request_id == request_id, _own.global_request_id == request_id)
+            ).limit(limit)
+        )
+
+    def conflicts(self, from_id: int, limit: int) -> list[RecordedRequest]:
+        """Return recorded conflicts of names from this id on, the newest first."""
+        return self._all(
+            _NEWEST_FIRST.where(_own.kind == NAME_CONFLICT, _own.id >= from_id).limit(limit)
+        )
+
+    def prune(self, oldest_id: int, keep: int, at_most: int) -> int:
+        """Remove rows below an id, and what is more than ``keep``; return how many were removed.
+
+        Removes the oldest first, ``at_most`` in all.
+        """
+        outdated = self._ids(_IDS.where(_own.id < oldest_id), at_most)
+        if len(outdated) < at_most:
+            count = self._connection.execute(sa.select(sa.func.count(_own.id))).scalar_one()
+            excess = min(count - keep, at_most)
+            if excess > len(outdated):
+                outdated = self._ids(_IDS, excess)
+        if outdated:
+            self._connection.execute(insight_requests.delete().where(_own.id.in_(outdated)))
+        return len(outdated)
+
+    def _ids(self, statement: sa.Select[tuple[int]], limit: int) -> list[int]:
+        rows = self._connection.execute(statement.order_by(_own.id).limit(limit))
+        return [row.id for row in rows]
+
+    def _all(self, statement: sa.Select[Any]) -> list[RecordedRequest]:
+        return [_record(row) for row in _rows(self._connection, statement)]
+
+
+def _rows(connection: sa.Connection, statement: sa.Select[Any]) -> Sequence[Any]:
+    return connection.execute(statement).mappings().all()
+
+
+def _values(record: RecordedRequest) -> dict[str, Any]:
+    values = asdict(record)
+    at = values.pop("at")
+    return {**values, "created_at": at.replace(tzinfo=None)}
+
+
+def _record(row: Any) -> RecordedRequest:
+    values = dict(row)
+    return RecordedRequest(at=values.pop("created_at"), **values)
+
+
+MOST_OF_ONE_ID: Final = 1000
+
+
+def find(store: Store, criteria: RecordedFilter) -> Sequence[RecordedRequest]:
+    """Return the recorded requests that the filter describes, the newest first."""
+    with store.read() as tx:
+        recorded: Sequence[RecordedRequest] = InsightRequests(tx.connection).find(criteria)
+    return recorded
+
+
+def of_request(store: Store, request_id: str) -> Sequence[RecordedRequest]:
+    """Return what is recorded with this request id or global request id, the newest first.
+
+    Raises: RequestNotRecorded.
+    """
+    with store.read() as tx:
+        recorded: Sequence[RecordedRequest] = InsightRequests(tx.connection).of_request(
+            request_id, MOST_OF_ONE_ID
+        )
+    if not recorded:
+        raise exception.RequestNotRecorded(request_id)
+    return recorded

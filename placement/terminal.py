@@ -1,0 +1,82 @@
+"""The standard output of a command: every encoding, a reader that ends early, a full disk.
+
+Python writes what it has buffered when it exits, after the command has returned, and reports a
+failure with a traceback. So commands write it while their errors are still handled.
+
+Progress of a long-running command, shown on the terminal.
+"""
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+CLOSED: Final = 128 + signal.SIGPIPE
+"""The exit code if the reader of the output, such as ``head``, ended before its end."""
+
+UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of the device that the output is written to."""
+
+
+def describe(error: OSError) -> str:
+    """Return what is wrong with the output and what to do about it."""
+    return (
+        f"The output cannot be written: {error.strerror}. Check the file or device that it is "
+        "written to, then run the command again."
+    )
+
+
+def accept_all_characters() -> None:
+    r"""Escape characters that the encoding of the output does not have, as in ``\xe9``."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def written(command: Callable[[], int]) -> int:
+    """Return the exit code of the command after its output is written.
+
+    Raises: BrokenPipeError, OSError, whatever the command raises.
+    """
+    try:
+        code = command()
+    except SystemExit:  # of --help and --version
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return code
+
+
+def discard_unwritten() -> None:
+    """Discard the buffered output if it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):  # there is no file behind it
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+
+
+_ERASE_LINE = "\r\x1b[K"
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], object]]:
+    """Provide a function that shows a text in one line, which is erased at the end.
+
+    If standard error is not a terminal, nothing is shown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _text: None
+        return
+    try:
+        yield _show
+    finally:
+        _show("")
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(_ERASE_LINE + text)
+    sys.stderr.flush()
