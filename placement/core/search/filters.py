@@ -2,7 +2,7 @@
 
 Each condition on a provider itself is a ``Condition``: parameter and value as
 the query spells them, and a mask over all rows. The search intersects the masks;
-``core.insight`` counts what each of the same masks removes.
+``insight.explanation`` counts what each of the same masks removes.
 """
 
 from collections import defaultdict

@@ -57,9 +57,9 @@ def new_engine(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
 def _add_origin(
     _connection: object, _cursor: object, statement: str, parameters: Any, *_: object
 ) -> tuple[str, Any]:
-    """Append, as a comment, the place in the code outside of ``db.sqlalchemy`` that sends it."""
+    """Append, as a comment, the place in the code outside of ``db`` that sends it."""
     for frame in reversed(traceback.extract_stack()):
-        if "/sqlalchemy/" not in frame.filename:
+        if not any(folder in frame.filename for folder in ("/sqlalchemy/", "/placement/db/")):
             origin = f"{frame.filename}:{frame.lineno} {frame.name}".replace("*/", "")
             return f"{statement} /* {origin.replace('%', '%%')} */", parameters
     return statement, parameters

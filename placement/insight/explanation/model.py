@@ -1,7 +1,7 @@
 """The explanation of one request for candidates, as a value.
 
-``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The codes and the names
-of the fields are those of the JSON document, and are stable.
+``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The codes and the
+names of the fields are those of the JSON document, and are stable.
 """
 
 from collections.abc import Mapping
