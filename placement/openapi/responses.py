@@ -30,7 +30,10 @@ HEADERS: Mapping[str, Mapping[str, Any]] = {
     },
     "location": {"description": "The URL of the resource.", "schema": TEXT},
     "last-modified": {"description": "Since 1.15.", "schema": TEXT},
-    "cache-control": {"description": "Since 1.15.", "schema": {"const": "no-cache"}},
+    "cache-control": {
+        "description": "Since 1.15; below /insight, private as well.",
+        "schema": {"enum": ["no-cache", "private, no-cache"]},
+    },
     "etag": {
         "description": "Of responses made from the snapshot, under /insight.",
         "schema": TEXT,

@@ -67,9 +67,9 @@ def database_host(backend, server):
 @pytest.fixture
 def connect_timeouts(database_host, monkeypatch):
     """Timeouts of new connections that are short only while the host does not respond."""
-    timeouts = ConnectTimeouts(database_host)
-    monkeypatch.setattr(timeouts, "connect", timeouts.connect)
-    return timeouts
+    replacement = ConnectTimeouts(database_host)
+    monkeypatch.setattr(timeouts, "connect", replacement.connect)
+    return replacement
 
 
 @pytest.fixture
