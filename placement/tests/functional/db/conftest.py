@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.db.connections import timeouts
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
