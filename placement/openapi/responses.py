@@ -11,7 +11,8 @@ from placement.openapi.version_range import VersionRange, by_version, values_in_
 from placement.schemas.base import TEXT, Schema, closed
 
 LINES = "application/x-ndjson"
-_ANY_REQUEST = frozenset({400, 406})  # a malformed or unsupported microversion
+# a malformed or unsupported microversion; a request line or headers that are too long
+_ANY_REQUEST = frozenset({400, 406, 414, 431})
 _AUTHENTICATED = frozenset({401, 403, 503})
 _WITH_BODY = frozenset({413, 415})
 
