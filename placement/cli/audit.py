@@ -17,8 +17,7 @@ from placement.core.text import printable, timestamp
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit.findings import Root, doubled, is_compared, orphaned
-from placement.insight.audit.live_sources import InvalidList
-from placement.insight.audit.model import Finding, LiveConsumers
+from placement.insight.audit.model import Finding, InvalidList, LiveConsumers
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.feed import change_token
 from placement.insight.repair import planning

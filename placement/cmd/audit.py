@@ -16,8 +16,7 @@ from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit import report as audit_report
-from placement.insight.audit.live_sources import InvalidList
-from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding
+from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding, InvalidList
 from placement.insight.audit.report import Audit, audit
 from placement.insight.repair import planning
 

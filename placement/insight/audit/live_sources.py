@@ -1,43 +1,25 @@
-"""A list of live consumers as text: a UUID a line, and optionally the name of its provider.
+"""Reads a list of live consumers from where the option ``--live`` says, and judges its orphans.
 
+A text has a UUID a line, and optionally the name of its provider:
 ``openstack server list --all-projects -f value -c ID -c "Hypervisor Hostname"`` writes such lines.
-Blank lines, and lines that begin with ``#``, do not count.
+Blank lines, and lines that begin with ``#``, do not count. ``nova`` lists the servers itself.
 
-Reads a list of live consumers from where the option ``--live`` says.
-
-Lists servers and migrations of nova, through openstacksdk.
-
-A list with a gap would make live consumers orphans, so nothing less than a complete list is
-returned. Servers of cells that are down are listed since microversion 2.69, and migrations have a
-UUID since 2.59. Lists do not have servers that are soft-deleted, and nova may leave out servers of
-cells that are down, so what a list lacks is asked for one by one (:class:`Confirmation`).
-
-Judges the orphans of an audit before anything is planned: are they plausible, and confirmed?
+Before anything is planned, the orphans are checked: are they plausible, and confirmed?
 """
 
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
-from keystoneauth1.exceptions import ClientException
-from openstack import exceptions
-
 from placement.insight.audit.findings import ORPHANED
-from placement.insight.audit.model import INSTANCE, MIGRATION, Finding, LiveConsumers
-from placement.insight.consumers.model import UNKNOWN_TYPE
+from placement.insight.audit.model import INSTANCE, MIGRATION, Finding, InvalidList, LiveConsumers
 
 _NO_HOST = frozenset({"", "None", "-"})
-
-
-class InvalidList(Exception):  # noqa: N818
-    """The list cannot be used: a part of it could be missing."""
 
 
 def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
@@ -131,6 +113,8 @@ def read(
 def _read(source: str, types: Collection[str], connect: Callable[[], Any]) -> LiveConsumers:
     now = datetime.now(UTC).replace(tzinfo=None)
     if source == NOVA:
+        from placement.insight.audit.nova import read_nova  # noqa: PLC0415  an extra
+
         return read_nova(connect(), listed_at=now, types=frozenset(types or (INSTANCE, MIGRATION)))
     complete = frozenset(types or (INSTANCE,))
     try:
@@ -168,149 +152,6 @@ def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
             f"The list of live consumers lacks {orphans} of {compared} consumers, more than half. "
             "Check that it is of this region and complete, or add --allow-many-orphans."
         )
-
-
-SERVERS_VERSION: Final = "2.69"
-MIGRATIONS_VERSION: Final = "2.59"
-PAGE: Final = 1000
-
-_ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
-"""The states of a migration that has neither claim nor trouble; error and failed may have both."""
-
-CELL_DOWN: Final = "UNKNOWN"
-
-_MOVING: Final = frozenset(
-    {"MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN, "VERIFY_RESIZE"}
-)
-"""The states of a server whose claims are about to change, or not known."""
-
-Json = dict[str, Any]
-
-
-def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
-    """Return the servers and migrations of all projects.  Raises: InvalidList."""
-    with _translated():
-        compute = connection.compute
-        migrations = list(_pages(compute, _MIGRATIONS, {}))
-        servers = list(_pages(compute, _SERVERS, {"all_tenants": "1"}))
-        # again: a cell that was down for a moment had no migrations in the first list
-        migrations.extend(_pages(compute, _MIGRATIONS, {}))
-    if any(each.get("status") == CELL_DOWN for each in servers):
-        types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
-    current = [each for each in migrations if each.get("status") not in _ENDED]
-    moving = {each.get("instance_uuid") for each in current}
-    hosts = {
-        _uuid_of_row(each, "id"): None if each["id"] in moving else _host(each) for each in servers
-    }
-    return LiveConsumers(hosts, listed_at, types, {_uuid_of_row(each, "uuid") for each in current})
-
-
-def _host(server: Json) -> str | None:
-    """Return the name of the provider that a server runs on, None if it moves or is not known."""
-    if server.get("status") in _MOVING or server.get("OS-EXT-STS:task_state"):
-        return None
-    name: str | None = server.get("OS-EXT-SRV-ATTR:hypervisor_hostname")
-    return name
-
-
-def _uuid_of_row(row: Json, name: str) -> str:
-    try:
-        return str(UUID(row[name]))
-    except (KeyError, TypeError, ValueError):
-        raise InvalidList(
-            f"nova listed an entry whose {name} is not a UUID: {row!r:.200}."
-        ) from None
-
-
-class _List(NamedTuple):
-    """A list of nova's API: its path, its key in the document, and the name of the marker."""
-
-    path: str
-    key: str
-    marker: str
-    version: str
-
-
-_SERVERS = _List("/servers/detail", "servers", "id", SERVERS_VERSION)
-_MIGRATIONS = _List("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
-
-
-def _pages(compute: Any, listed: _List, query: dict[str, str]) -> Iterator[Json]:
-    """Yield the rows of all pages.  Raises: InvalidList for a page that is not one."""
-    marker: str | None = None
-    while True:
-        paged = {**query, "limit": str(PAGE), **({"marker": marker} if marker else {})}
-        response = compute.get(
-            listed.path, params=paged, microversion=listed.version, skip_cache=True
-        )
-        exceptions.raise_from_response(response)
-        rows = _rows(response, listed)
-        yield from rows
-        # A server can have a lower limit of its own: only an empty page is the last one for sure.
-        if not rows:
-            return
-        last = rows[-1].get(listed.marker)
-        if last == marker or not isinstance(last, str):
-            raise InvalidList(f"nova does not page through {listed.path}: {last!r} ends a page.")
-        marker = last
-
-
-def _rows(response: Any, listed: _List) -> list[Json]:
-    path = listed.path
-    try:
-        rows = response.json()[listed.key]
-    except (ValueError, KeyError, TypeError):
-        raise InvalidList(
-            f"nova returned a page of {path} that is cut off or no list: {response.text[-80:]!r}."
-        ) from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InvalidList(f"nova returned a page of {path} whose {listed.key} are no list.")
-    return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmation:
-    """Asks nova for single servers: only the answer "not found" means that one does not exist."""
-
-    connection: Any
-
-    def missing(
-        self, uuids: Iterable[str], report: Callable[[int], object] = lambda _count: None
-    ) -> set[str]:
-        """Return those that nova does not know.  Raises: InvalidList for any other answer."""
-        missing = set()
-        with _translated():
-            for count, uuid in enumerate(uuids, start=1):
-                response = self.connection.compute.get(
-                    f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
-                )
-                if response.status_code == 404 and _is_of_nova(response):
-                    missing.add(uuid)
-                else:
-                    exceptions.raise_from_response(response)
-                report(count)
-        return missing
-
-
-def _is_of_nova(response: Any) -> bool:
-    """Return whether a 404 is nova's: a proxy returns one for a path that it does not know."""
-    try:
-        return "itemNotFound" in response.json()
-    except (ValueError, TypeError):
-        return False
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Translate errors of the SDK.  Raises: InvalidList."""
-    try:
-        yield
-    except (exceptions.SDKException, ClientException) as error:
-        text = str(error).partition("\n")[0].rstrip(".")
-        raise InvalidList(
-            f"The servers and migrations of nova could not be listed: {text}. Nothing was "
-            "planned: what a partial list lacks would count as orphaned."
-        ) from error
 
 
 def connection_to(cloud: str | None) -> Callable[[], Any]:
@@ -355,6 +196,8 @@ def confirmed(findings: Sequence[Finding], connect: Callable[[], Any]) -> Sequen
         for finding in findings
         if finding.code == ORPHANED and finding.rows["type"] != MIGRATION
     ]
+    from placement.insight.audit.nova import Confirmation  # noqa: PLC0415  an extra
+
     alive = set(suspects) - Confirmation(connect()).missing(suspects) if suspects else set()
     return [
         finding

@@ -19,6 +19,10 @@ INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
 
 
+class InvalidList(Exception):  # noqa: N818
+    """The list cannot be used: a part of it could be missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiveConsumers:
     """A complete list of the consumers of some types.

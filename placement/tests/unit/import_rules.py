@@ -95,6 +95,7 @@ EXTERNAL = {
     "handlers": {"webob"},
     "insight": {"numpy", "sqlalchemy", "webob"},
     "insight.audit.live_sources": {"openstack", "keystoneauth1"},
+    "insight.audit.nova": {"openstack", "keystoneauth1"},
     "insight.explanation.command": {"osc_lib"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "waitress"},
 }

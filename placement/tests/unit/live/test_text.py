@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from placement.insight.audit import live_sources
-from placement.insight.audit.live_sources import Confirmation, InvalidList, parse
-from placement.insight.audit.model import Finding
+from placement.insight.audit.live_sources import parse
+from placement.insight.audit.model import Finding, InvalidList
+from placement.insight.audit.nova import Confirmation
 
 AT = datetime(2026, 11, 22)
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
