@@ -207,7 +207,9 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     runtime.mkdir(exist_ok=True)
     shutil.chown(runtime, "placement", "placement")
     url = f"http://127.0.0.1:{port}/placement"
-    as_user = ["runuser", "-u", "placement", "--", *command.split()]
+    # SupplementaryGroups= of the unit: the socket belongs to the group of the web server
+    groups = ["-g", "placement", "-G", "www-data"]
+    as_user = ["runuser", "-u", "placement", *groups, "--", *command.split()]
     try:
         with serving([*as_user, "--http-socket", f"127.0.0.1:{port}"], url, folder):
             assert_serves(url)
