@@ -17,7 +17,7 @@ AGREEMENT ?= 600
 PACKAGES ?= wheel
 SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
 	packaging/debian/openplacement.postinst packaging/debian/openplacement.postrm \
-	placement_db_tools/*.sh placement/tests/functional/*.sh
+	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
 .PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
@@ -35,10 +35,10 @@ stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for 
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
 		KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 PROPERTY_EXAMPLES=2500 \
 		$(BIN)/python -m pytest -s -o timeout=0 placement/tests/functional/stress \
-		placement/tests/functional/db/test_races.py \
-		placement/tests/functional/db/test_races_of_providers.py \
-		placement/tests/functional/db/test_killed_sync.py \
-		placement/tests/functional/insight/test_repair_interrupted.py \
+		placement/tests/functional/db/claims/test_races.py \
+		placement/tests/functional/db/resources/test_races_of_providers.py \
+		placement/tests/functional/db/schema/test_killed_sync.py \
+		placement/tests/functional/insight/repair/test_interrupted.py \
 		placement/tests/property
 
 test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes
@@ -53,8 +53,8 @@ test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request i
 	touch $@
 
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
-	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/test_packages.py \
-		placement/tests/functional/test_container.py
+	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/packaging/test_packages.py \
+		placement/tests/functional/packaging/test_container.py
 
 container-requirements: $(VENV)/.package  ## Pin the newest releases of the container's Python packages
 	$(BIN)/pip install --quiet uv
@@ -63,7 +63,7 @@ container-requirements: $(VENV)/.package  ## Pin the newest releases of the cont
 		--output-file packaging/container-requirements.txt
 
 test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the installation and migration pages in a container, as root
-	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 placement/tests/functional/documented
+	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 placement/tests/functional/docs/followed placement/tests/functional/docs/test_all_commands.py
 
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check

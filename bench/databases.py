@@ -14,7 +14,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from placement.tests.servers import MariaDb, PostgreSql, Server
+from placement.tests.support.servers import MariaDb, PostgreSql, Server
 
 MARIADB_SETTINGS = ("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
 POSTGRESQL_SETTINGS = ("-c", "shared_buffers=512MB")

@@ -16,7 +16,7 @@ from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Explanation
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
-from placement.tests.queries import pairs
+from placement.tests.support.queries import pairs
 
 NOBODY = "00000000-1111-2222-3333-444444444444"
 TRAIT = "CUSTOM_EXPLAINED"

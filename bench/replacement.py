@@ -33,7 +33,7 @@ from bench.pages import DOCS, RESULTS, write
 from bench.replaced_servers import REPLACEMENTS, WORKERS, Place, Replacement, RunningServer
 from bench.services import CONFIGURATION, compile_placement
 from bench.worlds import PROJECT, LoadedWorld, gpu
-from placement.tests.servers import free_port
+from placement.tests.support.servers import free_port
 
 PROVIDERS_OF_A_HOST = 19
 START_SECONDS = 60

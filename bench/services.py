@@ -15,7 +15,7 @@ import psutil
 
 import placement
 from bench.client import Connection, Get, Response, ResponseCallback, ignore_response
-from placement.tests.servers import free_port
+from placement.tests.support.servers import free_port
 
 UPSTREAM_PACKAGES = ["openstack-placement==16.0.0", "PyMySQL", "psycopg2-binary"]
 # mysqlclient is built from source: only runs that use it install it

@@ -70,24 +70,6 @@ class AtMost:
 
 
 @dataclass(frozen=True)
-class AtLeast:
-    """At least ``times`` times the rate of another row of this service."""
-
-    times: float
-    row: str
-
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
-        if self.row not in results:
-            return None
-        return measurements[PLACEMENT].value >= self.times * results[self.row][PLACEMENT].value
-
-    def __str__(self) -> str:
-        return f">= {self.times:g} of {self.row}"
-
-
-@dataclass(frozen=True)
 class Below:
     """At most a fixed value."""
 

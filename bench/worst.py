@@ -26,7 +26,7 @@ from placement.insight.explanation.explain import explain
 from placement.microversion import Version
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
-from placement.tests.queries import LATEST, pairs, snapshot_of
+from placement.tests.support.queries import LATEST, pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
 FOUND = Path(__file__).parent / "worst_found.json"

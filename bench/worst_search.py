@@ -25,7 +25,7 @@ from bench.worst_worlds import (
     random_individual,
 )
 from placement.core.request import SearchSettings
-from placement.tests.queries import snapshot_of
+from placement.tests.support.queries import snapshot_of
 
 BUDGET_SECONDS = 1.0
 

@@ -87,7 +87,7 @@ class Individual:
 
 
 def layout(world: RandomWorld) -> str:
-    """Return the providers as text for ``placement.tests.worlds``; fewer if there are too many."""
+    """Return the providers as text for ``support.worlds``; fewer if there are too many."""
     numbers = random.Random(world.seed)
     lines = [
         f"ss{n} {_inventories(Level(1, dict.fromkeys(CLASSES, 2)), numbers)} "

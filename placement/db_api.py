@@ -96,7 +96,7 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
 
 @contextmanager
 def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
-    """A store for one command, its database as it is; its connections are closed at the end."""
+    """A store for one command, without checks of its database; it is closed at the end."""
     store = Store(settings(conf))
     try:
         yield store
@@ -105,10 +105,10 @@ def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
 
 
 def store(conf: cfg.ConfigOpts) -> Store:
-    """Return the store, its database ready to serve from.
+    """Return the store, after its database was checked and completed.
 
-    The schema is upgraded if [placement_database]sync_on_startup, and standard names that are
-    missing are made, once for each store.
+    The schema is upgraded if [placement_database]sync_on_startup is set, and missing standard
+    names are inserted, once for each store.
     Raises: DatabaseUnavailable if the database is not reached in [placement_database]max_retries
     attempts, SchemaTooOld if it has to be upgraded first.
     """
@@ -118,11 +118,8 @@ def store(conf: cfg.ConfigOpts) -> Store:
         server_settings.check(ready)
         if conf.placement_database.sync_on_startup:
             migration.prepare(ready)
-            # other processes may still change tables
-            migration.repeated(lambda: _check_and_complete(ready))
-        else:
-            _check_and_complete(ready)
-        ready.dispose()  # servers fork from here: the children make connections of their own
+        _check_and_complete(ready)
+        ready.dispose()  # servers fork later: child processes open new connections
         ready.is_ready = True
     return ready
 
@@ -144,7 +141,7 @@ def _check_and_complete(store: Store) -> None:
 
 
 def _wait_for(store: Store) -> None:
-    """Wait for the database, as many attempts as the options allow."""
+    """Wait for the database; retry as often as the options allow."""
     attempts = store.settings.max_retries
     while True:
         try:

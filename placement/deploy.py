@@ -19,7 +19,8 @@ from placement.http.request import Services
 from placement.insight.consumers import sql
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.reports import OperatorReports
-from placement.observability import metrics
+from placement.observability import health, metrics
+from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
@@ -33,7 +34,7 @@ def loadapp(
     *,
     on_engine: Callable[[Engine], None] | None = None,
 ) -> "WSGIApplication":
-    """Return the WSGI application, with its database ready.
+    """Return the WSGI application, after its database was checked and completed.
 
     ``config`` is parsed and has the options of ``placement.conf``;
     ``placement.db_api.configure`` was called with it. Upgrades the schema if
@@ -69,10 +70,6 @@ def loadapp(
 def _with_health_checks(
     application: "WSGIApplication", conf: cfg.ConfigOpts, app_services: Services
 ) -> "WSGIApplication":
-    # Importing the libraries of Keystone's clients is a part of the start-up worth saving.
-    from placement.observability import health  # noqa: PLC0415
-    from placement.observability.health import HealthChecks  # noqa: PLC0415
-
     checks = HealthChecks(app_services.store, app_services.engine.current, auth.keystone_url(conf))
     return health.HealthMiddleware(application, conf, checks)
 
@@ -84,7 +81,7 @@ def _dashboard_headers(conf: cfg.ConfigOpts) -> Mapping[str, str]:
 def inventory_metrics(
     conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, store: Store
 ) -> InventoryMetrics:
-    """Return the metrics of inventory, as [metrics] says."""
+    """Return the metrics of inventory, with the options of [metrics]."""
     options = conf.metrics
     settings = InventorySettings(
         enabled=options.inventory,
@@ -93,7 +90,7 @@ def inventory_metrics(
         interval_seconds=options.inventory_interval_seconds,
     )
     counts = partial(sql.count_by_provider, store)
-    return InventoryMetrics(observer.folder, observer.library, settings, counts)
+    return InventoryMetrics(observer.library, settings, counts)
 
 
 def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:
@@ -118,7 +115,7 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
 
 
 def recorder_settings(conf: cfg.ConfigOpts) -> RecorderSettings:
-    """Return what [insight] says about recorded requests."""
+    """Return the settings of recorded requests from [insight]."""
     options = conf.insight
     return RecorderSettings(
         enabled=options.record,
@@ -141,7 +138,7 @@ def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:
 
 
 def incomplete_consumer(conf: cfg.ConfigOpts) -> IncompleteConsumer:
-    """Return the owner of allocations that name none, from [placement]."""
+    """Return the owner of allocations whose request names no owner, from [placement]."""
     options = conf.placement
     return IncompleteConsumer(
         project_id=options.incomplete_consumer_project_id,

@@ -106,7 +106,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
 
 
 def http_error(error: BaseException) -> HttpError:
-    """Return the HTTP error of an exception; 500 for any unexpected one."""
+    """Return the HTTP error of an exception; 500 for any unexpected exception."""
     for kind in type(error).__mro__:
         if kind in TABLE:
             return TABLE[kind]

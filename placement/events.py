@@ -1,6 +1,6 @@
 """Events that components report to an observer.
 
-The observer decides what becomes of them; see ``placement.observability.metrics``.
+The observer processes them; see ``placement.observability.metrics``.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class EmptyResponse:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRefused:
-    """A claim was refused; ``resource_class`` is empty if the reason is none of amounts."""
+    """A claim was refused; ``resource_class`` is empty if the reason is not an amount."""
 
     reason: str
     resource_class: str
@@ -62,7 +62,7 @@ class WriteRetried:
 
 @dataclass(frozen=True, slots=True)
 class RequestCompleted:
-    """A request was answered. ``route`` is the declared path, empty if none matched."""
+    """A request was completed. ``route`` is the declared path, empty if none matched."""
 
     method: str
     route: str

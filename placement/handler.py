@@ -122,17 +122,26 @@ class PlacementHandler:
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
         response = _handler(route, environ["REQUEST_METHOD"])(request)
-        if insight.is_below(environ["PATH_INFO"]):
-            # browsers may keep it, for If-None-Match; proxies that other users share may not
+        if _is_insight(environ["PATH_INFO"]):
+            # browsers may cache the response, for If-None-Match; shared proxies may not
             response.headers["cache-control"] = "private, no-cache"
         return response
 
 
 def _version(environ: "WSGIEnvironment") -> microversion.Version:
     header = environ.get("HTTP_OPENSTACK_API_VERSION")
-    if insight.is_below(environ["PATH_INFO"]):
+    if _is_insight(environ["PATH_INFO"]):
         return microversion.negotiate(header, default=microversion.MAX_VERSION)
     return microversion.negotiate(header)
+
+
+def _is_insight(path: str) -> bool:
+    """Return whether the path is one of ``/insight``.
+
+    >>> _is_insight("/insight/explanation"), _is_insight("/insights")
+    (True, False)
+    """
+    return path == insight.PREFIX or path.startswith(f"{insight.PREFIX}/")
 
 
 def _with_canonical_uuids(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -152,8 +161,8 @@ def _handler(route: Route, method: str) -> HandlerFunction:
 def _path(environ: "WSGIEnvironment") -> str:
     """Return the path below the mount point, as the server has percent-decoded it.
 
-    What is not UTF-8, and NUL, which databases cannot store, becomes U+FFFD, which occurs in no
-    identifier: lookups find nothing, and names are refused.
+    Bytes that are not UTF-8, and NUL, which databases cannot store, are replaced by U+FFFD. No
+    identifier contains this character: lookups find nothing, and names are refused.
     """
     path: str = environ["PATH_INFO"].encode("latin-1", errors="replace").decode(errors="replace")
     return path.replace("\0", "\ufffd")

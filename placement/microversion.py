@@ -16,6 +16,13 @@ HEADER = "openstack-api-version"
 SERVICE_TYPE = "placement"
 LATEST = "latest"
 
+ResponseT = TypeVar("ResponseT")
+
+_ERRORS: Mapping[int, type[exception.PlacementException]] = {
+    404: exception.RouteNotFound,
+    405: exception.MethodNotAllowed,
+}
+
 
 class Version(NamedTuple):
     """A microversion such as ``1.39``."""
@@ -89,7 +96,6 @@ class HasVersion(Protocol):
 
 
 RequestT = TypeVar("RequestT", bound=HasVersion)
-ResponseT = TypeVar("ResponseT")
 Handler = Callable[[RequestT], ResponseT]
 
 
@@ -119,12 +125,6 @@ class Versioned(Generic[RequestT, ResponseT]):
             if window.first <= version <= window.last:
                 return window.handler(request)
         raise self.error
-
-
-_ERRORS: Mapping[int, type[exception.PlacementException]] = {
-    404: exception.RouteNotFound,
-    405: exception.MethodNotAllowed,
-}
 
 
 def version_handler(

@@ -1,9 +1,7 @@
-"""The standard output of a command: every encoding, a reader that ends early, a full disk.
+"""Output of commands: every encoding, a reader that ends early, a full disk, and progress.
 
 Python writes what it has buffered when it exits, after the command has returned, and reports a
 failure with a traceback. So commands write it while their errors are still handled.
-
-Progress of a long-running command, shown on the terminal.
 """
 
 import errno
@@ -17,8 +15,13 @@ from typing import Final
 CLOSED: Final = 128 + signal.SIGPIPE
 """The exit code if the reader of the output, such as ``head``, ended before its end."""
 
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""The exit code after Ctrl-C."""
+
 UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of the device that the output is written to."""
+
+_ERASE_LINE = "\r\x1b[K"
 
 
 def describe(error: OSError) -> str:
@@ -57,9 +60,6 @@ def discard_unwritten() -> None:
         with suppress(OSError, ValueError):  # there is no file behind it
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
-
-
-_ERASE_LINE = "\r\x1b[K"
 
 
 @contextmanager

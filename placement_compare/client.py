@@ -86,7 +86,7 @@ class Service:
             self._connection = None
 
     def _send(self, read: Read) -> tuple[int, bytes]:
-        """Send a request; once more on a new connection if the server has closed an idle one."""
+        """Send a request; repeat it on a new connection if the server closed an idle one."""
         is_reused = self._connection is not None
         try:
             return self._exchange(read)

@@ -127,5 +127,7 @@ def _table(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(latency: Mapping[str, Any]) -> tuple[str, ...]:
-    numbers = [f"{latency[who][name]:.2f}" for who in ("old", "new") for name in latency[who]]
+    numbers = [
+        f"{latency[service][name]:.2f}" for service in ("old", "new") for name in latency[service]
+    ]
     return (f"GET {latency['route']}", str(latency["requests"]), *numbers)

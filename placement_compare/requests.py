@@ -1,6 +1,6 @@
-"""Reads GET requests from the logs of openstack-placement, this service, uWSGI and web servers.
+"""The requests to compare: read from logs, or derived from the providers of a service.
 
-Formats, of which a file may contain any mixture:
+The following log formats are read; a file can contain several formats:
 
 * the request log of openstack-placement and of this service, as text or JSON:
   ``... 127.0.0.1 "GET /placement/usages?project_id=p" status: 200 len: 2 microversion: 1.9``
@@ -10,9 +10,7 @@ Formats, of which a file may contain any mixture:
 
 Only the first one contains microversions.
 
-Derives requests from the providers of a service.
-
-The requests read the collections, a sample of the providers with everything below them, their
+Derived requests read the collections, a sample of the providers with everything below them, their
 consumers and projects, and candidates for the classes, traits and aggregates in use.
 """
 
@@ -37,6 +35,12 @@ _ROUTE = re.compile(
     r"(?:[/?].*)?$"
 )
 
+# At these microversions the format of candidates changes.
+_CANDIDATE_VERSIONS = ((1, 10), (1, 12), (1, 17), (1, 28), (1, 29), (1, 34), (1, 39))
+_PER_PROVIDER = ("", "/inventories", "/usages", "/allocations", "/aggregates", "/traits")
+_LIMIT = 1000
+_MOST_TRAITS = 3
+
 
 def read_log(lines: Iterable[str], default: Microversion) -> Iterator[Read]:
     """Yield the GET requests of a log, in order, with repetitions.
@@ -57,16 +61,9 @@ def _microversion(text: str | None, default: Microversion) -> Microversion:
     return (1, int(match[1])) if match else default
 
 
-# At these microversions the format of candidates changes.
-_CANDIDATE_VERSIONS = ((1, 10), (1, 12), (1, 17), (1, 28), (1, 29), (1, 34), (1, 39))
-_PER_PROVIDER = ("", "/inventories", "/usages", "/allocations", "/aggregates", "/traits")
-_LIMIT = 1000
-_MOST_TRAITS = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A provider of the sample, with what requests can be built from."""
+    """A provider of the sample, with the data for derived requests."""
 
     uuid: str
     name: str
@@ -81,7 +78,7 @@ def derived_reads(service: Service, newest: Microversion, sample: int, seed: int
     """Return requests derived from at most ``sample`` providers; equal for equal arguments.
 
     ``newest`` is a microversion of both services. Cost: four requests per provider of the sample,
-    and one per consumer of it. Raises: UnusableService.
+    and one for a consumer of each provider. Raises: UnusableService.
     """
     listed = service.json(Read("/resource_providers", newest))["resource_providers"]
     listed.sort(key=lambda provider: provider["uuid"])
@@ -147,7 +144,7 @@ def _of_consumers(
 
 
 def _candidates(providers: Sequence[Sampled], versions: Sequence[Microversion]) -> Iterator[Read]:
-    """Yield requests for candidates: each at the newest, and in turn at one older microversion."""
+    """Yield requests for candidates, at the newest and, in turn, at one older microversion."""
     queries = dict.fromkeys(
         (since, query) for provider in providers for since, query in _queries(provider)
     )
@@ -160,7 +157,7 @@ def _candidates(providers: Sequence[Sampled], versions: Sequence[Microversion]) 
 
 
 def _queries(provider: Sampled) -> Iterator[tuple[Microversion, str]]:
-    """Yield queries, each with the first microversion that has its parameters."""
+    """Yield queries with the first microversion that has their parameters."""
     amounts = _smallest(provider)
     if not amounts:
         return
@@ -184,8 +181,8 @@ def _queries(provider: Sampled) -> Iterator[tuple[Microversion, str]]:
 def _granular(amounts: Mapping[str, int]) -> Iterator[tuple[Microversion, str]]:
     """Yield requests with a suffixed group for one class, and two groups for one class."""
     for name, amount in list(amounts.items())[:2]:
-        others = ",".join(f"{other}:{n}" for other, n in amounts.items() if other != name)
-        unsuffixed = f"resources={others}&" if others else ""
+        other_resources = ",".join(f"{other}:{n}" for other, n in amounts.items() if other != name)
+        unsuffixed = f"resources={other_resources}&" if other_resources else ""
         yield (1, 25), f"{unsuffixed}resources1={name}:{amount}&limit={_LIMIT}"
         groups = f"resources1={name}:{amount}&resources2={name}:{amount}"
         for group_policy in ("isolate", "none"):

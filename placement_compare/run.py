@@ -1,9 +1,8 @@
-"""Sends requests to both services, and compares the responses.
+"""Sends requests to both services, compares the responses, and keeps the results in a file.
 
-A file with the results so far, so that an interrupted comparison can be resumed.
-
-The first line is a JSON document with the URLs of both services, each further line one result. An
-incomplete last line, of a process that was killed, is ignored.
+With the file an interrupted comparison can be resumed. Its first line is a JSON document with the
+URLs of both services; every further line is one result. An incomplete last line of a killed
+process is ignored.
 """
 
 import json
@@ -22,7 +21,7 @@ from placement_compare.model import Difference, Read, Response, Result
 
 
 def compare(old: Service, new: Service, reads: Iterable[Read]) -> Iterator[Result]:
-    """Yield the result of each request. Sends each to both services, in alternating order."""
+    """Yield the result of each request. Sends requests to both services, in alternating order."""
     for number, read in enumerate(reads):
         if number % 2:
             from_new, from_old = new.get(read), old.get(read)
@@ -67,7 +66,7 @@ def _limit(read: Read) -> int | None:
 def curl(service_url: str, read: Read) -> str:
     """Return a command that repeats a request; the token is taken from the environment.
 
-    Clients have chosen the path: a shell does not expand it, and curl neither (``-g``).
+    The path is from a client: it is quoted for the shell, and ``-g`` disables globbing in curl.
     """
     url = shlex.quote(service_url + read.encoded_path)
     return (
@@ -116,7 +115,7 @@ class State:
 
 
 def _open_private(path: Path) -> int:
-    """Open a file to append to, not through a symbolic link; other users cannot read a new one."""
+    """Open a file for appending, not through a symbolic link; others cannot read a new file."""
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 

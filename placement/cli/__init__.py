@@ -1,1 +1,1 @@
-"""Commands of ``openstack``, beside those of osc-placement, whose client they use."""
+"""Commands of ``openstack`` that use the client of osc-placement."""

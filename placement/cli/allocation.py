@@ -1,7 +1,4 @@
-"""``openstack allocation candidate explain``.
-
-``openstack allocation request list``.
-"""
+"""``openstack allocation candidate explain`` and ``openstack allocation request list``."""
 
 import argparse
 import os
@@ -12,8 +9,11 @@ from urllib.parse import quote, urlencode
 from osc_lib.command import command
 
 from placement.cli import client
-from placement.cli.client import Facts, WrittenOutput, cells, get
+from placement.cli.client import Facts, WrittenOutput, cells, get, given
 from placement.insight.explanation import command as explanation_command
+
+_COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
+_LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
 
 
 class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
@@ -25,7 +25,7 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     $ openstack allocation candidate explain --resource VCPU=16 --required HW_CPU_X86_AVX2
     $ openstack allocation candidate explain --request-id req-8c1f2f0e-...
 
-    An id is that of the request to Placement, or the global one that nova logs and
+    The id is the id of the request to Placement, or the global request id that nova logs and
     ``openstack server event list`` shows.
     """
 
@@ -54,7 +54,9 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
 
     def _recorded(self, request_id: str, *, colored: bool) -> dict[str, Any]:
         records = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]
-        newest = next((each for each in records if each["kind"] == "no_candidates"), records[0])
+        newest = next(
+            (record for record in records if record["kind"] == "no_candidates"), records[0]
+        )
         fields = client.recorded(newest, colored=colored)
         return {**fields, "recorded": len(records)} if len(records) > 1 else fields
 
@@ -66,10 +68,6 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             pairs.append(("remedies", "true"))
         document = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
         return client.explanation(document, colored=colored)
-
-
-_COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
-_LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
 
 
 class ListAllocationRequest(WrittenOutput, command.Lister):
@@ -98,16 +96,13 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each recorded request."""
-        names = ("since", "project_id", "reason", "limit", "marker")
-        query = {
-            name: value for name in names if (value := getattr(parsed_args, name)) is not None
-        }
+        query = given(parsed_args, ("since", "project_id", "reason", "limit", "marker"))
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         if document["next"]:
             self.app.stderr.write(f"There are more: --marker {document['next']}\n")
         return columns, (
-            cells(_cell(each, name) for name in columns) for each in document["requests"]
+            cells(_cell(request, name) for name in columns) for request in document["requests"]
         )
 
 

@@ -12,6 +12,7 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
+from placement.cli import client
 from placement.cli.client import WrittenOutput, cells, get
 from placement.core.text import printable, timestamp
 from placement.insight.audit import command as audit_command
@@ -34,7 +35,7 @@ class _Rows(FormattableColumn[Any]):
     """The rows of a finding."""
 
     def human_readable(self) -> str:
-        """Return a line for each."""
+        """Return a line for each name."""
         return "\n".join(
             printable(f"{name}: {_text(value)}") for name, value in self._value.items()
         )
@@ -48,7 +49,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
     """Report inconsistent data in the database of Placement, such as orphaned allocations.
 
     Repairs have two steps: --plan writes a file, and ``placement-manage audit --apply FILE`` on an
-    API host applies it; it also writes how to undo it.
+    API host applies the file and writes an undo file.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -81,53 +82,61 @@ class AuditPlacement(WrittenOutput, command.Lister):
         if parsed_args.plan:
             self._write_plan(findings, parsed_args)
         return _COLUMNS, [
-            cells((each.code, each.severity, _Rows(each.rows), each.cause, each.repair))
-            for each in findings
+            cells(
+                (
+                    finding.code,
+                    finding.severity,
+                    _Rows(finding.rows),
+                    finding.cause,
+                    finding.repair,
+                )
+            )
+            for finding in findings
         ]
 
     def _database(self, arguments: argparse.Namespace) -> Iterator[Finding]:
-        """Yield what the database alone shows."""
+        """Yield the findings that need no list of live consumers."""
         query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
         document = get(self.app, f"/insight/findings?{urlencode(query)}")
         for code in document["truncated"]:
             self.app.stderr.write(f"{code}: there are more than are listed\n")
-        for each in document["findings"]:
-            if not arguments.code or each["code"] in arguments.code:
-                yield Finding(each["code"], each["rows"], each["cause"], each["repair"])
+        for finding in document["findings"]:
+            if not arguments.code or finding["code"] in arguments.code:
+                yield Finding(
+                    finding["code"], finding["rows"], finding["cause"], finding["repair"]
+                )
 
     # --- live consumers ---------------------------------------------------------------
 
     def _live(self, arguments: argparse.Namespace) -> Sequence[Finding]:
-        """Return what a list of live consumers shows, if one is named."""
+        """Return the findings from a list of live consumers, if one is named."""
         if not arguments.live:
             return ()
         many = arguments.allow_many_orphans
         before = _now() - timedelta(minutes=arguments.grace_minutes)
         live = live_sources.read(arguments.live, arguments.type, self._connect, accept_empty=many)
         consumers = list(self._consumers())
-        old = [each for each in consumers if _is_compared(each, live, before)]
-        unlisted = [each for each in old if each.allocations and not live.has(each.uuid)]
+        old = [consumer for consumer in consumers if _is_compared(consumer, live, before)]
+        unlisted = [
+            consumer for consumer in old if consumer.allocations and not live.has(consumer.uuid)
+        ]
         listed = live_sources.checked(list(orphaned(unlisted)), len(old), accept_many=many)
         if arguments.live == live_sources.NOVA:
             listed = live_sources.confirmed(listed, self._connect)
-        several = [each for each in consumers if _is_old(each, live, before)]
+        several = [consumer for consumer in consumers if _is_old(consumer, live, before)]
         findings = [*listed, *doubled(several, self._roots(), live)]
-        return [each for each in findings if not arguments.code or each.code in arguments.code]
+        return [
+            finding for finding in findings if not arguments.code or finding.code in arguments.code
+        ]
 
     def _connect(self) -> Any:
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         return manager.sdk_connection
 
     def _consumers(self) -> Iterator[ListedConsumer]:
-        query: dict[str, object] = {"limit": _PAGE}
-        while True:
-            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
-            yield from map(_consumer, document["consumers"])
-            if not document["next"]:
-                return
-            query["marker"] = document["next"]
+        return map(_consumer, client.consumers(self.app, {"limit": _PAGE}))
 
     def _providers(self) -> Document:
         fields = "uuid,name,root_provider_uuid"
@@ -136,11 +145,13 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def _roots(self) -> Mapping[str, Root]:
         providers = self._providers()["providers"]
-        names = {each["uuid"]: each["name"] for each in providers}
+        names = {provider["uuid"]: provider["name"] for provider in providers}
         return {
-            each["uuid"]: Root(each["root_provider_uuid"], names[each["root_provider_uuid"]])
-            for each in providers
-            if each["root_provider_uuid"] in names
+            provider["uuid"]: Root(
+                provider["root_provider_uuid"], names[provider["root_provider_uuid"]]
+            )
+            for provider in providers
+            if provider["root_provider_uuid"] in names
         }
 
     # --- plans --------------------------------------------------------------------------

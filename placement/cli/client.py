@@ -1,12 +1,14 @@
-"""Requests to the routes under ``/insight``, with the session of osc-placement.
+"""Requests of ``openstack`` commands to the routes under ``/insight``, and their output.
 
-The output of the commands of ``openstack``, written while errors are still handled.
-
-Parts of the documents of ``/insight`` as cells: text for people, data for formatters.
+``get`` sends a request with the session of osc-placement. ``WrittenOutput`` writes the output
+while errors are still handled. The cells of a table are text in tables, and data in the other
+formats.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from cliff.columns import FormattableColumn
 from keystoneauth1.exceptions import ClientException, ConnectionError  # noqa: A004
@@ -21,6 +23,8 @@ from placement.insight.explanation.text import closest_line, funnel_lines, remed
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
 
+RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
 
 def get(app: Any, url: str) -> Any:
     """Return the document at a URL.
@@ -29,10 +33,10 @@ def get(app: Any, url: str) -> Any:
     version that the client negotiates is older.
 
     Raises: CommandError if the service does not have the route or something else responded, and
-    what osc-placement raises for an error of the service.
+    the errors of osc-placement for error responses.
     """
     manager = app.client_manager
-    requested_version = manager._api_version["placement"]
+    requested_version = app.api_version["placement"]
     newest = requested_version in version.NEGOTIATE_VERSIONS
     try:
         client = manager.placement  # it may negotiate the version
@@ -55,6 +59,23 @@ def get(app: Any, url: str) -> Any:
     return response.json()
 
 
+def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return the query parameters with these names for the options that are set."""
+    values = {name: getattr(arguments, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def consumers(app: Any, query: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+    """Yield all consumers that a query describes, page by page.  Raises: see ``get``."""
+    marker: Mapping[str, str] = {}
+    while True:
+        document = get(app, f"/insight/consumers?{urlencode({**query, **marker})}")
+        yield from document["consumers"]
+        if not document["next"]:
+            return
+        marker = {"marker": document["next"]}
+
+
 def _cause(error: BaseException) -> BaseException:
     """Return the HTTP error that was handled when the error occurred."""
     cause: BaseException | None = error
@@ -74,7 +95,7 @@ def _missing_route(url: str) -> str:
 class WrittenOutput:
     """Mixed into a command: it fails if its output cannot be written.
 
-    Otherwise Python would report that with a traceback when ``openstack`` exits.
+    Otherwise Python would report the error with a traceback when ``openstack`` exits.
     """
 
     def run(self, parsed_args: Any) -> int:
@@ -95,11 +116,8 @@ class WrittenOutput:
             raise CommandError(terminal.describe(error)) from error
 
 
-RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
-
-
 class Text(FormattableColumn[Any]):
-    """A text of others: printable in a table, unchanged in the other formats."""
+    """A text from a response: printable in a table, unchanged in the other formats."""
 
     def human_readable(self) -> str:
         """Return the text with escaped control characters."""
@@ -114,7 +132,7 @@ def cells(row: Iterable[Any]) -> list[Any]:
 
 
 class Funnel(FormattableColumn[Any]):
-    """The rows of the funnel, a line each."""
+    """The rows of the funnel, one per line."""
 
     def human_readable(self) -> str:
         """Return a line for each requirement."""
@@ -122,7 +140,7 @@ class Funnel(FormattableColumn[Any]):
 
 
 class NearMisses(FormattableColumn[Any]):
-    """The roots that come closest, a line each."""
+    """The roots that come closest, one per line."""
 
     def human_readable(self) -> str:
         """Return a line for each root."""
@@ -130,7 +148,7 @@ class NearMisses(FormattableColumn[Any]):
 
 
 class Remedies(FormattableColumn[Any]):
-    """What would help, a line each."""
+    """The changes that would help, one per line."""
 
     def human_readable(self) -> str:
         """Return a line for each change."""
@@ -138,10 +156,10 @@ class Remedies(FormattableColumn[Any]):
 
 
 class Lines(FormattableColumn[Any]):
-    """A list, an item a line."""
+    """A list, one item per line."""
 
     def human_readable(self) -> str:
-        """Return the items, a line each."""
+        """Return the items, one per line."""
         return "\n".join(map(printable, self._value))
 
 
@@ -163,12 +181,12 @@ class Facts(FormattableColumn[Any]):
     """Names with values."""
 
     def human_readable(self) -> str:
-        """Return a line for each."""
+        """Return a line for each name."""
         return "\n".join(printable(f"{name}: {value}") for name, value in self._value.items())
 
 
 def explanation(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:
-    """Return the fields of an explanation, the answer first."""
+    """Return the fields of an explanation, the result first."""
     return {
         "fits": Fits(document["fits"], colored=colored),
         "roots": document["roots"],

@@ -1,9 +1,4 @@
-"""``openstack placement identity``.
-
-``openstack placement permission check``.
-
-``openstack placement dashboard``.
-"""
+"""``openstack placement identity``, ``permission check`` and ``dashboard``."""
 
 import argparse
 import signal
@@ -18,13 +13,18 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import WrittenOutput, cells, get
+from placement.cli.client import WrittenOutput, cells, consumers, get, given
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.identity import documents, plans
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
 from placement.insight.permissions.command import DENIED, add_permission_arguments
+
+_COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
+_LONG_COLUMNS = (*_COLUMNS, "purpose")
+
+HOST = "127.0.0.1"
 
 
 class ShowIdentity(WrittenOutput, command.Lister):
@@ -61,20 +61,10 @@ class ShowIdentity(WrittenOutput, command.Lister):
         return documents.COLUMNS, map(cells, rows)
 
     def _consumers_of(self, uuid: str) -> list[AllocatedConsumer]:
-        query, allocated = {"provider": uuid}, []
-        while True:
-            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
-            allocated += [
-                AllocatedConsumer(each["uuid"], each["generation"], each["allocations"])
-                for each in document["consumers"]
-            ]
-            if not document["next"]:
-                return allocated
-            query["marker"] = document["next"]
-
-
-_COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
-_LONG_COLUMNS = (*_COLUMNS, "purpose")
+        return [
+            AllocatedConsumer(consumer["uuid"], consumer["generation"], consumer["allocations"])
+            for consumer in consumers(self.app, {"provider": uuid})
+        ]
 
 
 class CheckPermission(WrittenOutput, command.Lister):
@@ -103,25 +93,19 @@ class CheckPermission(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each call."""
-        names = ("roles", "project_id", "service")
-        query = {
-            name: value for name in names if (value := getattr(parsed_args, name)) is not None
-        }
+        query = given(parsed_args, ("roles", "project_id", "service"))
         document = get(self.app, f"/insight/permissions?{urlencode(query)}")
         self._denied = document["denied"]
         for role in document["unnamed_roles"]:
             self.app.stderr.write(f"No rule names the role {role}: it allows nothing.\n")
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
-        calls = [each for each in document["calls"] if parsed_args.all or not each["allowed"]]
-        return columns, [[each[name] for name in columns] for each in calls]
-
-
-HOST = "127.0.0.1"
+        calls = [call for call in document["calls"] if parsed_args.all or not call["allowed"]]
+        return columns, [[call[name] for name in columns] for call in calls]
 
 
 @dataclass(frozen=True, slots=True)
 class BadGateway:
-    """What the page gets if the service or Keystone cannot be reached."""
+    """The response to the page if the service or Keystone is unreachable."""
 
     content: bytes
     status_code: int = 502

@@ -1,9 +1,4 @@
-"""``openstack resource capacity show``.
-
-``openstack resource consumer list``.
-
-``openstack resource provider tree``.
-"""
+"""``openstack resource capacity show``, ``consumer list`` and ``provider tree``."""
 
 import argparse
 from collections import defaultdict
@@ -14,12 +9,37 @@ from urllib.parse import urlencode
 from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
-from placement.cli.client import Facts, Lines, WrittenOutput, cells, get
+from placement.cli.client import Facts, Lines, WrittenOutput, cells, consumers, get, given
 from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
+
+_CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
+_LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
+_OPTIONS = {
+    "--project": ("project_id", "<project>", "Only consumers of this project."),
+    "--user": ("user_id", "<user>", "Only consumers of this user."),
+    "--type": ("type", "<type>", "Only consumers of this type; unknown for those without."),
+    "--provider": ("provider", "<provider>", "Only those with allocations on it, by UUID."),
+    "--in-tree": ("in_tree", "<provider>", "Only those with allocations in its tree, by UUID."),
+    "--older-than": ("older_than", "<time>", "Only those created before; ISO 8601, in UTC."),
+    "--limit": ("limit", "<limit>", "How many to list, 10000 at most. Default: 1000."),
+    "--marker": ("marker", "<marker>", "Begin after this page."),
+}
+
+_PROVIDER_COLUMNS = ("name", "uuid", "usage")
+_LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
+_FILTERS = {
+    "--name": ("name", "<name>", "Only the provider with this name."),
+    "--in-tree": ("in_tree", "<provider>", "Only the tree of this provider, by UUID."),
+    "--member-of": ("member_of", "<aggregate>", "Only providers in this aggregate."),
+    "--required": ("required", "<trait>", "Only providers with this trait."),
+    "--resource": ("resources", "<class>=<amount>", "Only providers with this amount free."),
+}
+
+Provider = Mapping[str, Any]
 
 
 class _Groups(FormattableColumn[Any]):
@@ -28,9 +48,9 @@ class _Groups(FormattableColumn[Any]):
     def human_readable(self) -> str:
         """Return a line for each group."""
         return "\n".join(
-            f"{printable(_name(each))}: {each['claims']}{'' if each['exact'] else ' or more'}"
-            f" on {each['roots']} roots"
-            for each in self._value
+            f"{printable(_name(group))}: {group['claims']}{'' if group['exact'] else ' or more'}"
+            f" on {group['roots']} roots"
+            for group in self._value
         )
 
 
@@ -69,20 +89,6 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         return tuple(fields), cells(fields.values())
 
 
-_CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
-_LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
-_OPTIONS = {
-    "--project": ("project_id", "<project>", "Only consumers of this project."),
-    "--user": ("user_id", "<user>", "Only consumers of this user."),
-    "--type": ("type", "<type>", "Only consumers of this type; unknown for those without."),
-    "--provider": ("provider", "<provider>", "Only those with allocations on it, by UUID."),
-    "--in-tree": ("in_tree", "<provider>", "Only those with allocations in its tree, by UUID."),
-    "--older-than": ("older_than", "<time>", "Only those created before; ISO 8601, in UTC."),
-    "--limit": ("limit", "<limit>", "How many to list, 10000 at most. Default: 1000."),
-    "--marker": ("marker", "<marker>", "Begin after this page."),
-}
-
-
 class _Allocations(FormattableColumn[Any]):
     """Amounts by provider."""
 
@@ -116,44 +122,24 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         """Return the columns, and a row for each consumer."""
         columns = _LONG_CONSUMER_COLUMNS if parsed_args.long else _CONSUMER_COLUMNS
         return columns, [
-            cells(_consumer_cell(each, name) for name in columns)
-            for each in self._read(parsed_args)
+            cells(_consumer_cell(consumer, name) for name in columns)
+            for consumer in self._read(parsed_args)
         ]
 
     def _read(self, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-        query = {
-            name: value
-            for name, _, _ in _OPTIONS.values()
-            if (value := getattr(arguments, name)) is not None
-        }
-        consumers: list[dict[str, Any]] = []
-        while True:
-            document = get(self.app, f"/insight/consumers?{urlencode(query)}")
-            consumers += document["consumers"]
-            query["marker"] = document["next"]
-            if not document["next"]:
-                return consumers
-            if not arguments.all:
-                self.app.stderr.write(f"There are more: --marker {document['next']}\n")
-                return consumers
+        query = given(arguments, (name for name, _, _ in _OPTIONS.values()))
+        if arguments.all:
+            return list(consumers(self.app, query))
+        document: dict[str, Any] = get(self.app, f"/insight/consumers?{urlencode(query)}")
+        if document["next"]:
+            self.app.stderr.write(f"There are more: --marker {document['next']}\n")
+        page: list[dict[str, Any]] = document["consumers"]
+        return page
 
 
 def _consumer_cell(consumer: dict[str, Any], column: str) -> Any:
     value = consumer[column]
     return _Allocations(value) if column == "allocations" else value
-
-
-_PROVIDER_COLUMNS = ("name", "uuid", "usage")
-_LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
-_FILTERS = {
-    "--name": ("name", "<name>", "Only the provider with this name."),
-    "--in-tree": ("in_tree", "<provider>", "Only the tree of this provider, by UUID."),
-    "--member-of": ("member_of", "<aggregate>", "Only providers in this aggregate."),
-    "--required": ("required", "<trait>", "Only providers with this trait."),
-    "--resource": ("resources", "<class>=<amount>", "Only providers with this amount free."),
-}
-
-Provider = Mapping[str, Any]
 
 
 class _Indented(FormattableColumn[Any]):
@@ -164,24 +150,25 @@ class _Indented(FormattableColumn[Any]):
         self._depth = depth
 
     def human_readable(self) -> str:
-        """Return the name as it stands in a tree."""
+        """Return the indented name."""
         return f"{'  ' * self._depth}{printable(self._value)}"
 
 
 class _Usage(FormattableColumn[Any]):
-    """Inventories with what is used of each."""
+    """Inventories with their usage and capacity."""
 
     def human_readable(self) -> str:
         """Return a line for each class."""
         return "\n".join(
-            f"{name} {each['used']}/{each['capacity']}" for name, each in self._value.items()
+            f"{name} {inventory['used']}/{inventory['capacity']}"
+            for name, inventory in self._value.items()
         )
 
 
 class ShowProviderTree(WrittenOutput, command.Lister):
     """Show resource providers as trees, with usage and capacity of each resource class.
 
-    One request reads all of them. Providers whose parents are filtered out stand as roots.
+    One request reads all providers. Providers whose parents are filtered out are shown as roots.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -198,27 +185,25 @@ class ShowProviderTree(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each provider, parents before children."""
-        query = {
-            name: value.replace("=", ":") if name == "resources" else value
-            for name, _, _ in _FILTERS.values()
-            if (value := getattr(parsed_args, name)) is not None
-        }
+        query = given(parsed_args, (name for name, _, _ in _FILTERS.values()))
+        if "resources" in query:
+            query["resources"] = query["resources"].replace("=", ":")
         document = get(self.app, f"/insight/providers?{urlencode(query)}")
         columns = _LONG_PROVIDER_COLUMNS if parsed_args.long else _PROVIDER_COLUMNS
         rows = in_tree_order(document["providers"])
         return columns, (
-            [_provider_cell(each, depth, name) for name in columns] for each, depth in rows
+            [_provider_cell(provider, depth, name) for name in columns] for provider, depth in rows
         )
 
 
 def in_tree_order(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int]]:
     """Yield each provider with its depth, parents before children, by name."""
-    uuids = {each["uuid"] for each in providers}
+    uuids = {provider["uuid"] for provider in providers}
     children: defaultdict[str | None, list[Provider]] = defaultdict(list)
-    for each in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
-        parent = each["parent_provider_uuid"]
-        children[parent if parent in uuids else None].append(each)
-    stack = [(each, 0) for each in children[None]]
+    for provider in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
+        parent = provider["parent_provider_uuid"]
+        children[parent if parent in uuids else None].append(provider)
+    stack = [(provider, 0) for provider in children[None]]
     while stack:
         provider, depth = stack.pop()
         yield provider, depth

@@ -20,7 +20,7 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
 from placement import exception, wsgi
-from placement.cmd import errors
+from placement.cmd import errors, workers
 from placement.cmd.errors import CommandError
 from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
 from placement.conf.base import config_files
@@ -161,8 +161,6 @@ def _serve(
         serve(settings, announce)
         return
     announce()
-    from placement.cmd import workers  # noqa: PLC0415  loads multiprocessing, for workers only
-
     workers.run(settings, count=options.workers, reload=reload, preload=preload)
 
 

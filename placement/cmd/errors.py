@@ -12,18 +12,18 @@ from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement import terminal
-from placement.cmd.programs import INTERRUPTED
 from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
 from placement.core.text import printable_lines
 from placement.db import errors
-from placement.db.schema import migration
+from placement.db.schema.compatibility import REVISIONS
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
+from placement.terminal import INTERRUPTED
 
 LOG = logging.getLogger(__name__)
 
 
 class CommandError(Exception):
-    """The command cannot be run; the message says why and what to do."""
+    """The command cannot be run; the message states the reason and the action."""
 
 
 ERRORS = (
@@ -47,7 +47,7 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
     terminal.accept_all_characters()
     try:
         return terminal.written(command)
-    except BrokenPipeError:  # of the output: connections have errors of their own
+    except BrokenPipeError:  # of the output: connections raise other errors
         terminal.discard_unwritten()
         return terminal.CLOSED
     except ERRORS as error:
@@ -62,7 +62,7 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
 
 
 def message(error: BaseException) -> str:
-    """Return what is wrong and what to do about it, for an operator."""
+    """Return the message for an operator: the error and the action."""
     if isinstance(error, cfg.RequiredOptError) and error.opt_name == "connection":
         return _missing_connection()
     for kind, describe in _DESCRIPTIONS:
@@ -131,7 +131,7 @@ def _unknown_revision(error: AlembicError) -> str:
     if match is None:
         return str(error)
     return (
-        f"The revision {match[1]} is unknown. Known are {', '.join(migration.revisions())} and "
+        f"The revision {match[1]} is unknown. Known are {', '.join(REVISIONS)} and "
         "head; `placement-manage db version` prints the revision of the database."
     )
 

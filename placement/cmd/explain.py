@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Print the explanation; 0, or 1 if the query cannot be read or nothing is recorded."""
+    """Print the explanation; return 0, or 1 if the query cannot be read or nothing is recorded."""
     arguments = conf.category
     try:
         with db_api.opened(conf) as store:
@@ -60,7 +60,7 @@ def run(conf: cfg.ConfigOpts) -> int:
             else:
                 _print_current(store, arguments)
     except exception.DatabaseUnavailable:
-        raise  # its message has no reason, which the caller reports
+        raise  # the caller reports the reason, which the message lacks
     except exception.PlacementException as error:
         print(printable(str(error)), file=sys.stderr)
         return NOT_FOUND

@@ -63,11 +63,11 @@ def _consumers_of(store: Store, uuid: str) -> Sequence[AllocatedConsumer]:
         page = sql.page(store, ConsumerFilter(provider=uuid, marker=marker))
         allocated += [
             AllocatedConsumer(
-                each.uuid,
-                each.generation,
-                {key: dict(own) for key, own in each.allocations.items()},
+                consumer.uuid,
+                consumer.generation,
+                {provider: dict(amounts) for provider, amounts in consumer.allocations.items()},
             )
-            for each in page.consumers
+            for consumer in page.consumers
         ]
         marker = page.next_marker
         if marker is None:

@@ -178,7 +178,7 @@ def _positive(text: str) -> int | None:
 
 
 class _Run:
-    """One run of the migrations, with the number of rows matched and migrated by each."""
+    """One run of the migrations, with the numbers of matched and migrated rows."""
 
     def __init__(self, store: Store, migrations: dict[str, Migration]) -> None:
         self._store = store

@@ -80,7 +80,7 @@ def _text(checked: Permissions, shown: Sequence[CheckedCall]) -> str:
 
 def _table(shown: Sequence[CheckedCall]) -> str:
     table = prettytable.PrettyTable(["Service", "Call", "Allowed", "Rule", "Needs"], align="l")
-    table.add_rows([_row(each) for each in shown])
+    table.add_rows([_row(checked) for checked in shown])
     return str(table)
 
 

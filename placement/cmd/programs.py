@@ -1,36 +1,47 @@
 """The entry points of the installed programs.
 
-The modules of a command take a second to import. Ctrl-C during this second is reported as it is
-later, without a traceback.
+The modules of a command take a second to import. Ctrl-C during the import is reported without a
+traceback, like Ctrl-C during the command.
 """
 
-import importlib
 import sys
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C."""
+from placement.terminal import INTERRUPTED
+
+# ruff: noqa: PLC0415  imports within the block that reports Ctrl-C
 
 
 def manage() -> int:
     """Run ``placement-manage``."""
-    return _run("placement-manage", "placement.cmd.manage")
+    with _interruptible("placement-manage"):
+        from placement.cmd import manage
+
+        return manage.main()
 
 
 def status() -> int:
     """Run ``placement-status``."""
-    return _run("placement-status", "placement.cmd.status")
+    with _interruptible("placement-status"):
+        from placement.cmd import status
+
+        return status.main()
 
 
 def compare() -> int:
     """Run ``placement-compare``."""
-    return _run("placement-compare", "placement.cmd.compare")
+    with _interruptible("placement-compare"):
+        from placement.cmd import compare
+
+        return compare.main()
 
 
-def _run(program: str, module: str) -> int:
+@contextmanager
+def _interruptible(program: str) -> Iterator[None]:
+    """Report Ctrl-C in a sentence, and exit."""
     try:
-        code: int = importlib.import_module(module).main()
+        yield
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return code
+        sys.exit(INTERRUPTED)

@@ -60,7 +60,7 @@ def _now() -> str:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Apply the plan or the undo file; return 0, or 4 if something was skipped."""
+    """Apply the plan or the undo file; return 0, or 4 if an action was skipped."""
     options = conf.category
     path = Path(options.apply)
     text = _text(path)
@@ -125,7 +125,7 @@ def _apply(
 def _undo(store: Store, document: Document) -> Iterator[ActionResult]:
     """Undo the actions, the last one first.
 
-    An action can have several entries: the earlier ones were not committed, or are undone.
+    An action can have several entries: the earlier entries were not committed, or were undone.
     """
     latest = {line(entry["action"]): undo_from_json(entry) for entry in document.entries}
     for entry in reversed(latest.values()):
@@ -134,24 +134,24 @@ def _undo(store: Store, document: Document) -> Iterator[ActionResult]:
 
 def _report(results: Iterable[ActionResult], undo: Path | None, *, as_json: bool) -> int:
     listed = list(results)
-    counts = Counter(each.outcome.status for each in listed)
+    counts = Counter(result.outcome.status for result in listed)
     print(_as_json(listed, undo) if as_json else _as_text(listed, counts, undo))
     return SOME_SKIPPED if counts[SKIPPED] else COMPLETE
 
 
 def _as_json(results: Iterable[ActionResult], undo: Path | None) -> str:
     rows = [
-        {"status": each.outcome.status, "reason": each.outcome.reason, "action": each.action}
-        for each in results
+        {"status": result.outcome.status, "reason": result.outcome.reason, "action": result.action}
+        for result in results
     ]
     return json.dumps({"version": 1, "undo": str(undo) if undo else None, "actions": rows})
 
 
 def _as_text(results: Iterable[ActionResult], counts: Mapping[str, int], undo: Path | None) -> str:
     lines = [
-        printable(f"skipped {json.dumps(each.action)}: {each.outcome.reason}")
-        for each in results
-        if each.outcome.status == SKIPPED
+        printable(f"skipped {json.dumps(result.action)}: {result.outcome.reason}")
+        for result in results
+        if result.outcome.status == SKIPPED
     ]
     lines.append(
         f"{counts['applied']} applied, {counts['already']} applied already, "

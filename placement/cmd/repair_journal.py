@@ -1,7 +1,7 @@
-"""The undo file: created atomically, then a line before each commit, forced to the disk.
+"""The undo file: it is created atomically; before each commit a line is forced to the disk.
 
-A program that was killed leaves at most one line that is not complete, of an action that was not
-committed: the next run removes it and goes on. One program at a time writes to the file.
+A killed program leaves at most one incomplete line, whose action was not committed. The next run
+removes the line and continues. One program at a time writes to the file.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ class Journal:
         self._file.close()
 
     def record(self, entry: Undo) -> None:
-        """Append an entry; on return it is on the disk.  Raises: OSError, and nothing remains."""
+        """Append an entry, and force it to the disk.  Raises: OSError, and nothing remains."""
         self._append(line(undo_as_json(entry)))
 
     def end(self) -> None:
@@ -106,9 +106,9 @@ def _document(text: str, path: Path, header: Header) -> Document:
 
 
 def _recorded(document: Document, path: Path) -> dict[str, Undo]:
-    """Return the last entry of each action, by its line."""
+    """Return the last entry of each action, by the line of the action."""
     try:
-        entries = [undo_from_json(each) for each in document.entries]
+        entries = [undo_from_json(entry) for entry in document.entries]
         for entry in entries:
             action_from_json(entry.action)
     except InvalidRepairFile as error:

@@ -1,14 +1,11 @@
 """The HTTP server of ``placement-api``: waitress, with strict limits.
 
 One thread receives all requests; a request takes one of the other threads when it is complete.
-Slow clients therefore occupy no threads. ``Waiting`` keeps their connections in an epoll instance:
-waitress examines each connection in its main loop again after every event, which with 1,000 slow
-connections takes five times as long as a small request.
+Slow clients therefore occupy no threads.
 """
 
 import logging
 import resource
-import select
 import signal
 import socket
 import time
@@ -38,7 +35,7 @@ STOP_DEADLINE_SECONDS = 30
 _HEAD_LIMIT_BYTES = 64 * 2**10
 _CHUNK_LINE_LIMIT_BYTES = 4 * 2**10
 _MEMORY_PER_BODY_BYTES = 32 * 2**10  # the rest is stored in a temporary file
-_STORED_BODIES = 16  # in files of all connections together, each of the maximum size
+_STORED_BODIES = 16  # of the maximum size, in the files of all connections together
 _CONNECTIONS = 2_000
 _FILES = 3 * _CONNECTIONS
 _TIMEOUT_SECONDS = 60
@@ -64,7 +61,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What each process of the service serves, and how."""
+    """The settings of a server process."""
 
     application: "WSGIApplication"
     address: Address
@@ -75,8 +72,8 @@ class Settings:
 class ReservedAddress:
     """An address that is reserved for the workers as long as the command runs.
 
-    Each worker listens with its own socket (SO_REUSEPORT), and the kernel distributes connections
-    among them. A second command could then use the same port unnoticed, so the address must be
+    Every worker has a socket (SO_REUSEPORT), and the kernel distributes connections among the
+    workers. A second command could then use the same port unnoticed, so the address must be
     free at start. Port 0 is replaced by a free port, which all workers use.
 
     Raises: OSError if the address is in use or does not belong to this machine.
@@ -160,7 +157,7 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
         self.expect_continue = self.expect_continue and self.body_rcv is not None
 
     def _skip_body(self) -> None:
-        """Have the application refuse a request without a token before its body is read."""
+        """Skip the body: the application refuses a request without a token."""
         self.body_rcv, self.content_length, self.chunked = None, 0, False
         self.headers.pop("CONTENT_LENGTH", None)
         self.headers["CONNECTION"] = "close"
@@ -229,12 +226,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     task_class = Task
     error_task_class = Refusal
 
-    def readable(self) -> bool:
-        """Wait for the client outside the main loop if nothing else is to be done."""
-        if super().readable():
-            self.server.waiting.add(self)
-        return False
-
     def handle_read(self) -> None:
         """Read from the client; close the connection instead if too many bodies are stored."""
         is_large = self.request and self.request.body_bytes_received > _MEMORY_PER_BODY_BYTES
@@ -260,32 +251,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         )
 
 
-class Waiting(wasyncore.file_dispatcher):  # type: ignore[misc]
-    """The connections that only their clients can continue: one member of the main loop."""
-
-    def __init__(self, server: "Server", members: dict[int, Any]) -> None:
-        self._server, self._members = server, members
-        self._epoll = select.epoll()
-        super().__init__(self._epoll, map=members)
-
-    def add(self, channel: Channel) -> None:
-        """Take a connection out of the main loop until its client sends something."""
-        number = channel.socket.fileno()
-        del self._members[number]
-        self._epoll.register(number, select.EPOLLIN)
-
-    def writable(self) -> bool:
-        """Return False: nothing is written."""
-        return False
-
-    def handle_read(self) -> None:
-        """Return connections whose clients have sent something to the main loop, and read."""
-        for number, _ in self._epoll.poll(0):
-            self._epoll.unregister(number)
-            channel = self._members[number] = self._server.active_channels[number]
-            wasyncore.read(channel)
-
-
 class Server(TcpWSGIServer):  # type: ignore[misc]
     """A server that listens from its creation on.  Raises: OSError."""
 
@@ -297,7 +262,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self._members: dict[int, Any] = {}
         self._is_stopping = False
         self._max_stored_bytes = _STORED_BODIES * settings.max_body_bytes
-        self.waiting = Waiting(self, self._members)
         super().__init__(
             settings.application,
             map=self._members,
@@ -317,7 +281,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         )
 
     def bind_server_socket(self) -> None:
-        """Bind the socket to the reserved address, which other workers use, too."""
+        """Bind the socket to the reserved address, which other workers also use."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         super().bind_server_socket()
 
@@ -345,19 +309,18 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         while self.active_channels:
             self._close_idle(is_late=time.monotonic() > give_up_at)
             self._serve_once()
-        self.waiting.close()
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
 
     def _close_idle(self, *, is_late: bool) -> None:
-        """Close connections without a request; late ones also if a request is still arriving."""
+        """Close idle connections; if ``is_late``, also connections with an incomplete request."""
         for channel in list(self.active_channels.values()):
             if channel.is_idle() or (is_late and not channel.requests):
                 channel.handle_close()
 
     def stop(self) -> None:
-        """Have ``serve`` return; may be called in any thread and in signal handlers."""
+        """Make ``serve`` return; may be called in any thread and in signal handlers."""
         self._is_stopping = True
         self.pull_trigger()
 
@@ -377,7 +340,7 @@ def serve(settings: Settings, announce: Callable[[], None] = lambda: None) -> No
     """
     server = Server(settings)
     announce()
-    # Until here a signal ends the process at once.
+    # Before the handlers are set, a signal ends the process at once.
     for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: _stop(server))
     server.serve()

@@ -83,7 +83,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return common_checks.check_policy_json(self, self._conf)
 
     def _startup(self) -> Result:
-        """Check what makes the API refuse to start, except that it may upgrade the schema."""
+        """Check the conditions for the start of the API; its start may upgrade the schema."""
         try:
             auth.check_is_configured(self._conf)
             if not self._conf.placement_database.sync_on_startup:
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log.register_options(conf)
     options.register_opts(conf)
     upgradecheck.register_cli_options(conf, Checks(conf))
-    upgradecheck.CONF = conf  # where the library looks for --json
+    upgradecheck.CONF = conf  # the library reads --json from it
     command_line = sys.argv[1:] if arguments is None else list(arguments)
     return errors.run("placement-status", lambda: _run(conf, command_line), failure=CANNOT_CHECK)
 

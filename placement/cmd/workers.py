@@ -1,10 +1,10 @@
 """The worker processes of ``placement-api --workers``, managed by cotyledon.
 
-cotyledon is the process manager of OpenStack services. It forks the workers, replaces those that
-exit, forwards SIGTERM and SIGHUP to them, and enforces a deadline for their shutdown. A signal
-that arrives while a worker is being forked is handled after the fork.
+cotyledon is the process manager of OpenStack services. It forks the workers, replaces workers
+that exit, forwards SIGTERM and SIGHUP to the workers, and enforces a deadline for their shutdown.
+A signal that arrives while a worker is being forked is handled after the fork.
 
-The workers listen on one address with a socket each (SO_REUSEPORT).
+The sockets of all workers listen on one address (SO_REUSEPORT).
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ _KILL_MARGIN_SECONDS = 2
 
 
 class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped if not installed
-    """One worker process; cotyledon calls ``run`` in a thread, the others upon signals."""
+    """One worker process; cotyledon calls ``run`` in a thread, other methods upon signals."""
 
     name = "worker"
 
@@ -91,8 +91,8 @@ def run(
 def _kill_after_deadline() -> None:
     """Kill the workers that remain after the deadline.
 
-    cotyledon waits for them without a limit: a worker that is stopped, or that lost SIGTERM while
-    it started, ignores its own deadline.
+    cotyledon waits for the workers without a limit. A worker that is stopped, or that lost SIGTERM
+    while it started, does not end at the deadline.
     """
     timer = threading.Timer(STOP_DEADLINE_SECONDS + _KILL_MARGIN_SECONDS, _kill_workers)
     timer.daemon = True

@@ -3,9 +3,8 @@
 ``placement.deploy`` and ``placement.cmd`` read them and pass them on as plain values.
 """
 
-import os
-
 from oslo_config import cfg
+from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
 from placement.conf import (
@@ -19,7 +18,7 @@ from placement.conf import (
     workarounds,
 )
 
-# The default of oslo.policy, 60, would occupy each thread of a server for a minute.
+# The default of oslo.policy, 60, would occupy a thread of the server for a minute.
 POLICY_TIMEOUT_SECONDS = 5.0
 
 MODULES = (base, api, placement, database, healthcheck, insight, metrics, workarounds)
@@ -28,7 +27,7 @@ MODULES = (base, api, placement, database, healthcheck, insight, metrics, workar
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register all options of the service.
 
-    The options of oslo.policy are registered, too, as other projects read them after parsing.
+    This includes the options of oslo.policy, which other projects read after parsing.
 
     Groups are registered by name: a group object would share its values between configurations.
     """
@@ -43,28 +42,11 @@ def register_policy_opts(conf: cfg.ConfigOpts) -> None:
     conf.set_default("remote_timeout", POLICY_TIMEOUT_SECONDS, group="oslo_policy")
 
 
-def is_configured(conf: cfg.ConfigOpts, section: str) -> bool:
-    """Return whether the section of a library has options, in a file, the environment or code.
-
-    A library that is not configured is not imported: oslo.middleware, with a template engine for
-    its health check, would be 30 ms of each start.
-    """
-    variables = f"OS_{section.upper()}__"
-    return (
-        section in conf
-        or section in conf.list_all_sections()
-        or any(name.startswith(variables) for name in os.environ)
-        or bool(conf.config_source)
-    )
-
-
 def set_middleware_defaults() -> None:
     """Set the CORS defaults for the headers of this service, used if [cors]allowed_origin is set.
 
     oslo.middleware keeps these defaults per process, not per configuration object.
     """
-    from oslo_middleware import cors  # noqa: PLC0415  see is_configured
-
     cors.set_defaults(
         allow_headers=[
             "X-Auth-Token",

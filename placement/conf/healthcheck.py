@@ -1,4 +1,4 @@
-"""Options of [healthcheck]; the other options of this group are those of oslo.middleware."""
+"""Options of [healthcheck]; oslo.middleware defines the other options of this group."""
 
 from oslo_config import cfg
 

@@ -51,8 +51,8 @@ that the table may have 50 rows more for each process. A row takes 1 to 60 kB, u
         help="""
 The most empty responses that a process explains and records in a second, and the most refused
 claims. What comes beyond that is logged in one line without an explanation, and not recorded.
-Explanations take 5 percent of a process's time at most: with many thousands of large trees there
-are fewer.
+An explanation takes up to 45 ms of CPU time with 10,000 hosts of 19 providers each. In such clouds
+a smaller number keeps processes free for requests.
 """,
     ),
 ]

@@ -21,9 +21,9 @@ Related options:
         "folder",
         help="""
 The directory in which the processes of one deployment store their metrics, so that any process can
-serve the metrics of all. It is created if it does not exist, and may be emptied between restarts.
-It must not be shared between machines or containers: files of processes that have exited are
-merged into one.
+serve the metrics of all. It is created if it does not exist. A process that starts while none of
+the others runs removes their files, so it must not be shared between machines or containers. The
+files of workers that exit remain until then.
 
 The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
 """,
@@ -65,8 +65,7 @@ Sum up inventory and usage by the traits of root providers that begin with this 
         default=15,
         min=0,
         help="""
-How old inventory metrics may be. One process of the deployment computes them per interval; the
-others serve the same text.
+How old inventory metrics may be, in seconds. Each process computes them at most once in this time.
 """,
     ),
     cfg.ListOpt(

@@ -1,8 +1,8 @@
-"""The decision behind every write of allocations: what changes, or why it is rejected.
+"""The decision of every write of allocations: the changes, or the reason of the rejection.
 
 A claim lists all allocations that a consumer has afterwards. The store reads the
 current state under locks; :func:`plan_claims` checks the claims in the order of the
-API (the first error is reported) and returns what to write. Nothing here uses a database.
+API (the first error is reported) and returns the changes. Nothing here uses a database.
 
 A claim fits if the usage of all other consumers plus the requested amounts is
 within the capacity. A claim that does not fit is still accepted if it does not
@@ -40,9 +40,10 @@ class ProviderUsage:
 class AllocationState:
     """The current state, as far as a decision about claims depends on it.
 
-    ``generations`` of the consumers that exist, ``allocations`` of the consumers in
-    the claims, ``providers`` that exist of those in the claims or in ``allocations``,
-    ``class_ids`` of the resource classes that exist of those in the claims.
+    ``generations``  of the existing consumers
+    ``allocations``  of the consumers in the claims
+    ``providers``    the existing providers in the claims or in ``allocations``
+    ``class_ids``    of the existing resource classes in the claims
     """
 
     generations: Mapping[str, int]
@@ -62,13 +63,13 @@ class Allocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllocationChanges:
-    """What to write.
+    """The changes to write.
 
     ``allocations`` replace all allocations of the consumers, ``usage_deltas`` are
     added to the used amounts, by provider and resource class. ``generation_bumped`` are the
     providers whose generation increases, ``usage_changed`` the others whose usage
-    changes. ``retained`` consumers have allocations afterwards, ``removed`` ones do
-    not exist afterwards.
+    changes. ``retained`` consumers have allocations afterwards, ``removed`` consumers
+    do not exist afterwards.
     """
 
     allocations: Sequence[Allocation]
@@ -80,10 +81,10 @@ class AllocationChanges:
 
 
 def plan_claims(state: AllocationState, claims: Sequence[ConsumerClaim]) -> AllocationChanges:
-    """Return what the claims change, all or none.
+    """Return the changes of the claims, all or none.
 
     The generations and the existence of the providers are checked before, see
-    :func:`check_generations` and :func:`check_providers`: each as soon as it is known.
+    :func:`check_generations` and :func:`check_providers`: as soon as they are read.
 
     Raises: UnknownResourceClass, NotAllocatable (one of its subclasses), in this order.
     """
@@ -96,7 +97,7 @@ def plan_claims(state: AllocationState, claims: Sequence[ConsumerClaim]) -> Allo
 
 
 def check_generations(generations: Mapping[str, int], claims: Iterable[ConsumerClaim]) -> None:
-    """Check that each claim with a generation has that of the consumer.
+    """Check that each claim with a generation has the generation of its consumer.
 
     Raises: StaleConsumerGeneration.
     """
@@ -213,7 +214,7 @@ def _totals(allocations: Iterable[Allocation]) -> Totals:
 
 
 def _differences(before: Totals, after: Totals) -> Totals:
-    """Return by how much the sums change, without those that do not."""
+    """Return the differences of the sums, without differences of zero."""
     differences = ((key, after.get(key, 0) - before.get(key, 0)) for key in {**after, **before})
     return {key: amount for key, amount in differences if amount}
 
@@ -241,7 +242,7 @@ def _changes(
 
 
 def _generation_bumped(state: AllocationState, claims: Iterable[ConsumerClaim]) -> Iterator[str]:
-    """Yield the providers of the claims; of an empty claim, those that it releases.
+    """Yield the providers of the claims; an empty claim has the providers that it releases.
 
     A provider that a consumer is moved away from is not among them.
     """

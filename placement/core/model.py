@@ -21,7 +21,7 @@ CUSTOM_PREFIX = "CUSTOM_"
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """How much of one resource class a provider has, and the rules for amounts."""
+    """The amount of one resource class that a provider has, and the rules for amounts."""
 
     total: int
     reserved: int = 0
@@ -80,7 +80,7 @@ class ProviderState:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInventories:
-    """The inventories of one provider by class; ``modified_at`` is that of the newest."""
+    """The inventories of one provider by class; ``modified_at`` is the newest time."""
 
     provider: Provider
     inventories: Mapping[str, Inventory]
@@ -97,7 +97,7 @@ class ProviderUsages:
 
 @dataclass(frozen=True, slots=True)
 class ProviderTraits:
-    """The traits of one provider; ``modified_at`` is that of the newest trait record."""
+    """The traits of one provider; ``modified_at`` is the newest time of a trait record."""
 
     provider: Provider
     traits: tuple[str, ...]
@@ -114,7 +114,7 @@ class ProviderAggregates:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of traits or resource classes; ``modified_at`` is that of the newest record."""
+    """Names of traits or resource classes; ``modified_at`` is the newest time of a record."""
 
     names: tuple[str, ...]
     modified_at: datetime | None
@@ -135,8 +135,8 @@ class Consumer:
 class AllocatedResources:
     """The amounts that one consumer has on one provider, by resource class.
 
-    ``generation`` belongs to the other side: the provider's in the allocations
-    of a consumer, the consumer's in the allocations on a provider.
+    ``generation`` is the generation of the provider in the allocations of a consumer, and
+    the generation of the consumer in the allocations on a provider.
     """
 
     generation: int

@@ -11,9 +11,9 @@ _NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 class RequestGroup:
     """The requirements of one request group.
 
-    ``required`` and ``member_of`` are lists of alternatives (any_of): the group needs
-    one of each. The empty suffix is the unsuffixed group, whose classes may come from
-    several providers; a suffixed group is served by one.
+    ``required`` and ``member_of`` are lists of sets of alternatives (any_of): the group needs
+    one member of every set. The empty suffix is the unsuffixed group, whose classes may come
+    from several providers; one provider serves a suffixed group.
 
     Source: API reference, "Granular resource requests", 1.25 and 1.33.
     """

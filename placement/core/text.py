@@ -1,13 +1,7 @@
-"""Canonical UUIDs: lower case, with hyphens.
+"""Text of clients: canonical UUIDs, times, and characters that are printable or can be stored.
 
 Clients may write a UUID in several spellings. Every UUID of a path, query or body is converted to
-the canonical spelling, in which the database stores it.
-
-The text of a time, as in responses and in the files that commands write.
-
-Text of others, such as provider names, for terminals and log lines.
-
-The check whether a database can store a text.
+the canonical spelling, lower case with hyphens, in which the database stores it.
 """
 
 import re
@@ -18,6 +12,8 @@ from placement import exception
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def canonical_uuid(text: str) -> str | None:
@@ -68,7 +64,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def printable_lines(text: str) -> str:
@@ -78,9 +74,6 @@ def printable_lines(text: str) -> str:
     'cn1\\x07\ncn2'
     """
     return "\n".join(map(printable, text.split("\n")))
-
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_storable(text: str) -> bool:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 PATH = "/insight/page"
 STATIC = Path(__file__).parent / "static"
 
-# Under noauth2 every token is accepted, so that the page needs none of a person's.
+# noauth2 accepts every token: the page does not need the token of a user.
 DEVELOPMENT_HEADERS = {"X-Auth-Token": "admin"}
 
-# The page needs nothing but its own files and the routes beside it: no inline code, no other host.
+# The page needs only its files and the routes of the service: no inline code, no other host.
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -30,11 +30,11 @@ HEADERS = {
 
 
 class DashboardMiddleware:
-    """Serves the page before authentication: the files hold no data of the cloud.
+    """Serves the page before authentication: the files contain no data of the cloud.
 
-    ``request_headers`` are what the page adds to each of its requests, a development token for
-    instance. With Keystone there are none: a proxy that authenticates the person adds the token,
-    as ``openstack placement dashboard`` does.
+    The page adds ``request_headers`` to its requests, for example a development token. With
+    Keystone they are empty: a proxy that authenticates the user adds the token, for example
+    ``openstack placement dashboard``.
     """
 
     def __init__(self, application: "WSGIApplication", request_headers: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The dashboard for one person on this machine: the page, and a proxy with their credentials."""
+"""The dashboard for one user of this machine: the page, and a proxy with their credentials."""
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 _ROUTES = "/insight"
-# Of the request and the response only what describes the body is passed on.
+# Only the headers that describe the body of the request or the response are forwarded.
 _REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
 _RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
 
 
 class UpstreamResponse(Protocol):
-    """What the proxy reads of a response: that of ``requests``."""
+    """The attributes that the proxy reads of a response of ``requests``."""
 
     @property
     def status_code(self) -> int: ...  # noqa: D102
@@ -34,7 +34,7 @@ class UpstreamResponse(Protocol):
 
 
 Get = Callable[[str, Mapping[str, str]], UpstreamResponse]
-"""Sends a GET for a path and query of the service, with the person's token added."""
+"""Sends a GET for a path and query of the service, with the token of the user added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LocalDashboard:
 
     Other users of the machine reach that address as well, and so do pages in the browser. The
     path therefore begins with a random secret, and requests that name another host (DNS
-    rebinding) are refused. Only GET is passed on, and only to the routes below ``/insight``.
+    rebinding) are refused. Only GET is forwarded, and only to the routes below ``/insight``.
     """
 
     get: Get
@@ -62,7 +62,7 @@ class LocalDashboard:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Respond with the page, or with what the service responds."""
+        """Respond with the page, or with the response of the service."""
         prefix = shift_path_info(environ) or ""
         is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
         if not (is_allowed and _is_local(webob.Request(environ).host)):

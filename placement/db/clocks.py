@@ -4,10 +4,10 @@ There are 34 clock rows. A provider belongs to one of 32 by its id. Each transac
 the contents of a snapshot advances, as its last statements, the clocks of the providers it
 changed, and stamps the rows of these providers with the new value of their clock.
 
-Why a reader misses nothing: a transaction holds the row lock of a clock from its advance to the
-commit, so the values of one clock become visible in order. A reader that sees a clock at ``now``
-sees every change stamped up to ``now``; the providers stamped above the value seen last are those
-to reload. Ids and timestamps could not do this: they become visible in any order.
+A reader misses no change: a transaction holds the row lock of a clock from its advance to the
+commit, so the values of one clock become visible in order. A reader that reads the value ``now``
+sees every change stamped up to ``now``. It reloads the providers whose stamps are greater than the
+value that it read last. Ids and timestamps could not do this: they become visible in any order.
 
 The values of clock ``n`` start at ``n << 40``: the ranges never overlap, so one index on the stamp
 finds the changed providers of a clock.
@@ -19,7 +19,6 @@ that advance several of the same clocks cannot deadlock.
 import secrets
 import time
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -28,18 +27,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import EPOCH_CLOCK
-from placement.db import tables
 from placement.db.connections import server_checks
-from placement.db.statements import compiled
-from placement.db.statements.batch import StatementBatch
 from placement.db.tables import clocks, removed_providers, resource_providers
+from placement.db.writes import Write, chunks, execute_all, one_of
 
 PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
 # EPOCH_CLOCK, 33, changes when everything must be loaded again.
 CLOCKS = 34
-PRUNED = 0  # the id of no provider, in a record that stands for all older ones of its clock
-KEPT_ADVANCES = 10_000  # of a clock, for which removals are recorded: about 300,000 writes
+# The id of no provider. A record with it replaces all older records of its clock.
+PRUNED = 0
+# Removals are recorded for this number of advances of a clock: about 300,000 writes.
+KEPT_ADVANCES = 10_000
 _RANGE_BITS = 40
 _NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})
 
@@ -67,24 +66,23 @@ ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
 
 
 @cache
-def _values_statement(dialect: str, *, has_many_versions: bool) -> sa.Select[Any]:
-    columns: list[Any] = [tables.ALL_OF_MANY_VERSIONS if has_many_versions else ALL]
-    if dialect in server_checks.PROBED:
-        columns.append(sa.literal_column(server_checks.PROBED[dialect]))
+def _values_statement(dialect: str) -> sa.Select[Any]:
+    columns: list[Any] = [ALL]
+    if dialect in server_checks.PRIMARY:
+        columns.append(sa.literal_column(server_checks.PRIMARY[dialect]))
     return sa.select(*columns)
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
     """Return the value of each clock.  Raises: ServerReadOnly, SeveralServers.
 
-    The statement also reads which server it reached, and whether that is read-only. A proxy may
-    route it to another server than the one that was checked when the connection was opened.
+    The statement also reads which server it reached, and whether that server is read-only. A proxy
+    may route it to another server than the one that was checked when the connection was opened.
     """
-    has_many_versions = tables.are_many(connection)
-    statement = _values_statement(connection.dialect.name, has_many_versions=has_many_versions)
-    text, *probed = tuple(compiled.execute(connection, statement, {}).one())
-    if probed:
-        server_checks.verify(connection.info, *probed)
+    statement = _values_statement(connection.dialect.name)
+    text, *server = connection.execute(statement).one()
+    if server:
+        server_checks.verify(connection.info, *server)
     return by_id(text)
 
 
@@ -98,63 +96,64 @@ def by_id(text: str | None) -> dict[int, int]:
     return {value >> _RANGE_BITS: value for value in sorted(numbers)}
 
 
-def publish(
-    batch: StatementBatch,
-    changed: AbstractSet[int] = frozenset(),
+def publications(
+    changed: Iterable[int] = (),
     *,
-    generation_bumped: AbstractSet[int] = frozenset(),
+    generation_bumped: Iterable[int] = (),
     removed: Mapping[int, str] = _NO_PROVIDERS,
     names: bool = False,
-) -> None:
-    """Advance the clocks of the providers and stamp them; see ``Transaction.publish``.
+) -> list[Write]:
+    """Return the writes that make a change visible: the last ones of its transaction.
 
-    The rows of the providers that remain must be locked already.
-    Cost: one statement for the clocks (two for several on PostgreSQL), one for the stamps, another
-    one for stamps of providers whose generation increases, and three for each removed provider.
+    The writes advance the clocks of the providers in a fixed order, and stamp the providers. The
+    generation of the ``generation_bumped`` providers is increased by one. ``removed`` has the
+    UUIDs of removed providers by id, which are recorded for readers of changes. ``names`` is true
+    if resource classes, traits or aggregates were created or removed. The rows of the providers
+    that remain must be locked already.
+    One write advances one clock, two writes advance several clocks. One write stamps providers,
+    another one stamps the providers whose generation increases. Three writes record a removal.
     """
-    remaining = changed | generation_bumped
-    touched = {of_provider(provider_id) for provider_id in remaining | removed.keys()}
+    bumped = set(generation_bumped) - removed.keys()
+    stamped = set(changed) - bumped - removed.keys()
+    touched = {of_provider(provider_id) for provider_id in bumped | stamped | removed.keys()}
     if names:
         touched.add(NAMES_CLOCK)
     if not touched:
-        return
-    advance(batch, touched)
-    stamp, stamp_and_bump = _STAMPS[tables.are_many(batch.connection)]
-    bumped = sorted(generation_bumped - removed.keys())
-    stamped = sorted(changed - generation_bumped - removed.keys())
-    if bumped:
-        now = {"now": utcnow()}
-        batch.execute_for(stamp_and_bump, _provider.id, bumped, now)
-    if stamped:
-        batch.execute_for(stamp, _provider.id, stamped)
+        return []
+    writes = advances(touched)
+    for chunk in chunks(sorted(bumped)):
+        writes.append(Write(_STAMP_AND_BUMP, {"ids": chunk, "now": utcnow()}))
+    for chunk in chunks(sorted(stamped)):
+        writes.append(Write(_STAMP, {"ids": chunk}))
     for id_, uuid in sorted(removed.items()):
-        _record_removal(batch, id_, uuid)
+        writes += _removal_records(id_, uuid)
+    return writes
 
 
-def _record_removal(batch: StatementBatch, provider_id: int, uuid: str) -> None:
-    """Record a removal; replace old records of the clock by one that tells that they are missing.
+def _removal_records(provider_id: int, uuid: str) -> list[Write]:
+    """Record a removal; replace old records of the clock by one that marks them as missing.
 
     Only the holder of the lock on the clock writes in its range of stamps.
     """
     clock = of_provider(provider_id)
-    now = {"clock": clock, "first": first_value(clock), "kept": 0}
-    then = now | {"kept": KEPT_ADVANCES}
-    batch.execute(_REMOVE_OLD, then)
-    batch.execute(_RECORD_REMOVAL, then | {"provider": PRUNED, "uuid": None})
-    batch.execute(_RECORD_REMOVAL, now | {"provider": provider_id, "uuid": uuid})
+    current = {"clock": clock, "first": first_value(clock), "kept": 0}
+    former = current | {"kept": KEPT_ADVANCES}
+    return [
+        Write(_REMOVE_OLD, former),
+        Write(_RECORD_REMOVAL, former | {"provider": PRUNED, "removed_uuid": None}),
+        Write(_RECORD_REMOVAL, current | {"provider": provider_id, "removed_uuid": uuid}),
+    ]
 
 
-def advance(batch: StatementBatch, touched: Iterable[int]) -> None:
-    """Increase the values of clocks by one, in the order of their ids."""
+def advances(touched: Iterable[int]) -> list[Write]:
+    """Return the writes that increase the values of clocks by one, in the order of their ids.
+
+    Several clocks are locked first, because PostgreSQL locks the rows of an UPDATE in the order of
+    the table.
+    """
     ids = sorted(touched)
-    if tables.are_many(batch.connection):
-        for id_ in ids:
-            batch.execute(tables.ADVANCE, {"id": id_})
-        return
-    if batch.connection.dialect.name == "postgresql" and len(ids) > 1:
-        # an UPDATE locks rows in the order of the table there, on MySQL by primary key
-        batch.execute_for(_LOCK, clocks.c.id, ids)
-    batch.execute_for(_ADVANCE, clocks.c.id, ids)
+    lock = [Write(_LOCK, {"clock_ids": ids})] if len(ids) > 1 else []
+    return [*lock, Write(_ADVANCE, {"clock_ids": ids})]
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:
@@ -164,7 +163,7 @@ def advance_all_of_providers(connection: sa.Connection) -> None:
     lock on the name would be enough on one server, but Galera nodes do not see each other's
     locks: two transactions conflict there only if they write the same row.
     """
-    advance(StatementBatch(connection), range(PROVIDER_CLOCKS))
+    execute_all(connection, advances(range(PROVIDER_CLOCKS)))
 
 
 def new_epoch() -> int:
@@ -181,7 +180,7 @@ def new_epoch() -> int:
 
 def start_epoch(connection: sa.Connection) -> None:
     """Make every process load everything again; records of removals become unnecessary."""
-    compiled.execute(connection, _SET_EPOCH, {"epoch": new_epoch()})
+    connection.execute(_SET_EPOCH, {"epoch": new_epoch()})
     connection.execute(removed_providers.delete())
 
 
@@ -196,31 +195,25 @@ def _at(second: int) -> datetime:
 
 
 _provider = resource_providers.c
-_LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
+_ARE_CLOCKS = one_of(clocks.c.id, "clock_ids")
+_LOCK = sa.select(clocks.c.id).where(_ARE_CLOCKS).order_by(clocks.c.id).with_for_update()
 _SET_EPOCH = clocks.update().where(clocks.c.id == EPOCH_CLOCK).values(value=sa.bindparam("epoch"))
-_ADVANCE = clocks.update().values(value=clocks.c.value + 1)
+_ADVANCE = clocks.update().where(_ARE_CLOCKS).values(value=clocks.c.value + 1)
 
 _CLOCK_VALUE = sa.select(clocks.c.value).where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
-
-
-def _stamps(clock_value: sa.Select[tuple[int]]) -> tuple[sa.Update, sa.Update]:
-    """Return the statements that stamp providers, without and with their generations."""
-    stamp = resource_providers.update().values(stamp=clock_value.scalar_subquery())
-    return stamp, stamp.values(
-        generation=sa.func.coalesce(_provider.generation, 0) + 1,
-        counted_generation=_provider.counted_generation + 1,
-        updated_at=sa.bindparam("now", type_=sa.DateTime),
-    )
-
-
-# by whether the table of clocks has many versions of its rows
-_STAMPS = {
-    False: _stamps(_CLOCK_VALUE),
-    True: _stamps(_CLOCK_VALUE.order_by(tables.ERA.desc()).limit(1)),
-}
+_STAMP = (
+    resource_providers.update()
+    .where(one_of(_provider.id, "ids"))
+    .values(stamp=_CLOCK_VALUE.scalar_subquery())
+)
+_STAMP_AND_BUMP = _STAMP.values(
+    generation=sa.func.coalesce(_provider.generation, 0) + 1,
+    counted_generation=_provider.counted_generation + 1,
+    updated_at=sa.bindparam("now", type_=sa.DateTime),
+)
 _removed = removed_providers.c
 _FIRST = sa.bindparam("first", type_=sa.BigInteger)
-# what a clock was some advances ago
+# the value of a clock some advances ago
 _FORMER_VALUE = clocks.c.value - sa.bindparam("kept", type_=sa.BigInteger)
 _IS_CLOCK = clocks.c.id == sa.bindparam("clock", type_=sa.Integer)
 _RECORD_REMOVAL = removed_providers.insert().from_select(
@@ -228,7 +221,7 @@ _RECORD_REMOVAL = removed_providers.insert().from_select(
     sa.select(
         sa.bindparam("provider", type_=sa.Integer),
         _FORMER_VALUE,
-        sa.bindparam("uuid", type_=sa.String(36)),
+        sa.bindparam("removed_uuid", type_=sa.String(36)),
     ).where(_IS_CLOCK, _FORMER_VALUE > _FIRST),
 )
 _REMOVE_OLD = removed_providers.delete().where(

@@ -1,18 +1,18 @@
-"""Driver errors, translated to what a caller can act on.
+"""Driver errors, translated to exceptions that a caller can handle.
 
 They are classified by the error number or SQLSTATE of the database. An error that no rule matches
-is a defect of ours and is not translated.
+is a defect of this service, and is not translated.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlalchemy import exc
 
 from placement import exception
 
-# Conflicts with another transaction; this one was rolled back. Numbers are those of MySQL,
-# below 100 of SQLite, texts are SQLSTATEs of PostgreSQL.
+# Conflicts with another transaction; this one was rolled back. Numbers are error
+# numbers of MySQL, or of SQLite if they are below 100. Texts are SQLSTATEs of PostgreSQL.
 _CONFLICTS = frozenset(
     {
         *("40001", "40P01"),  # serialization failure, deadlock
@@ -21,7 +21,8 @@ _CONFLICTS = frozenset(
     }
 )
 _LOCK_TIMEOUTS = frozenset({1205, "55P03"})
-# A row that a check a moment ago did not find. SQLite's numbers are extended ones.
+# Another transaction inserted a row after a check had not found it. The error codes of SQLite are
+# extended ones.
 _DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
 
 # The server is read-only: it was demoted, or is a standby.
@@ -33,11 +34,11 @@ _NO_QUORUM = 1047
 
 # Galera lost its quorum while it replicated the transaction.
 _ERROR_DURING_COMMIT = 1180
-# The statement was ended by an administrator, or by a limit of time: of a message with COMMIT,
-# perhaps after it.
+# The statement was ended by an administrator, or by a time limit. A COMMIT may already have taken
+# effect.
 _INTERRUPTED = frozenset({1317, 1969, 3024, "57014"})
 
-# The server cannot serve: starting, full, out of memory, or at its limit of time for a statement
+# The server cannot serve: starting, full, out of memory, or at its time limit for a statement
 _UNAVAILABLE = frozenset(
     {
         *("53100", "53200", "53300", "57P03"),
@@ -47,21 +48,21 @@ _UNAVAILABLE = frozenset(
     }
 )
 
-# Text that the database has no characters for: emoji in MySQL's utf8, which is often found.
+# Text with characters that the character set of the database lacks, often emoji in MySQL's utf8.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
-# MySQL reports a comparison with such a text as a mix of collations, one of them of a literal.
-# With more than three operands the message does not name them.
+# MySQL reports a comparison with such a text as a mix of collations, and names the collation of
+# a literal. With more than three operands the message does not name the collations.
 _MIXED_COLLATIONS = frozenset({1267, 1270})
 _MIXED_COLLATIONS_OF_MANY = 1271
 
 
-# SQLAlchemy replaces a connection once before it is used. It raises this if the new one is to be
-# replaced, too: the lineage ended, for another connection, since it was opened.
+# SQLAlchemy replaces a connection once before it is used. It raises this if the new connection
+# must also be replaced: the lineage has ended since the new connection was opened.
 _REPLACED_TWICE = "This connection is closed"
 
 
 class WriteConflict(Exception):  # noqa: N818
-    """Raised in a write to run it again from its start: what it had read has changed."""
+    """Raised in a write to run it again from its start: the data that it read has changed."""
 
 
 class UsageNotCounted(Exception):  # noqa: N818
@@ -77,7 +78,7 @@ class LockTimeout(WriteConflict):
 
 
 class ConnectionLost(Exception):  # noqa: N818
-    """The connection broke; the server rolls back what was not committed."""
+    """The connection broke; the server rolls back the uncommitted transaction."""
 
 
 class HostUnresponsive(ConnectionLost):
@@ -92,50 +93,48 @@ class SeveralServers(ConnectionLost):
     """Statements of one connection reach several servers; nothing was written."""
 
 
-class _Translation:
-    """A context that passes its error to a function, which raises another error or returns.
-
-    It has no state, so one object serves all threads: a claim enters three of them.
-    """
-
-    __slots__ = ("_translate",)
-
-    def __init__(self, translate: Callable[[BaseException], None]) -> None:
-        self._translate = translate
-
-    def __enter__(self) -> None:
-        """Enter."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is not None:
-            self._translate(error)
-
-
-def translated() -> AbstractContextManager[None]:
+@contextmanager
+def translated() -> Iterator[None]:
     """Translate driver errors.
 
     Raises: WriteConflict, ConnectionLost, DatabaseUnavailable, BadRequest.
     """
-    return _TRANSLATED
+    try:
+        yield
+    except Exception as error:
+        _translate(error)
+        raise
 
 
-def connecting() -> AbstractContextManager[None]:
-    """The same while connecting: any other error means that no connection was established.
+@contextmanager
+def connecting() -> Iterator[None]:
+    """Translate driver errors while connecting.
+
+    Any other error means that no connection was established.
 
     Raises: ArgumentError if the URL has a parameter that the driver does not accept.
     """
-    return _CONNECTING
+    try:
+        yield
+    except Exception as error:
+        _translate_connecting(error)
+        raise
 
 
-def committing() -> AbstractContextManager[None]:
-    """The same while the last statements are sent with the commit, or the commit alone.
+@contextmanager
+def committing() -> Iterator[None]:
+    """Translate driver errors during the commit.
 
-    If the connection breaks here, or the message is interrupted, the server may or may not have
+    If the connection breaks here, or the commit is interrupted, the server may or may not have
     committed. Running the work again could do it twice, so this is reported to the client. Any
-    other error of a statement, a deadlock at commit (Galera) and a refusal by a read-only server
-    mean that it did not.
+    other error, such as a deadlock at commit (Galera) or a refusal by a read-only server, means
+    that the server did not commit.
     """
-    return _COMMITTING
+    try:
+        yield
+    except Exception as error:
+        _translate_commit(error)
+        raise
 
 
 def _translate(error: BaseException) -> None:
@@ -177,11 +176,6 @@ def _translate_commit(error: BaseException) -> None:
         raise
 
 
-_TRANSLATED = _Translation(_translate)
-_CONNECTING = _Translation(_translate_connecting)
-_COMMITTING = _Translation(_translate_commit)
-
-
 def _raise_translated(error: exc.DBAPIError) -> None:
     number = code(error)
     if number in _READ_ONLY:
@@ -207,13 +201,16 @@ def _is_compared_with_unstorable(error: exc.DBAPIError) -> bool:
     return has_literal or number == _MIXED_COLLATIONS_OF_MANY
 
 
-def ends_connection(error: BaseException) -> bool:
-    """Return whether the connection cannot be used after this driver error.
+# psycopg reports a socket that the kernel closed with a text only, and does not mark the
+# connection as broken. PyMySQL closes a connection whose server sends a packet out of turn: the
+# notice that an idle transaction ends, while the client waits for a result. MariaDB sends no more
+# results of a message if KILL QUERY comes between two of its statements.
+_ENDED_TEXTS = ("connection socket closed", "Packet sequence number wrong")
 
-    psycopg reports a socket that the kernel closed with a text only, and does not mark the
-    connection as broken.
-    """
-    is_closed = code(error) is None and first_line(error) == "connection socket closed"
+
+def ends_connection(error: BaseException) -> bool:
+    """Return whether the connection cannot be used after this driver error."""
+    is_closed = code(error) is None and first_line(error).startswith(_ENDED_TEXTS)
     return is_closed or code(error) in _READ_ONLY | _ENDED | {_NO_QUORUM}
 
 
@@ -269,7 +266,7 @@ def is_access_denied(error: BaseException | None) -> bool:
     """Return whether the error, or one of its causes, is that the database refused the login."""
     while error is not None:
         text = str(error)
-        if code(error) in _ACCESS_DENIED or any(each in text for each in _ACCESS_DENIED_TEXTS):
+        if code(error) in _ACCESS_DENIED or any(part in text for part in _ACCESS_DENIED_TEXTS):
             return True
         error = error.__cause__
     return False

@@ -1,15 +1,13 @@
 """Servers, poolers and connections that the service cannot work with; sessions cannot repair them.
 
-What a session can set itself is in ``session_settings``.
+Settings that a session can change are in ``session_settings``. ``server_checks`` checks new
+connections.
 """
 
-import sqlalchemy as sa
-
 from placement.db import errors
-from placement.db.connections.server_checks import SERVER
 from placement.db.store import Store
 
-# A proxy or pooler may choose one of several servers or connections for each statement.
+# A pooler may choose one of several server connections for each statement.
 _STATEMENTS = 8
 
 
@@ -23,8 +21,7 @@ def check(store: Store) -> None:
     try:
         if backend == "postgresql":
             _check_pooler(store)  # first: it loses prepared statements of the other checks
-        if backend in SERVER:
-            _check_routing(store, f"SELECT {SERVER[backend]}")
+        if backend in _CHARACTER_SETS:
             _check_character_set(store, _CHARACTER_SETS[backend])
         if backend == "mysql":
             _check_binary_log(store)
@@ -52,15 +49,15 @@ _CHARACTER_SETS = {
 
 def _check_character_set(store: Store, query: str) -> None:
     """Refuse connections that cannot transfer every text that the database can store."""
-    with store.read() as tx:
-        names = {str(name) for name in tx.connection.exec_driver_sql(query).one()}
-    others = sorted(name for name in names if not name.lower().startswith("utf8"))
-    if others:
+    with store.engines().reader.connect() as connection:
+        names = {str(name) for name in connection.exec_driver_sql(query).one()}
+    unsuitable_names = sorted(name for name in names if not name.lower().startswith("utf8"))
+    if unsuitable_names:
         raise UnsuitableServer(
-            f"The connections to the database have the character set {', '.join(others)}, which "
-            "cannot encode all names. Remove the parameter for it from [placement_database]"
-            "connection, or the command that sets it for each connection, or use utf8 or (MariaDB "
-            "and MySQL) utf8mb4. Then start the service again."
+            "The connections to the database have the character set "
+            f"{', '.join(unsuitable_names)}, which cannot encode all names. Remove the parameter "
+            "for it from [placement_database]connection, or the command that sets it for each "
+            "connection, or use utf8 or (MariaDB and MySQL) utf8mb4. Then start the service again."
         )
 
 
@@ -68,9 +65,10 @@ def _check_pooler(store: Store) -> None:
     """Refuse a pooler that assigns a server connection to a client for a transaction only.
 
     Session settings and prepared statements belong to a server connection. Without such a pooler,
-    each of two open connections has another one, and keeps it. A pooler that assigns the one that
-    was released last returns the same for both; one that takes turns changes it between two
-    statements of a connection. Each statement has a text of its own, which is not prepared.
+    two open connections have different server connections, and keep them. A pooler that assigns
+    the server connection that was released last assigns the same one to both. A pooler that takes
+    turns changes the server connection between two statements. The statements have different
+    texts, so that no driver prepares them.
     """
     with store.engines().reader.connect() as one, store.engines().reader.connect() as other:
         used = {
@@ -84,33 +82,3 @@ def _check_pooler(store: Store) -> None:
             "not keep session settings and prepared statements. Set pool_mode = session for this "
             "database in PgBouncer, or connect to PostgreSQL directly."
         )
-
-
-def _check_routing(store: Store, query: str) -> None:
-    """Refuse a proxy that routes the statements of one connection to several servers.
-
-    A replica lacks the last commits. Galera nodes wait for them (``wsrep_sync_wait``).
-    """
-    with store.engines().reader.connect() as connection:
-        if connection.info["server"] is not None:
-            return
-        servers = set(_servers_of_statements(connection, query, store.engines().begin_read))
-    if len(servers) > 1:
-        raise UnsuitableServer(
-            "A proxy routes the statements of one database connection to several servers: "
-            f"{'; '.join(sorted(map(str, servers)))}. Replicas return old data. Connect to the "
-            "primary, or to a listener that forwards whole connections to it, then start the "
-            "service again."
-        )
-
-
-def _servers_of_statements(
-    connection: sa.Connection, query: str, begin_read: str
-) -> list[sa.Row[tuple[object, ...]]]:
-    """Return the server of statements outside of transactions, and in each kind of transaction."""
-    servers = [connection.exec_driver_sql(query).one() for _ in range(_STATEMENTS)]
-    for begin in (begin_read, "BEGIN"):
-        connection.exec_driver_sql(begin)
-        servers.append(connection.exec_driver_sql(query).one())
-        connection.exec_driver_sql("COMMIT")
-    return servers

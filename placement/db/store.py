@@ -1,10 +1,8 @@
-"""Runs transactions again after conflicts, and after a lost connection.
-
-The database of the service: writes and reads, each in a transaction.
+"""The database of the service: writes and reads, each in a transaction.
 
 A write is a function that receives a ``Transaction``. It runs as a whole, and again from its start
-if the database refuses it for a conflict (``retries``), so its only effects must be those of the
-transaction. A read is a context that sees one state of the database.
+after a conflict or one lost connection (``retried``), so it must have no effects outside of
+the transaction. A read is a context that sees one state of the database.
 """
 
 import copy
@@ -24,15 +22,17 @@ from placement.db.connections import pools, timeouts
 from placement.db.connections.pools import Engines, PerProcess
 from placement.db.errors import WriteConflict
 from placement.db.settings import DatabaseSettings
-from placement.db.snapshot import load
-from placement.db.snapshot.load import ProviderChanges, SnapshotReader, TouchedProviders
+from placement.db.snapshot import changes
+from placement.db.snapshot.changes import ProviderChanges, TouchedProviders
 from placement.db.transaction import Transaction
 
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 30
-# After a conflict, no attempt begins later than this after the first one.
+# After a conflict, no attempt begins later than this time after the first attempt.
 RETRY_SECONDS = 30.0
+
+P = ParamSpec("P")
 
 
 def ignore() -> None:
@@ -46,9 +46,10 @@ def retried(
 ) -> T:
     """Return the result of the attempt, repeated after conflicts and after one lost connection.
 
-    One connection, because a restarted server leaves a pool of broken ones: the first broken
-    connection that is noticed discards them all, so the next one is new. While the host is
-    unresponsive, the attempt is repeated only if it did not wait for a new connection yet.
+    One lost connection is enough. A restarted server leaves a pool of broken connections, and the
+    first broken connection that is noticed discards all of them, so the next one is new. While the
+    host is unresponsive, the attempt is repeated only if it has not yet waited for a new
+    connection.
 
     Raises: Conflict; DatabaseUnavailable, also if the last attempt timed out waiting for a lock.
     """
@@ -63,7 +64,7 @@ def retried(
         except WriteConflict as error:
             conflicts += 1
             on_conflict()
-            if time.monotonic() > deadline:
+            if conflicts == max_attempts or time.monotonic() > deadline:
                 if isinstance(error, errors.LockTimeout):
                     raise exception.DatabaseUnavailable(str(error)) from error
                 break
@@ -81,9 +82,6 @@ def retried_read(attempt: Callable[[], T]) -> T:
         return retried(attempt)
     except exception.Conflict as error:
         raise exception.DatabaseUnavailable("Reads are refused for conflicts.") from error
-
-
-P = ParamSpec("P")
 
 
 class Store:
@@ -128,8 +126,8 @@ class Store:
 
         The work is run again after deadlocks, serialization failures, lock timeouts, unique
         keys that another transaction inserted first, and WriteConflict.
-        Raises: Conflict if that does not succeed, DatabaseUnavailable, CommitLost, and whatever
-        the work raises.
+        Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
+        exceptions that the work raises.
         """
         try:
             return retried(
@@ -156,10 +154,9 @@ class Store:
                 with errors.translated():
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
-                    transaction = Transaction(connection)
-                    result = work(transaction, *args, **kwargs)
+                    result = work(Transaction(connection), *args, **kwargs)
                 with errors.committing():
-                    transaction.batch.commit()
+                    connection.commit()
             except BaseException:
                 _roll_back(connection)
                 raise
@@ -197,14 +194,14 @@ class Store:
         return connection
 
     def probe(self) -> Mapping[int, int]:
-        """Return the value of each clock: each committed write increases at least one.
+        """Return the value of each clock: each committed write increases at least one of them.
 
         Cost: one statement that reads a few rows, outside of any transaction.
         """
         return self._single_statement(clocks.values)
 
     def epoch(self) -> int:
-        """Return the number of the current epoch: another one after a restore and ``db sync``."""
+        """Return the number of the current epoch; a restore and ``db sync`` change it."""
         with self.read() as tx:
             return clocks.values(tx.connection)[EPOCH_CLOCK]
 
@@ -214,16 +211,15 @@ class Store:
         Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
         Cost: one statement, outside of any transaction.
         """
-        return self._single_statement(
-            lambda connection: SnapshotReader(connection).changes(seen, now)
-        )
+        return self._single_statement(lambda connection: changes.read(connection, seen, now))
 
     def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> TouchedProviders:
         """Return the providers that changed or were removed since the clocks were ``seen``.
 
+        ``seen`` and ``now`` have the same meaning as in ``changes``.
         Cost: one statement that reads only these rows, outside of any transaction.
         """
-        return self._single_statement(lambda connection: load.touched(connection, seen, now))
+        return self._single_statement(lambda connection: changes.touched(connection, seen, now))
 
     def _single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
         """Return the result of one statement, which sees one state without a transaction."""
@@ -275,7 +271,7 @@ def _unavailable_if_interrupted() -> Iterator[None]:
 
 
 def _roll_back(connection: sa.Connection, statement: str | None = None) -> None:
-    """Roll back; discard a connection on which even that fails."""
+    """Roll back; discard the connection if the rollback fails."""
     if connection.invalidated:
         return
     try:

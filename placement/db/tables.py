@@ -1,75 +1,24 @@
-"""Statements for a table of clocks with many versions of its rows, on PostgreSQL.
+"""The tables of a Placement database, as existing deployments have them.
 
-Each advance of a clock creates a version of its row. PostgreSQL removes old versions within the
-next update of the page, but not while a transaction that may read them is open, such as that of
-pg_dump: then 100,000 writes add 5 MB to the table, and each scan of it takes 1 ms longer.
-
-On PostgreSQL the column ``clocks.era`` has the value of a clock without its last bits, and an
-index has the versions of a clock in the order of eras. Read backward, it finds the newest version
-after those of one era at most. Only one version of a row is visible to a statement, so the result
-is that of a scan. An update that stays within an era does not write to the index, and its old
-version can still be removed without VACUUM.
-
-The size of the table is read with the other checks of a connection, once a second. These
-statements are used for a large table only: a scan of a small one is faster.
-
-The tables of a Placement database, as existing deployments have them.
-
-Names of tables, columns, indexes and constraints are those of any existing
-deployment, which this service opens as it is. Additions of this service:
+Tables, columns, indexes and constraints have the same names as in any existing
+deployment, whose database this service opens unchanged. Additions of this service:
 ``inventories.used`` and ``resource_providers.counted_generation`` (see
 :mod:`placement.db.usage_counters`), ``resource_providers.stamp``, ``clocks`` and
 ``removed_providers`` (see :mod:`placement.db.clocks`), and ``insight_requests``.
 """
 
-from collections.abc import MutableMapping
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
-ERA_BITS = 6
-# a scan of so many pages takes as long as the descents in the index for all clocks
-LARGE_BYTES = 32 * 8192
-
-_NOTE = "clocks_bytes"
-
-# for PostgreSQL alone: other databases keep old versions elsewhere
-ADD_ERA = (
-    "ALTER TABLE clocks ADD COLUMN era bigint NOT NULL "
-    f"GENERATED ALWAYS AS (value >> {ERA_BITS}) STORED"
-)
-ADD_INDEX = "CREATE INDEX clocks_era_idx ON clocks (id, era)"
-
-ERA: sa.ColumnElement[int] = sa.literal_column("clocks.era", sa.BigInteger)
-# for large tables, in the place of clocks.ALL
-ALL_OF_MANY_VERSIONS: sa.ColumnElement[str] = sa.literal_column(
-    "(WITH RECURSIVE newest AS ("
-    "(SELECT id, value FROM clocks ORDER BY id DESC, era DESC LIMIT 1)"
-    " UNION ALL SELECT earlier.id, earlier.value FROM newest, LATERAL ("
-    "SELECT id, value FROM clocks WHERE clocks.id < newest.id ORDER BY id DESC, era DESC LIMIT 1"
-    ") AS earlier) SELECT string_agg(CAST(value AS VARCHAR(20)), ',') FROM newest)",
-    sa.Text,
-)
-# for large tables: advances one clock; a concurrent transaction can only increase its era
-ADVANCE = sa.text(
-    "UPDATE clocks SET value = value + 1 WHERE id = :id AND era >= "
-    "(SELECT era FROM clocks WHERE id = :id ORDER BY era DESC LIMIT 1)"
-)
-
-
-def note_size(info: MutableMapping[str, Any], size: int) -> None:
-    """Record the size of the table of clocks, in bytes, with a connection of a pool."""
-    info[_NOTE] = size
-
-
-def are_many(connection: sa.Connection) -> bool:
-    """Return whether the table was large when the connection was last checked."""
-    size: int = connection.info.get(_NOTE, 0)
-    return size > LARGE_BYTES
-
-
 metadata = sa.MetaData()
+
+# Revisions after the first one that add tables and columns. The ``info`` of such a table or column
+# has the key ``revision``, by which ``placement.db.schema.compatibility`` compares a database.
+CONSUMER_TYPES = "422ece571366"
+OURS = "c0de5a1d7e08"
+_OF_CONSUMER_TYPES = {"revision": CONSUMER_TYPES}
+_OURS = {"revision": OURS}
 
 
 def _timestamps() -> tuple[sa.Column[datetime], sa.Column[datetime]]:
@@ -88,9 +37,9 @@ resource_providers = sa.Table(
     sa.Column("root_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
     sa.Column("parent_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
     # the value of the provider's clock when the row, or a row that belongs to it, last changed
-    sa.Column("stamp", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("stamp", sa.BigInteger, nullable=False, server_default="0", info=_OURS),
     # the generation up to which the usage counters of the provider count all allocations
-    sa.Column("counted_generation", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("counted_generation", sa.Integer, nullable=False, server_default="0", info=_OURS),
     sa.UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
     sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
     sa.Index("resource_providers_root_provider_id_idx", "root_provider_id"),
@@ -111,8 +60,8 @@ inventories = sa.Table(
     sa.Column("max_unit", sa.Integer, nullable=False),
     sa.Column("step_size", sa.Integer, nullable=False),
     sa.Column("allocation_ratio", sa.Float, nullable=False),
-    # the sum over allocations, kept in the same transaction as they change
-    sa.Column("used", sa.BigInteger, nullable=False, server_default="0"),
+    # the sum over allocations, updated in the transaction that changes the allocations
+    sa.Column("used", sa.BigInteger, nullable=False, server_default="0", info=_OURS),
     sa.UniqueConstraint(
         "resource_provider_id",
         "resource_class_id",
@@ -144,8 +93,8 @@ resource_classes = sa.Table(
     "resource_classes",
     metadata,
     *_timestamps(),
-    # standard classes have the position in os-resource-classes as id, from 0; custom ones
-    # get theirs from the application, from 10000
+    # the id of a standard class is its position in os-resource-classes, from 0; the application
+    # assigns the ids of custom classes, from 10000
     sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("name", sa.String(255), nullable=False),
     sa.UniqueConstraint("name", name="uniq_resource_classes0name"),
@@ -221,6 +170,7 @@ consumer_types = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("name", sa.Unicode(255), nullable=False),
     sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
+    info=_OF_CONSUMER_TYPES,
 )
 
 consumers = sa.Table(
@@ -236,6 +186,7 @@ consumers = sa.Table(
         "consumer_type_id",
         sa.Integer,
         sa.ForeignKey("consumer_types.id", name="consumers_consumer_type_id_fkey"),
+        info=_OF_CONSUMER_TYPES,
     ),
     sa.UniqueConstraint("uuid", name="uniq_consumers0uuid"),
     sa.Index("consumers_project_id_uuid_idx", "project_id", "uuid"),
@@ -250,19 +201,18 @@ clocks = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("value", sa.BigInteger, nullable=False),
+    info=_OURS,
 )
-for _statement in (ADD_ERA, ADD_INDEX):
-    _ddl = sa.DDL(_statement)  # type: ignore[no-untyped-call]
-    sa.event.listen(clocks, "after_create", _ddl.execute_if(dialect="postgresql"))
 
 removed_providers = sa.Table(
     "removed_providers",
     metadata,
     sa.Column("provider_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("stamp", sa.BigInteger, primary_key=True, autoincrement=False),
-    # NULL where a release noted the removal that did not have this column
+    # NULL if a release without this column recorded the removal
     sa.Column("uuid", sa.String(36)),
     sa.Index("removed_providers_stamp_idx", "stamp"),
+    info=_OURS,
 )
 
 insight_requests = sa.Table(
@@ -283,4 +233,5 @@ insight_requests = sa.Table(
     sa.Column("explanation", sa.Text, nullable=False),
     sa.Index("insight_requests_request_id_idx", "request_id"),
     sa.Index("insight_requests_global_request_id_idx", "global_request_id"),
+    info=_OURS,
 )

@@ -8,12 +8,11 @@ import sqlalchemy as sa
 from placement.db import clocks
 from placement.db.claims.allocations import Allocations
 from placement.db.claims.consumers import Consumers
-from placement.db.claims.first_claims import FirstClaims
 from placement.db.claims.inventories import Inventories
 from placement.db.resources.names import ResourceClasses, Traits
 from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
 from placement.db.snapshot.load import SnapshotReader
-from placement.db.statements.batch import StatementBatch
+from placement.db.writes import Write, execute_all
 
 
 class Transaction:
@@ -21,23 +20,61 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self.batch = StatementBatch(connection)
-        self.providers = Providers(connection)
-        self.inventories = Inventories(self.batch)
-        self.allocations = Allocations(self.batch)
-        self.consumers = Consumers(self.batch)
-        self.first_claims = FirstClaims(connection)
-        self.aggregates = Aggregates(connection)
-        self.traits = Traits(connection)
-        self.resource_classes = ResourceClasses(connection)
-        self.snapshot = SnapshotReader(connection)
-        self.summaries = ProviderSummaries(connection)
+
+    @property
+    def providers(self) -> Providers:
+        """Resource providers and their trees."""
+        return Providers(self.connection)
+
+    @property
+    def inventories(self) -> Inventories:
+        """Inventories and usage counters."""
+        return Inventories(self.connection)
+
+    @property
+    def allocations(self) -> Allocations:
+        """Allocations, and the sums over them."""
+        return Allocations(self.connection)
+
+    @property
+    def consumers(self) -> Consumers:
+        """Consumers and their owners."""
+        return Consumers(self.connection)
+
+    @property
+    def aggregates(self) -> Aggregates:
+        """Aggregates."""
+        return Aggregates(self.connection)
+
+    @property
+    def traits(self) -> Traits:
+        """Traits."""
+        return Traits(self.connection)
+
+    @property
+    def resource_classes(self) -> ResourceClasses:
+        """Resource classes."""
+        return ResourceClasses(self.connection)
+
+    @property
+    def snapshot(self) -> SnapshotReader:
+        """The rows of snapshots."""
+        return SnapshotReader(self.connection)
+
+    @property
+    def summaries(self) -> ProviderSummaries:
+        """Providers by similar names."""
+        return ProviderSummaries(self.connection)
 
     @property
     def lineage(self) -> int:
         """The number of the lineage that the connection belongs to; see ``Store.lineage``."""
         number: int = self.connection.info.get("lineage", 0)
         return number
+
+    def execute_all(self, writes: Iterable[Write]) -> None:
+        """Execute the writes in their order."""
+        execute_all(self.connection, writes)
 
     def publish(
         self,
@@ -50,19 +87,13 @@ class Transaction:
     ) -> None:
         """Make the change visible to the snapshots of all processes: the last call of each write.
 
-        Advances the clocks of the providers, given by id, in a fixed order, and stamps them.
-        The generation of the ``generation_bumped`` providers is increased by one. ``removed`` has
-        the UUIDs of removed providers by id, which are recorded for readers of changes. ``names``
-        is true if resource classes, traits or aggregates were created or removed, ``epoch`` if
-        everything must be loaded again.
+        The other parameters have the same meaning as in ``clocks.publications``; ``epoch`` is true
+        if everything must be loaded again.
         """
-        with self.batch.together():
-            clocks.publish(
-                self.batch,
-                set(changed),
-                generation_bumped=set(generation_bumped),
-                removed=removed,
-                names=names,
+        self.execute_all(
+            clocks.publications(
+                changed, generation_bumped=generation_bumped, removed=removed, names=names
             )
+        )
         if epoch:
             clocks.start_epoch(self.connection)

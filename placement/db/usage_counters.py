@@ -1,14 +1,15 @@
 """Usage counters: the used amount of each inventory, and its reconciliation with allocations.
 
-The sum of the allocations is authoritative. Writes of this service keep both equal; an
-implementation that does not know the column does not. It increases the generation of each provider
-that it adds allocations to, and not ``counted_generation``, which writes of this service increase
-by the same step. So a write that locks a provider detects it: the two differ, and the counters are
-compared with the allocations before the write runs. So this service decides on everything that
-both have committed. What openstack-placement decides on is not under its control.
+The sum of the allocations is authoritative. Writes of this service keep the counters equal to the
+sums; an implementation without the column does not. It increases the generation of each provider
+that it adds allocations to, but not ``counted_generation``. Writes of this service increase both
+numbers by the same step. A write that locks a provider therefore detects such allocations: the two
+numbers differ, and the counters are compared with the allocations before the write runs. This
+service thus decides on everything that both implementations have committed. The decisions of
+openstack-placement are not under its control.
 
-openstack-placement does not increase the generation where it only removes allocations: then the
-counters are too high until the next comparison, and claims may be refused.
+openstack-placement does not increase the generation when it only removes allocations. The counters
+are then too high until the next comparison, and claims may be refused.
 """
 
 from collections.abc import Collection
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from placement.db.resources.providers import lock_providers
 from placement.db.tables import allocations, inventories, resource_providers
 from placement.db.transaction import Transaction
 
@@ -40,9 +42,9 @@ def differences(
 def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, int, int, int]]:
     """Return the statement that compares.
 
-    It is one join, grouped by inventory, which MariaDB reads in the order of two indexes. Joined
-    sums would be a temporary table: with 300,000 of them it takes 9 seconds on disk. The columns
-    of the inventory are aggregates for SQL modes that allow no others.
+    It is one join, grouped by inventory, which MariaDB reads in the order of two indexes. A join
+    with a subquery of sums would create a temporary table: 300,000 sums take 9 seconds on disk.
+    The columns of the inventory are aggregates because some SQL modes allow no other columns.
     """
     counter = sa.func.max(inventories.c.used)
     allocated = sa.func.coalesce(sa.func.sum(allocations.c.used), 0)
@@ -60,24 +62,19 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
 
 
 def count_again(tx: Transaction, provider_ids: list[int]) -> int:
-    """Set the counters of these providers to the sums; return how many were wrong.
+    """Set the counters of these providers to the sums; return the number of wrong counters.
 
-    Cost: three statements; if counters were wrong, one more and those of ``clocks.publish``.
+    Cost: three statements; if counters were wrong, one more and the writes of
+    ``clocks.publications``.
     """
-    locked = (
-        sa.select(resource_providers.c.id)
-        .where(resource_providers.c.id.in_(provider_ids))
-        .order_by(resource_providers.c.id)
-        .with_for_update()
-    )
-    tx.connection.execute(locked).all()
+    lock_providers(tx.connection, provider_ids)
     wrong = differences(tx.connection, provider_ids)
     if wrong:
-        rows = [{"inventory": each.inventory_id, "allocated": each.allocated} for each in wrong]
+        rows = [{"inventory": row.inventory_id, "allocated": row.allocated} for row in wrong]
         tx.connection.execute(_SET, rows)
-        tx.publish({each.provider_id for each in wrong})
-    of_these = resource_providers.c.id.in_(provider_ids)
-    tx.connection.execute(_NOTE_AS_COUNTED.where(of_these))
+        tx.publish({row.provider_id for row in wrong})
+    are_providers = resource_providers.c.id.in_(provider_ids)
+    tx.connection.execute(_NOTE_AS_COUNTED.where(are_providers))
     return len(wrong)
 
 

@@ -1,6 +1,4 @@
-"""Returns free memory to the operating system.
-
-Keeps the snapshot of all providers as current as the database.
+"""Keeps the snapshot of all providers as current as the database.
 
 A caller gets a snapshot that contains every write acknowledged before the call, whichever process
 wrote it. To find out whether anything changed costs one small statement, the probe of the clocks.
@@ -10,11 +8,10 @@ after a rename, and if records of removals since the last refresh were pruned. A
 request is using never changes.
 """
 
-import ctypes
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -23,8 +20,8 @@ from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.clocks import PRUNED
 from placement.db.connections.pools import PerProcess
-from placement.db.snapshot.grouped_rows import Unreadable
-from placement.db.snapshot.load import NameTables, ProviderChanges
+from placement.db.snapshot.changes import NameTables, ProviderChanges
+from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.engine.single_flight import SingleFlight
@@ -36,17 +33,6 @@ from placement.events import (
     SnapshotRefreshed,
     ignore,
 )
-
-
-def release() -> None:
-    """Return the memory that glibc keeps for later allocations; elsewhere do nothing.
-
-    A load frees tables as large as those that stay, which leaves gaps between these: 40 MB with
-    190,000 providers. Cost: some milliseconds.
-    """
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
-
 
 # From this number of providers on, a load excludes all objects of the process from garbage
 # collection: a full collection takes 16 ms with 7,000 providers, and a later request would wait
@@ -99,15 +85,15 @@ class _SnapshotKeeper:
 
     def _refresh(self) -> View:
         start = time.monotonic()
-        # read before anything else: what is read while the lineage ends is not kept for the next
+        # read first: data that is read while a lineage ends is not valid for the next lineage
         lineage = self._store.lineage
         view, newer = self._view, None
         if view is not None and view.lineage == lineage:
             clocks = self._store.probe()
             if clocks == view.clocks and self._store.lineage == lineage:
                 return view
-            # a load leaves out the loops of another writer, and reads the longest texts
-            with suppress(ParentLoop, Unreadable):
+            # a load leaves out the loops of another writer, and joins fewer rows to one text
+            with suppress(ParentLoop, Truncated):
                 newer = advance(view, clocks, self._store.changes, start)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(*newer, lineage)
@@ -169,25 +155,17 @@ def _applied(
 
 
 def load(tx: Transaction, start: float) -> tuple[View, Event]:
-    """Return the view of everything that the transaction sees.  Cost: seven statements."""
+    """Return the view of everything that the transaction sees.  Cost: eight statements."""
     clocks, names = tx.snapshot.clocks(), tx.snapshot.names()
-    with _paused_garbage_collection():
+    collects = gc.isenabled()
+    gc.disable()  # to look for cycles would take a fifth of a load, and find none
+    try:
         table = tx.snapshot.table(names)
         snapshot = Snapshot.of_table(table, names.classes.values(), names.traits.values())
-        if len(snapshot) >= FREEZE_PROVIDERS:
-            gc.freeze()
-            release()
+    finally:
+        if collects:
+            gc.enable()
+    if len(snapshot) >= FREEZE_PROVIDERS:
+        gc.freeze()
     event = SnapshotLoaded(len(snapshot), time.monotonic() - start)
     return View(snapshot, clocks, names, datetime.now(UTC)), event
-
-
-@contextmanager
-def _paused_garbage_collection() -> Iterator[None]:
-    """Disable the collection of cycles, which would take 40 % of a load and find none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -26,14 +26,14 @@ class _Outcome(Generic[T]):
 class SingleFlight(Generic[T]):
     """Runs one fetch for all concurrent callers.
 
-    A caller gets the result of a fetch that *began* after its call, so that it includes everything
-    that was true then. A fetch already running may have read too early; callers that arrive in the
-    meantime wait for its end and share the next one. A caller waits for two fetches at most,
-    whatever the number of threads.
+    A caller gets the result of a fetch that *began* after its call, so that the result includes
+    all data that was committed before the call. A fetch that is already running may have read
+    older data; callers that arrive in the meantime wait for its end and share the next fetch. A
+    caller waits for two fetches at most, for any number of threads.
 
-    If the fetch that it waits for fails, the caller gets this error at once: a failure after the
-    call is a result of after the call, and while the database host is unresponsive, another fetch
-    would double the time until the response.
+    If the fetch that the caller waits for fails, the caller gets this error at once: the failure
+    happened after the call, and while the database host is unresponsive, another fetch would
+    double the time until the response.
     """
 
     def __init__(self, fetch: Callable[[], T]) -> None:
@@ -44,7 +44,7 @@ class SingleFlight(Generic[T]):
         self._last: _Outcome[T] = _Outcome(0)
 
     def result(self) -> T:
-        """Return the result of a fetch that begins from now on, or raise its error."""
+        """Return the result of a fetch that begins after the call, or raise its error."""
         with self._ended:
             required, before = self._started + 1, self._last.number
             while self._last.number < required and self._is_running:

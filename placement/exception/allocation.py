@@ -1,4 +1,4 @@
-"""Errors of allocations, also in reshaper requests."""
+"""Errors of allocations, including reshaper requests."""
 
 from placement.exception.base import PlacementException, mistake
 
@@ -10,7 +10,7 @@ def expected(generation: int | None) -> str:
 
 @mistake
 class StaleConsumerGeneration(PlacementException):
-    """The caller's generation of a consumer is not the current one; None: it does not exist."""
+    """The consumer generation is not current; None means that the consumer does not exist."""
 
     uuid: str
     actual: int | None
@@ -27,9 +27,7 @@ class NoAllocations(PlacementException):
     """The consumer has no allocations that could be deleted."""
 
     consumer_uuid: str
-
-    def __str__(self) -> str:
-        return f"No allocations for consumer '{self.consumer_uuid}'"
+    template = "No allocations for consumer '{consumer_uuid}'"
 
 
 @mistake
@@ -37,9 +35,7 @@ class ProviderToAllocateNotFound(PlacementException):
     """A claim names a provider that does not exist."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return f"Allocation for resource provider '{self.uuid}' that does not exist."
+    template = "Allocation for resource provider '{uuid}' that does not exist."
 
 
 class NotAllocatable(PlacementException):
@@ -72,14 +68,12 @@ class InventoryConstraintsViolated(NotAllocatable):
     max_unit: int
     step_size: int
     consumer_uuid: str | None = None
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to allocate inventory: Unable to create allocation for "
-            f"'{self.resource_class}' on resource provider '{self.uuid}'. The requested amount "
-            f"{self.amount} would violate inventory constraints (min_unit {self.min_unit}, "
-            f"max_unit {self.max_unit}, step_size {self.step_size})."
-        )
+    template = (
+        "Unable to allocate inventory: Unable to create allocation for "
+        "'{resource_class}' on resource provider '{uuid}'. The requested amount "
+        "{amount} would violate inventory constraints (min_unit {min_unit}, "
+        "max_unit {max_unit}, step_size {step_size})."
+    )
 
 
 @mistake
@@ -93,14 +87,12 @@ class CapacityExceeded(NotAllocatable):
     capacity: int
     reserved: int = 0
     consumer_uuid: str | None = None
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to allocate inventory: Unable to create allocation for "
-            f"'{self.resource_class}' on resource provider '{self.uuid}'. The requested amount "
-            f"would exceed the capacity: asked {self.amount}, used {self.used}, "
-            f"capacity {self.capacity}."
-        )
+    template = (
+        "Unable to allocate inventory: Unable to create allocation for "
+        "'{resource_class}' on resource provider '{uuid}'. The requested amount "
+        "would exceed the capacity: asked {amount}, used {used}, "
+        "capacity {capacity}."
+    )
 
 
 @mistake
@@ -108,8 +100,4 @@ class ReshapedProviderNotFound(PlacementException):
     """A provider in a reshaper request does not exist."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return (
-            f"Resource provider {self.uuid} does not exist, so its inventory cannot be reshaped."
-        )
+    template = "Resource provider {uuid} does not exist, so its inventory cannot be reshaped."

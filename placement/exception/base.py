@@ -1,7 +1,4 @@
-"""The base of all exceptions.
-
-Failures of the service itself.
-"""
+"""The base class of all exceptions, and the failures of the service itself."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +14,15 @@ def mistake(cls: _T) -> _T:
 
 
 class PlacementException(Exception):
-    """Anything that placement itself raises."""
+    """An error that placement raises.
+
+    ``template`` is the message for the client, with the names of attributes in braces.
+    """
+
+    template = ""
+
+    def __str__(self) -> str:
+        return self.template.format_map(vars(self))
 
 
 def listed(names: Iterable[str]) -> str:
@@ -29,11 +34,10 @@ def listed(names: Iterable[str]) -> str:
 class Conflict(PlacementException):
     """A write failed after retries because of conflicts with concurrent updates."""
 
-    def __str__(self) -> str:
-        return (
-            "Inventory and/or allocations changed while attempting to allocate: "
-            "Another thread concurrently updated the data. Please retry your update"
-        )
+    template = (
+        "Inventory and/or allocations changed while attempting to allocate: "
+        "Another thread concurrently updated the data. Please retry your update"
+    )
 
 
 @mistake
@@ -41,9 +45,7 @@ class DatabaseUnavailable(PlacementException):
     """The database is unavailable; ``reason``, for the log, may contain hosts and users."""
 
     reason: str = ""
-
-    def __str__(self) -> str:
-        return "The database is not available at the moment; please try again."
+    template = "The database is not available at the moment; please try again."
 
 
 class CommitLost(DatabaseUnavailable):
@@ -52,11 +54,10 @@ class CommitLost(DatabaseUnavailable):
     The connection broke, or an administrator or a time limit ended the statement.
     """
 
-    def __str__(self) -> str:
-        return (
-            "The database did not confirm the commit: the change may have been committed or not. "
-            "Check the resource, then retry."
-        )
+    template = (
+        "The database did not confirm the commit: the change may have been committed or not. "
+        "Check the resource, then retry."
+    )
 
 
 @mistake
@@ -65,12 +66,10 @@ class PolicyCheckFailed(PlacementException):
 
     rule: str
     reason: str = ""
-
-    def __str__(self) -> str:
-        return (
-            f"The policy rule {self.rule} calls an external service, which did not decide. "
-            "Retry; if this persists, the log of the service has the reason."
-        )
+    template = (
+        "The policy rule {rule} calls an external service, which did not decide. "
+        "Retry; if this persists, the log of the service has the reason."
+    )
 
 
 @mistake
@@ -78,10 +77,8 @@ class SearchDeadlineExceeded(PlacementException):
     """A search for allocation candidates exceeded its time limit."""
 
     seconds: float
-
-    def __str__(self) -> str:
-        return (
-            f"The search for allocation candidates was ended after {self.seconds:g} seconds. "
-            "Ask for fewer or more narrowly described groups, or raise "
-            "[placement]candidate_search_budget_seconds."
-        )
+    template = (
+        "The search for allocation candidates was ended after {seconds:g} seconds. "
+        "Ask for fewer or more narrowly described groups, or raise "
+        "[placement]candidate_search_budget_seconds."
+    )

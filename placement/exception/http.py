@@ -1,28 +1,18 @@
-"""Errors of the HTTP layer, raised before a handler runs.
-
-Errors of queries and bodies.
-
-Errors of the operator API.
-"""
+"""Errors of requests: paths, headers, callers, queries and bodies."""
 
 from placement.exception.base import PlacementException, listed, mistake
 
 
 class RouteNotFound(PlacementException):
-    """The path does not exist at the requested version."""
-
-    def __str__(self) -> str:
-        return ""
+    """The path does not exist at the requested version; the response has no message."""
 
 
 @mistake
 class MethodNotAllowed(PlacementException):
-    """The path does not support the method; ``allowed`` has those that it supports."""
+    """The path does not support the method; ``allowed`` has the supported methods."""
 
     allowed: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "The method specified is not allowed for this resource."
+    template = "The method specified is not allowed for this resource."
 
 
 @mistake
@@ -30,9 +20,7 @@ class RequestBodyTooLarge(PlacementException):
     """The body exceeds [api]max_request_body_size."""
 
     limit_bytes: int
-
-    def __str__(self) -> str:
-        return f"The request body exceeds {self.limit_bytes} bytes. Send several smaller requests."
+    template = "The request body exceeds {limit_bytes} bytes. Send several smaller requests."
 
 
 @mistake
@@ -40,9 +28,7 @@ class RequestUriTooLong(PlacementException):
     """The request line exceeds its limit."""
 
     limit_bytes: int
-
-    def __str__(self) -> str:
-        return f"The request line exceeds {self.limit_bytes} bytes. Send fewer query parameters."
+    template = "The request line exceeds {limit_bytes} bytes. Send fewer query parameters."
 
 
 @mistake
@@ -50,9 +36,7 @@ class RequestHeadTooLarge(PlacementException):
     """The request line and the headers exceed their limit."""
 
     limit_bytes: int
-
-    def __str__(self) -> str:
-        return f"The request line and headers exceed {self.limit_bytes} bytes."
+    template = "The request line and headers exceed {limit_bytes} bytes."
 
 
 @mistake
@@ -60,9 +44,7 @@ class InvalidVersion(PlacementException):
     """The requested version is malformed."""
 
     version: str
-
-    def __str__(self) -> str:
-        return f"Invalid microversion: invalid version string: {self.version}"
+    template = "Invalid microversion: invalid version string: {version}"
 
 
 @mistake
@@ -72,16 +54,13 @@ class UnacceptableVersion(PlacementException):
     version: str
     min_version: str
     max_version: str
-
-    def __str__(self) -> str:
-        return f"Invalid microversion: Unacceptable version header: {self.version}"
+    template = "Invalid microversion: Unacceptable version header: {version}"
 
 
 class NotAcceptable(PlacementException):
     """The client does not accept JSON responses."""
 
-    def __str__(self) -> str:
-        return "Only application/json is provided"
+    template = "Only application/json is provided"
 
 
 @mistake
@@ -89,17 +68,15 @@ class UnsupportedMediaType(PlacementException):
     """The content type of the request body is not JSON."""
 
     media_type: str | None
-
-    def __str__(self) -> str:
-        return f"The media type {self.media_type} is not supported, use application/json"
+    template = "The media type {media_type} is not supported, use application/json"
 
 
 @mistake
 class PolicyNotAuthorized(PlacementException):
     """The policy does not allow the caller this operation.
 
-    ``requirement`` is what the rule needs, ``roles`` are those of the caller. Clients match the
-    text up to the first period.
+    ``requirement`` describes the requirement of the rule, ``roles`` are the roles of the caller.
+    Clients match the text up to the first period.
     """
 
     rule: str
@@ -110,9 +87,9 @@ class PolicyNotAuthorized(PlacementException):
         denied = f"Policy does not allow {self.rule} to be performed."
         if not self.requirement:
             return denied
-        own = f"the roles {listed(self.roles)}" if self.roles else "no roles"
-        own = own if len(self.roles) != 1 else f"the role {self.roles[0]}"
-        return f"{denied} It needs {self.requirement}; this token has {own}."
+        role_names = f"the roles {listed(self.roles)}" if self.roles else "no roles"
+        role_names = role_names if len(self.roles) != 1 else f"the role {self.roles[0]}"
+        return f"{denied} It needs {self.requirement}; this token has {role_names}."
 
 
 class ScopeNotAuthorized(PolicyNotAuthorized):
@@ -161,10 +138,8 @@ class RequestNotRecorded(PlacementException):
     """No recorded request has this id."""
 
     request_id: str
-
-    def __str__(self) -> str:
-        return (
-            f"No request is recorded with the id {self.request_id}. Recorded are requests that "
-            "found no candidates and claims that were refused, within the limits of [insight]. "
-            "GET /insight/requests lists them."
-        )
+    template = (
+        "No request is recorded with the id {request_id}. Recorded are requests that "
+        "found no candidates and claims that were refused, within the limits of [insight]. "
+        "GET /insight/requests lists them."
+    )

@@ -8,9 +8,7 @@ class ResourceClassNotFound(PlacementException):
     """The resource class in the path does not exist."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"No such resource class {self.name}"
+    template = "No such resource class {name}"
 
 
 @mistake
@@ -33,9 +31,7 @@ class ResourceClassExists(PlacementException):
     """The resource class to create already exists."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Conflicting resource class already exists: {self.name}"
+    template = "Conflicting resource class already exists: {name}"
 
 
 @mistake
@@ -43,9 +39,7 @@ class ResourceClassNameTaken(PlacementException):
     """Another resource class already has the new name."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Resource class already exists: {self.name}"
+    template = "Resource class already exists: {name}"
 
 
 @mistake
@@ -53,9 +47,7 @@ class StandardClassNotRenamable(PlacementException):
     """Standard resource classes cannot be renamed."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Cannot update standard resource class {self.name}"
+    template = "Cannot update standard resource class {name}"
 
 
 @mistake
@@ -63,9 +55,7 @@ class StandardClassNotDeletable(PlacementException):
     """Standard resource classes cannot be deleted."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Error in delete resource class: Cannot delete standard resource class {self.name}"
+    template = "Error in delete resource class: Cannot delete standard resource class {name}"
 
 
 @mistake
@@ -73,9 +63,7 @@ class ResourceClassInUse(PlacementException):
     """A resource class with inventories cannot be deleted."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Error in delete resource class: Class is in use in inventory: {self.name}"
+    template = "Error in delete resource class: Class is in use in inventory: {name}"
 
 
 @mistake
@@ -83,9 +71,7 @@ class TraitNotFound(PlacementException):
     """The trait in the path does not exist."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"No such trait(s): {self.name}."
+    template = "No such trait(s): {name}."
 
 
 @mistake
@@ -118,9 +104,7 @@ class StandardTraitNotDeletable(PlacementException):
     """Standard traits cannot be deleted."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"Cannot delete standard trait {self.name}."
+    template = "Cannot delete standard trait {name}."
 
 
 @mistake
@@ -128,6 +112,4 @@ class TraitInUse(PlacementException):
     """A trait that is set on a provider cannot be deleted."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"The trait {self.name} is in use by a resource provider."
+    template = "The trait {name} is in use by a resource provider."

@@ -1,7 +1,4 @@
-"""Errors of resource providers and their generations.
-
-Errors of inventories.
-"""
+"""Errors of resource providers, their generations and their inventories."""
 
 from typing import NamedTuple
 
@@ -27,14 +24,14 @@ class Holder(NamedTuple):
 
 
 def _age(seconds: int | None) -> str:
-    """Return an age in the largest unit of which there are two.
+    """Return an age in the largest unit that fits into it twice.
 
     >>> _age(200_000), _age(90), _age(None)
     ('2 days ago', '90 seconds ago', 'at an unknown time')
     """
     if seconds is None:
         return "at an unknown time"
-    size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "seconds"))
+    size, unit = next((pair for pair in _UNITS if seconds >= 2 * pair[0]), (1, "seconds"))
     return f"{seconds // size} {unit} ago"
 
 
@@ -43,9 +40,7 @@ class ProviderNotFound(PlacementException):
     """The provider in the path does not exist."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return f"No resource provider with uuid {self.uuid} found"
+    template = "No resource provider with uuid {uuid} found"
 
 
 @mistake
@@ -53,9 +48,7 @@ class ProviderNotFoundForDelete(PlacementException):
     """The provider to delete does not exist."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return f"No resource provider with uuid {self.uuid} found for delete"
+    template = "No resource provider with uuid {uuid} found for delete"
 
 
 @mistake
@@ -97,9 +90,7 @@ class CannotCreateProvider(PlacementException):
     name: str
     uuid: str
     reason: str
-
-    def __str__(self) -> str:
-        return f'Unable to create resource provider "{self.name}", {self.uuid}: {self.reason}'
+    template = 'Unable to create resource provider "{name}", {uuid}: {reason}'
 
 
 @mistake
@@ -108,9 +99,7 @@ class CannotSaveProvider(PlacementException):
 
     uuid: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"Unable to save resource provider {self.uuid}: {self.reason}"
+    template = "Unable to save resource provider {uuid}: {reason}"
 
 
 @mistake
@@ -118,12 +107,7 @@ class ProviderHasChildren(PlacementException):
     """A provider with children cannot be deleted."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to delete parent resource provider {self.uuid}: "
-            "It has child resource providers."
-        )
+    template = "Unable to delete parent resource provider {uuid}: It has child resource providers."
 
 
 @mistake
@@ -131,11 +115,7 @@ class ProviderInUse(PlacementException):
     """A provider with allocations cannot be deleted."""
 
     uuid: str
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to delete resource provider {self.uuid}: Resource provider has allocations."
-        )
+    template = "Unable to delete resource provider {uuid}: Resource provider has allocations."
 
 
 @mistake
@@ -145,12 +125,10 @@ class StaleProviderGeneration(PlacementException):
     uuid: str
     actual: int
     given: int
-
-    def __str__(self) -> str:
-        return (
-            f"resource provider generation conflict for provider {self.uuid}: "
-            f"actual: {self.actual}, given: {self.given}"
-        )
+    template = (
+        "resource provider generation conflict for provider {uuid}: "
+        "actual: {actual}, given: {given}"
+    )
 
 
 @mistake
@@ -159,12 +137,10 @@ class StaleGenerationPleaseUpdate(PlacementException):
 
     actual: int
     given: int
-
-    def __str__(self) -> str:
-        return (
-            "Resource provider's generation already changed. "
-            "Please update the generation and try again."
-        )
+    template = (
+        "Resource provider's generation already changed. "
+        "Please update the generation and try again."
+    )
 
 
 @mistake
@@ -191,9 +167,7 @@ class InventoryNotFound(PlacementException):
 
     resource_class: str
     uuid: str
-
-    def __str__(self) -> str:
-        return f"No inventory of class {self.resource_class} for {self.uuid}"
+    template = "No inventory of class {resource_class} for {uuid}"
 
 
 @mistake
@@ -201,9 +175,7 @@ class InventoryNotFoundForDelete(PlacementException):
     """The inventory to delete does not exist."""
 
     resource_class: str
-
-    def __str__(self) -> str:
-        return f"No inventory of class {self.resource_class} found for delete"
+    template = "No inventory of class {resource_class} found for delete"
 
 
 @mistake
@@ -212,12 +184,9 @@ class NoInventoryRecord(PlacementException):
 
     uuid: str
     resource_class: str
-
-    def __str__(self) -> str:
-        return (
-            f"No inventory record with resource class {self.resource_class} "
-            f"for resource provider {self.uuid}"
-        )
+    template = (
+        "No inventory record with resource class {resource_class} for resource provider {uuid}"
+    )
 
 
 @mistake
@@ -226,12 +195,9 @@ class InventoryExists(PlacementException):
 
     uuid: str
     resource_class: str
-
-    def __str__(self) -> str:
-        return (
-            f"Update conflict: resource provider {self.uuid} has an inventory of "
-            f"{self.resource_class} already"
-        )
+    template = (
+        "Update conflict: resource provider {uuid} has an inventory of {resource_class} already"
+    )
 
 
 @mistake
@@ -254,9 +220,7 @@ class SingleInventoryInUse(PlacementException):
 
     uuid: str
     resource_class: str
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to delete inventory of class {self.resource_class}: Inventory for "
-            f"'{self.resource_class}' on resource provider '{self.uuid}' in use."
-        )
+    template = (
+        "Unable to delete inventory of class {resource_class}: Inventory for "
+        "'{resource_class}' on resource provider '{uuid}' in use."
+    )

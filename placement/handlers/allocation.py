@@ -1,9 +1,4 @@
-"""``/allocations``, ``/allocations/{consumer_uuid}`` and the allocations on a provider.
-
-``/reshaper``, since 1.30.
-
-``/resource_providers/{uuid}/usages`` and, since 1.9, ``/usages``.
-"""
+"""Allocations of consumers and on providers, ``/reshaper`` since 1.30, and usages."""
 
 import webob
 

@@ -1,7 +1,4 @@
-"""``/resource_classes`` and ``/resource_classes/{name}``, since 1.2.
-
-``/traits``, ``/traits/{name}`` and the traits of a provider, since 1.6.
-"""
+"""``/resource_classes`` since 1.2, and ``/traits`` since 1.6, also those of a provider."""
 
 import webob
 

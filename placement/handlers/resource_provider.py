@@ -1,8 +1,4 @@
-"""``POST /resource_providers``, and ``/resource_providers/{uuid}``.
-
-``GET /resource_providers``: the providers that match the query.
-
-``/resource_providers/{uuid}/aggregates``, since 1.1.
+"""``/resource_providers``, ``/resource_providers/{uuid}`` and, since 1.1, its aggregates.
 
 The media type of the body is checked before the microversion: at 1.0 a wrong type is 415, not 404.
 """

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn, cast
 
+import memcache
 import webob.exc
 from oslo_config import cfg
 
@@ -65,14 +66,14 @@ class Keystone:
     open_paths = frozenset({"", "/"})
 
     def __init__(self, application: "WSGIApplication", conf: cfg.ConfigOpts) -> None:
-        # Importing it takes a sixth of the start-up of a process, which noauth2 does not need.
+        # 250 modules, the largest import of a process, which noauth2 does not need.
         from keystonemiddleware import auth_token  # noqa: PLC0415
 
         self._application = application
         self._guarded = auth_token.AuthProtocol(
             RequireUser(application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
         )
-        self._token_cache = _token_cache(conf)  # None: each process keeps its own
+        self._token_cache = _token_cache(conf)  # None: one cache per process
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -87,10 +88,10 @@ class Keystone:
 def _token_cache(conf: cfg.ConfigOpts) -> object | None:
     """Return the client of memcached for keystonemiddleware, None without memcached_servers.
 
-    The clients that keystonemiddleware creates unpickle what memcached returns, before
-    [keystone_authtoken]memcache_security_strategy is applied: whoever can write to memcached, or
-    respond in its place, would run code in this process. Tokens are stored as bytes, and this
-    client treats a pickle as a missing value.
+    The clients that keystonemiddleware creates unpickle the values of memcached, before
+    [keystone_authtoken]memcache_security_strategy is applied: an attacker who can write to
+    memcached, or respond in its place, could run code in this process. Tokens are stored as bytes,
+    and this client treats a pickle as a missing value.
 
     Raises: AuthenticationNotConfigured with TLS or SASL, for which only such clients exist.
     """
@@ -104,8 +105,6 @@ def _token_cache(conf: cfg.ConfigOpts) -> object | None:
             "memcache_security_strategy = ENCRYPT with memcache_secret_key, or remove "
             "memcached_servers."
         )
-    import memcache  # noqa: PLC0415  as keystonemiddleware above
-
     return cast(
         "object",
         memcache.Client(
@@ -126,7 +125,7 @@ class AuthenticationNotConfigured(RuntimeError):  # noqa: N818
 
 
 def check_is_configured(conf: cfg.ConfigOpts) -> None:
-    """Check that Keystone can be asked about tokens.  Raises: AuthenticationNotConfigured."""
+    """Check that Keystone is configured.  Raises: AuthenticationNotConfigured."""
     if conf.api.auth_strategy == NOAUTH2:
         return
     from keystoneauth1 import loading  # noqa: PLC0415  as keystonemiddleware above

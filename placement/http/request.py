@@ -1,8 +1,7 @@
-"""The caller of a request.
+"""Requests and responses of handlers: the caller, the services, and errors as responses.
 
-The services available to request handlers, created by ``deploy``.
-
-The request and response types of handlers, and the conversion of exceptions to responses.
+``deploy`` creates the services of a process. ``PlacementWsgify`` turns an exception of a handler
+into the response that :mod:`placement.errors` defines for its class.
 """
 
 import functools
@@ -32,6 +31,28 @@ from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOG = logging.getLogger(__name__)
+
+JSON = "application/json"
+REQUEST_ID = "openstack.request_id"
+CONTEXT = "placement.context"
+VERSION = "placement.version"
+SERVICES = "placement.services"
+ROUTE = "placement.route"
+AFTER_RESPONSE = "placement.after_response"
+
+Task = Callable[[], object]
+
+_CODES_SINCE = Version(1, 23)
+_TIMES_SINCE = Version(1, 15)
+_LONGEST_DETAIL = 6000
+_LONGEST_QUOTED = 1000
+_QUOTED = {"REQUEST_METHOD": "-", "CONTENT_TYPE": "None", "HTTP_ACCEPT": JSON}
+_MAX_PARAMETERS = 2000
+
 
 class RequestContext(context.RequestContext):
     """The authenticated caller; log lines of the current thread carry its ids."""
@@ -41,7 +62,7 @@ class RequestContext(context.RequestContext):
         self._policy = policy
 
     def can(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
-        """Return if the policy allows this; the default target is the caller's own project.
+        """Return if the policy allows this; the default target is the caller's project.
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
         """
@@ -104,30 +125,6 @@ class Services:
     reports: Reports
     observe: Observer = ignore
     max_body_bytes: int = 16 * 2**20
-
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-
-LOG = logging.getLogger(__name__)
-
-JSON = "application/json"
-REQUEST_ID = "openstack.request_id"
-CONTEXT = "placement.context"
-VERSION = "placement.version"
-SERVICES = "placement.services"
-ROUTE = "placement.route"
-AFTER_RESPONSE = "placement.after_response"
-
-Task = Callable[[], object]
-
-_CODES_SINCE = Version(1, 23)
-_TIMES_SINCE = Version(1, 15)
-_LONGEST_DETAIL = 6000
-_LONGEST_QUOTED = 1000
-_QUOTED = {"REQUEST_METHOD": "-", "CONTENT_TYPE": "None", "HTTP_ACCEPT": JSON}
-_MAX_PARAMETERS = 2000
 
 
 class Request(webob.Request):  # type: ignore[misc]
@@ -396,8 +393,8 @@ def _add_version_headers(request: Request, response: webob.Response) -> None:
     version = request.known_version
     if version is not None:
         headers = response.headerlist
-        others = [value for name, value in headers if name.lower() == "vary"]
-        if others:
+        vary_values = [value for name, value in headers if name.lower() == "vary"]
+        if vary_values:
             del response.headers["vary"]
         headers.append((microversion.HEADER, f"{microversion.SERVICE_TYPE} {version}"))
-        headers.append(("vary", ", ".join((microversion.HEADER, *filter(None, others)))))
+        headers.append(("vary", ", ".join((microversion.HEADER, *filter(None, vary_values)))))

@@ -100,7 +100,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _refuse_many(body: bytes) -> None:
-    """Refuse more values than fit into memory: an empty list takes 3 bytes here, 64 there."""
+    """Refuse too many values: an empty list takes 3 bytes in the body and 64 in memory."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") > _MAX_VALUES:
         raise ValueError(f"more than {_MAX_VALUES} values")
 
@@ -129,7 +129,7 @@ def _refuse_unstorable(value: object) -> None:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings in the value, keys too."""
+    """Yield all strings in the value, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
 GLOBAL_REQUEST_ID = "openstack.global_request_id"
-_MAX_HEAD_LENGTH = 2**16  # servers have smaller limits, or none
+_MAX_HEAD_LENGTH = 2**16  # servers have smaller limits or no limit
 _MAX_LOGGED_LENGTH = 1000
 _HEADER = "x-openstack-request-id"
 _HEX = "[a-f0-9]"
 _GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
+
+# A query string is usually encoded; unencoded characters must not break the log line.
+_QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
 
 
 class RequestLog:
@@ -74,7 +77,7 @@ class RequestLog:
 
 
 def _refusal(environ: MutableMapping[str, Any]) -> exception.PlacementException | None:
-    """Return why the head of a request is refused, None if it is not; cuts what is too long."""
+    """Return the error of a request head, None if it is valid; truncates long values."""
     if "PATH_INFO" not in environ or "REQUEST_METHOD" not in environ:
         # uWSGI passes on requests whose first line has no protocol, as in HTTP/0.9
         environ.setdefault("PATH_INFO", "")
@@ -124,7 +127,7 @@ class _RequestLine(NamedTuple):
 
     @classmethod
     def of(cls, environ: Mapping[str, Any]) -> Self:
-        """Return the request line as it is now: middleware may move parts of the path."""
+        """Return the current request line: middleware may move parts of the path."""
         return cls(
             environ.get("REMOTE_ADDR") or "-",
             environ["REQUEST_METHOD"],
@@ -136,13 +139,9 @@ class _RequestLine(NamedTuple):
         uri = _quoted(self.path, safe="/")
         if self.query:
             uri = f"{uri}?{_quoted(self.query, safe=_QUERY_SAFE)}"
-        # proxies write "client, proxy" into X-Forwarded-For; clients write anything
+        # proxies write "client, proxy" into X-Forwarded-For; clients can write any text
         client = _quoted(self.client.replace(", ", ","), safe=":,.[]%")
         return f'{client} "{_quoted(self.method, safe="")} {uri}"'
-
-
-# A query string is usually encoded; unencoded characters must not break the log line.
-_QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
 
 
 def _quoted(text: str, *, safe: str) -> str:

@@ -7,5 +7,5 @@ VERSION: Final = 1
 
 
 def document(**fields: object) -> bytes:
-    """Return a body: the version of the surface, and these fields."""
+    """Return a response body with the version of the documents and these fields."""
     return json.dumps({"version": VERSION, **fields}).encode("ascii")

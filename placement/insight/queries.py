@@ -10,7 +10,7 @@ from placement.parse import validation
 
 _NOTHING = validation.query_validators(schemas.NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
-_READABLE = ":,!"  # legal in a query string, and everywhere in this one
+_READABLE = ":,!"  # legal in a query string, and frequent in these queries
 
 
 def nothing(pairs: validation.QueryPairs, version: Version) -> None:
@@ -19,7 +19,7 @@ def nothing(pairs: validation.QueryPairs, version: Version) -> None:
 
 
 def time(parameter: str, value: str) -> datetime:
-    """Return the value of a parameter as a time in UTC, which it is in if it has no offset.
+    """Return the value of a parameter as a time in UTC.  A value without an offset is in UTC.
 
     >>> time("since", "2026-11-21T02:14:07+01:00").isoformat()
     '2026-11-21T01:14:07+00:00'
@@ -37,7 +37,7 @@ def time(parameter: str, value: str) -> datetime:
 
 
 def text(pairs: validation.QueryPairs) -> str:
-    """Return the query string of the parameters, as readable as it can be.
+    """Return the query string of the parameters, with as few escapes as possible.
 
     >>> text([("resources", "VCPU:1"), ("required", "!CUSTOM_A")])
     'resources=VCPU:1&required=!CUSTOM_A'

@@ -1,8 +1,7 @@
-"""The routes under ``/insight``: they have no microversion of their own.
+"""The routes under ``/insight``, which do not depend on microversions.
 
-Without ``OpenStack-API-Version``, a query is read at the newest microversion, and errors are
-written as the newest has them. Documents have a ``version`` of their own and only gain fields.
-
+Without ``OpenStack-API-Version``, queries are parsed and errors are written at the newest
+microversion. Documents have a separate ``version``. Later releases only add fields.
 """
 
 from collections.abc import Mapping
@@ -31,17 +30,8 @@ from placement.policies import insight as policies
 PREFIX: Final = "/insight"
 
 
-def is_below(path: str) -> bool:
-    """Return whether the path is one of this surface.
-
-    >>> is_below("/insight/explanation"), is_below("/insights")
-    (True, False)
-    """
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
-
-
 def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str, bool]) -> bytes:
-    """Return the body of what the surface offers.  Cost: one pass over the roots' mask."""
+    """Return the body of the overview.  Cost: one pass over the mask of roots."""
     return document(
         enabled=enabled,
         snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
@@ -51,7 +41,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
 
 @accepts_json
 def show_insight(request: Request) -> webob.Response:
-    """Return the version, what is enabled, and the size and age of the snapshot."""
+    """Return the version, the enabled features, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
     parse.nothing(request.query_pairs, request.version)
     enabled = {"record": request.services.reports.is_recording}

@@ -1,16 +1,25 @@
-"""What the routes under ``/insight`` take and answer; objects in answers may gain fields.
+"""Schemas of queries and responses of the routes under ``/insight``.
 
-What the bulk reads under ``/insight`` take and answer: providers, capacity, consumers.
+Later releases may add members to the objects of a response.
 """
-
-from typing import Any
 
 from placement.insight.documents import VERSION
 from placement.schemas import queries
-from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, always, closed
+from placement.schemas.base import (
+    COUNT,
+    OWNER,
+    TEXT,
+    TEXT_OR_NONE,
+    UUID,
+    Schema,
+    Windows,
+    always,
+    by_key,
+    closed,
+    list_of,
+)
 
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_TIME: Schema = {"type": "string", "format": "date-time"}
+TIME: Schema = {"type": "string", "format": "date-time"}
 _FLAG: Schema = {"type": "string", "enum": ["true", "false"]}
 
 
@@ -24,57 +33,54 @@ def opened(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _list(item: Schema) -> Schema:
-    return {"type": "array", "items": item}
+def _also(windows: Windows, **parameters: Schema) -> Windows:
+    """Return the schemas of a query of the API with additional parameters."""
+    return tuple(
+        (since, {**query, "properties": {**query["properties"], **parameters}})
+        for since, query in windows
+    )
 
 
 NOTHING_QUERY = always(closed({}))
 
 OVERVIEW = always(
     answer(
-        enabled={"type": "object", "additionalProperties": {"type": "boolean"}},
-        snapshot=opened(providers=_COUNT, roots=_COUNT),
-        last_write_seen=_TIME,
+        enabled=by_key({"type": "boolean"}),
+        snapshot=opened(providers=COUNT, roots=COUNT),
+        last_write_seen=TIME,
     )
 )
 
 # --- explanations ---------------------------------------------------------------------
 
 
-def _and_remedies(query: Any) -> Schema:
-    return {**query, "properties": {**query["properties"], "remedies": _FLAG}}
-
-
-EXPLANATION_QUERY: Windows = tuple(
-    (since, _and_remedies(query)) for since, query in queries.CANDIDATES_QUERY
-)
+EXPLANATION_QUERY = _also(queries.CANDIDATES_QUERY, remedies=_FLAG)
 
 _REQUIREMENT = {"code": TEXT, "group": TEXT, "requirement": TEXT}
 _NEAR_MISS = opened(
-    uuid=UUID, name=TEXT, unmet=_list(opened(**_REQUIREMENT)), complete={"type": "boolean"}
+    uuid=UUID, name=TEXT, unmet=list_of(opened(**_REQUIREMENT)), complete={"type": "boolean"}
 )
 EXPLANATION = always(
     answer(
         query=TEXT,
         microversion=TEXT,
-        at=_TIME,
-        roots=_COUNT,
+        at=TIME,
+        roots=COUNT,
         fits={"type": ["integer", "null"], "minimum": 0},
-        funnel=_list(opened(**_REQUIREMENT, lost=_COUNT, left=_COUNT)),
-        near_misses=_list(_NEAR_MISS),
-        remedies=_list(opened(change=TEXT, roots=_COUNT, query=TEXT)),
-        undetermined=_list(TEXT),
+        funnel=list_of(opened(**_REQUIREMENT, lost=COUNT, left=COUNT)),
+        near_misses=list_of(_NEAR_MISS),
+        remedies=list_of(opened(change=TEXT, roots=COUNT, query=TEXT)),
+        undetermined=list_of(TEXT),
     )
 )
 
 # --- recorded requests ------------------------------------------------------------------
 
-_TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
 
 REQUESTS_QUERY = always(
     closed(
         {
-            "since": {**_TIME, "minLength": 1},
+            "since": {**TIME, "minLength": 1},
             "project_id": OWNER,
             "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
             "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)$"},
@@ -84,65 +90,50 @@ REQUESTS_QUERY = always(
 )
 
 _RECORDED = opened(
-    request_id=_TEXT_OR_NONE,
-    global_request_id=_TEXT_OR_NONE,
-    at=_TIME,
+    request_id=TEXT_OR_NONE,
+    global_request_id=TEXT_OR_NONE,
+    at=TIME,
     kind={"type": "string", "enum": ["no_candidates", "refused_claim"]},
-    project_id=_TEXT_OR_NONE,
-    user_id=_TEXT_OR_NONE,
+    project_id=TEXT_OR_NONE,
+    user_id=TEXT_OR_NONE,
     microversion=TEXT,
     reason=TEXT,
     explanation={"type": "object"},
 )
-REQUESTS = always(answer(requests=_list(_RECORDED), next=_TEXT_OR_NONE))
-
-
-def _also(windows: Windows, **parameters: Schema) -> Windows:
-    """Return the schemas of a query of the API with parameters of our own."""
-
-    def extended(query: Any) -> Schema:
-        return {**query, "properties": {**query["properties"], **parameters}}
-
-    return tuple((since, extended(query)) for since, query in windows)
-
-
-def _by_name(value: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": value}
+REQUESTS = always(answer(requests=list_of(_RECORDED), next=TEXT_OR_NONE))
 
 
 def _optional(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties}
 
 
-_NULLABLE_TEXT: Schema = {"type": ["string", "null"]}
-
 # --- providers --------------------------------------------------------------------------
 
 PROVIDERS_QUERY = _also(queries.PROVIDERS_QUERY, fields=TEXT, changed_since=TEXT)
 
 _INVENTORY = opened(
-    total=_COUNT,
-    reserved=_COUNT,
-    min_unit=_COUNT,
-    max_unit=_COUNT,
-    step_size=_COUNT,
+    total=COUNT,
+    reserved=COUNT,
+    min_unit=COUNT,
+    max_unit=COUNT,
+    step_size=COUNT,
     allocation_ratio={"type": "number"},
-    capacity=_COUNT,
-    used=_COUNT,
+    capacity=COUNT,
+    used=COUNT,
 )
 _PROVIDER = _optional(
     uuid=UUID,
     name=TEXT,
-    generation=_COUNT,
-    parent_provider_uuid=_NULLABLE_TEXT,
+    generation=COUNT,
+    parent_provider_uuid=TEXT_OR_NONE,
     root_provider_uuid=UUID,
-    inventories=_by_name(_INVENTORY),
-    traits=_list(TEXT),
-    aggregates=_list(UUID),
+    inventories=by_key(_INVENTORY),
+    traits=list_of(TEXT),
+    aggregates=list_of(UUID),
 )
 _FEED: Schema = {"token": TEXT, "complete": {"type": "boolean"}}
-_REMOVED = _list(UUID)
-PROVIDERS = always(answer(**_FEED, providers=_list(_PROVIDER), removed=_REMOVED))
+_REMOVED = list_of(UUID)
+PROVIDERS = always(answer(**_FEED, providers=list_of(_PROVIDER), removed=_REMOVED))
 PROVIDERS_LINE: Schema = {"anyOf": [answer(**_FEED), _PROVIDER, opened(removed=_REMOVED)]}
 """The first line, a provider, or the last line."""
 
@@ -150,11 +141,11 @@ PROVIDERS_LINE: Schema = {"anyOf": [answer(**_FEED), _PROVIDER, opened(removed=_
 
 CAPACITY_QUERY = _also(queries.CANDIDATES_QUERY, by=TEXT)
 
-_AMOUNTS = _by_name(_COUNT)
+_AMOUNTS = by_key(COUNT)
 _CAPACITY = {
-    "claims": _COUNT,
-    "at_most": _COUNT,
-    "roots": _COUNT,
+    "claims": COUNT,
+    "at_most": COUNT,
+    "roots": COUNT,
     "exact": {"type": "boolean"},
     "largest": _AMOUNTS,
     "free": _AMOUNTS,
@@ -168,7 +159,7 @@ CAPACITY = always(
         formula=TEXT,
         complete={"type": "boolean"},
         **_CAPACITY,
-        by=_list(opened(**_CAPACITY)),
+        by=list_of(opened(**_CAPACITY)),
     )
 )
 
@@ -190,18 +181,18 @@ CONSUMERS_QUERY = always(
 )
 CONSUMERS = always(
     answer(
-        consumers=_list(
+        consumers=list_of(
             opened(
                 uuid=TEXT,
-                project_id=_NULLABLE_TEXT,
-                user_id=_NULLABLE_TEXT,
-                type=_NULLABLE_TEXT,
-                generation=_COUNT,
-                created_at=_NULLABLE_TEXT,
-                updated_at=_NULLABLE_TEXT,
-                allocations=_by_name(_AMOUNTS),
+                project_id=TEXT_OR_NONE,
+                user_id=TEXT_OR_NONE,
+                type=TEXT_OR_NONE,
+                generation=COUNT,
+                created_at=TEXT_OR_NONE,
+                updated_at=TEXT_OR_NONE,
+                allocations=by_key(_AMOUNTS),
             )
         ),
-        next=_NULLABLE_TEXT,
+        next=TEXT_OR_NONE,
     )
 )

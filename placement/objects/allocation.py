@@ -10,7 +10,6 @@ from placement import exception
 from placement.core.claims import (
     AllocationChanges,
     AllocationState,
-    ProviderUsage,
     check_generations,
     check_providers,
     plan_claims,
@@ -22,10 +21,13 @@ from placement.core.model import (
     ReplaceAllocations,
 )
 from placement.core.text import check_storable
-from placement.db.claims.consumers import LockedConsumers
+from placement.db.claims import allocations, inventories
+from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
+from placement.db.clocks import publications
 from placement.db.resources.names import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
+from placement.db.writes import Write
 from placement.objects.provider import existing
 
 
@@ -43,7 +45,7 @@ def of_provider(store: Store, uuid: str) -> ProviderAllocations:
 
 
 def replace(store: Store, command: ReplaceAllocations) -> None:
-    """Give each consumer exactly the allocations of its claim, all or none.
+    """Replace the allocations of each consumer by its claim, all or none.
 
     Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
     NotAllocatable, BadRequest for a project or user that cannot be stored.
@@ -53,35 +55,28 @@ def replace(store: Store, command: ReplaceAllocations) -> None:
 
 
 def check_owners(claims: Iterable[ConsumerClaim]) -> None:
-    """Return if the projects and users of the claims can be stored.  Raises: BadRequest."""
+    """Check that the projects and users of the claims can be stored.  Raises: BadRequest."""
     for claim in claims:
         check_storable("project", claim.project_id)
         check_storable("user", claim.user_id)
 
 
 def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
-    consumers, state = _locked(tx, claims)
-    check_providers(state, claims)
-    changes = plan_claims(state, claims)
-    with tx.batch.at_commit():
-        write(tx, consumers, state, changes)
-        tx.publish(
-            provider_ids(state, changes.usage_changed),
-            generation_bumped=provider_ids(state, changes.generation_bumped),
-        )
-
-
-def _locked(
-    tx: Transaction, claims: Sequence[ConsumerClaim]
-) -> tuple[LockedConsumers, AllocationState]:
-    """Lock the consumers, then the providers.  Raises: StaleConsumerGeneration."""
-    first = tx.first_claims.lock(claims)
-    if first is not None:
-        check_generations(first.consumers.generations, claims)
-        return first.consumers, _state(tx, claims, *first)
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)
-    return consumers, read_state(tx, consumers, claims)
+    state = read_state(tx, consumers, claims)
+    check_providers(state, claims)
+    changes = plan_claims(state, claims)
+    owners = tx.consumers.owners(changes.retained, consumers)
+    tx.execute_all(
+        [
+            *writes(changes, consumers, owners, state),
+            *publications(
+                provider_ids(state, changes.usage_changed),
+                generation_bumped=provider_ids(state, changes.generation_bumped),
+            ),
+        ]
+    )
 
 
 def read_state(
@@ -95,18 +90,9 @@ def read_state(
     Raises: WriteConflict if a class of the allocations was renamed since these were read.
     """
     amounts = [*(claim.resources for claim in claims), *consumers.allocated.values()]
-    providers, class_ids = tx.inventories.lock({*also}.union(*amounts))
+    known_ids = consumers.name_ids.by_column[PROVIDER]
+    providers, class_ids = tx.inventories.lock({*also}.union(*amounts), known_ids)
     check_names(consumers.class_ids, class_ids)
-    return _state(tx, claims, consumers, providers, class_ids)
-
-
-def _state(
-    tx: Transaction,
-    claims: Iterable[ConsumerClaim],
-    consumers: LockedConsumers,
-    providers: Mapping[str, ProviderUsage],
-    class_ids: Mapping[str, int],
-) -> AllocationState:
     return AllocationState(
         consumers.generations,
         consumers.allocated,
@@ -119,35 +105,34 @@ def _class_ids(
     tx: Transaction, claims: Iterable[ConsumerClaim], provider_class_ids: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the ids of classes that claims name and no locked provider has: usually none."""
-    names = {name for claim in claims for own in claim.resources.values() for name in own}
+    names = {name for claim in claims for amounts in claim.resources.values() for name in amounts}
     missing = names - provider_class_ids.keys()
     return tx.resource_classes.ids(missing) if missing else {}
 
 
-def write(
-    tx: Transaction,
-    consumers: LockedConsumers,
-    state: AllocationState,
+def writes(
     changes: AllocationChanges,
-) -> None:
-    """Write the changes, except the generations of providers."""
-    with tx.batch.together():
-        tx.consumers.save(changes.retained, consumers)
-        tx.consumers.delete([consumers.ids[uuid] for uuid in changes.removed])
-        tx.allocations.delete(state.allocations)
-        tx.allocations.insert(
-            [
-                (consumer, state.providers[provider].id, state.class_ids[name], amount)
-                for consumer, provider, name, amount in changes.allocations
-            ]
-        )
-        tx.inventories.add_used(
+    consumers: LockedConsumers,
+    owners: Mapping[str, Owner],
+    state: AllocationState,
+) -> list[Write]:
+    """Return the writes of the changes, except the clocks and the generations of providers."""
+    return [
+        *savings(owners, consumers.ids),
+        *deletions([consumers.ids[uuid] for uuid in changes.removed]),
+        *allocations.deletions(state.allocations),
+        *allocations.insertions(
+            (consumer, state.providers[provider].id, state.class_ids[name], amount)
+            for consumer, provider, name, amount in changes.allocations
+        ),
+        *inventories.additions(
             {
                 (state.providers[provider].id, state.class_ids[name]): amount
                 for (provider, name), amount in changes.usage_deltas.items()
                 if name in state.providers[provider].inventories
             }
-        )
+        ),
+    ]
 
 
 def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
@@ -170,6 +155,5 @@ def _delete(tx: Transaction, consumer_uuid: str) -> None:
     release = ConsumerClaim(consumer_uuid, {}, "", "", check_generation=False)
     state = read_state(tx, consumers, [release])
     changes = plan_claims(state, [release])
-    with tx.batch.at_commit():
-        write(tx, consumers, state, changes)
-        tx.publish(provider_ids(state, changes.generation_bumped | changes.usage_changed))
+    changed = provider_ids(state, changes.generation_bumped | changes.usage_changed)
+    tx.execute_all([*writes(changes, consumers, {}, state), *publications(changed)])

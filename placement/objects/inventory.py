@@ -1,7 +1,7 @@
 """Inventories of one provider.
 
 A write with a stale generation is refused. A write increases the provider's generation by one and
-returns the provider as it is afterwards. ``minimum_capacity`` is the least capacity that an
+returns the updated provider. ``minimum_capacity`` is the least capacity that an
 inventory may have: 0, and 1 for requests that may not reserve all of the total (before 1.26).
 """
 
@@ -85,9 +85,9 @@ def replace(
     *,
     minimum_capacity: int = 0,
 ) -> Provider:
-    """Give the provider exactly these inventories.
+    """Replace the inventories of the provider.
 
-    Reports each class of which less capacity is left than is used, once that is committed.
+    After the commit, reports each class whose new capacity is less than its usage.
     Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
     UnknownResourceClass (400), InventoryInUse.
     """
@@ -101,7 +101,7 @@ def _reported(change: "_Change", report: Report) -> Provider:
 
 
 class _Change(NamedTuple):
-    """A provider after a write, and the classes of which more is used than it has now."""
+    """A provider after a write, and the classes whose usage exceeds the new capacity."""
 
     provider: Provider
     overcommits: tuple[Overcommit, ...]
@@ -131,10 +131,12 @@ def used_classes(
     return class_ids
 
 
-def remove_others(tx: Transaction, provider: Provider, kept: Mapping[str, Inventory]) -> None:
+def remove_others(
+    tx: Transaction, provider: Provider, inventories: Mapping[str, Inventory]
+) -> None:
     """Delete all other inventories of a locked provider.  Raises: InventoryInUse."""
     present = tx.inventories.class_ids(provider.id)
-    removed = {name: id_ for name, id_ in present.items() if name not in kept}
+    removed = {name: id_ for name, id_ in present.items() if name not in inventories}
     in_use = tx.inventories.in_use(provider.id, removed)
     if in_use:
         raise exception.InventoryInUse(provider.uuid, in_use)
@@ -147,7 +149,7 @@ def put(
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
 ) -> tuple[Overcommit, ...]:
-    """Add or change inventories of a locked provider; return what is overcommitted then."""
+    """Add or change inventories of a locked provider; return the resulting overcommits."""
     present = tx.inventories.class_ids_and_used(provider.id)
     by_id = {class_ids[name]: inventory for name, inventory in inventories.items()}
     old = {id_: by_id[id_] for id_, _ in present.values() if id_ in by_id}
@@ -248,6 +250,6 @@ def _delete_all(tx: Transaction, uuid: str) -> None:
 
 
 def _published(tx: Transaction, provider: Provider) -> Provider:
-    """Publish the change; return the provider as it is after this write."""
+    """Publish the change; return the provider after this write."""
     tx.publish(generation_bumped=[provider.id])
     return with_values(provider, generation=provider.generation + 1)

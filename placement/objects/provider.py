@@ -37,7 +37,7 @@ def parsed(store: Store, uuid: str, parse: Callable[[], T]) -> T:
     Clients rely on 404 before 400 for an invalid body. A request that cannot be parsed has no
     write: this read is its only transaction. All other requests are checked by their write, in
     its transaction. The body is parsed before, since a slow client must not keep a row locked.
-    Raises: ProviderNotFound, whatever ``parse`` raises.
+    Raises: ProviderNotFound, and all errors of ``parse``.
     """
     try:
         return parse()
@@ -50,7 +50,7 @@ def stored_name(store: Store, name: str) -> str:
     """Return the name of the provider that POST would report as a conflict with this name.
 
     It is the name itself, except on databases that compare names without regard to letter case.
-    Cost: one statement on these databases, none on the others.
+    Cost: one statement on these databases, no statement on other databases.
     """
     if store.compares_text_exactly or not is_storable(name):
         return name
@@ -110,7 +110,7 @@ def _conflict(
     """Return the conflict of a new provider, with the provider that has its UUID or its name.
 
     Databases differ in the constraint that they report if both are violated. One transaction reads
-    both; without the database, the conflict is the one that was reported.
+    both; if the database is unreachable, the reported conflict is returned.
     """
     by_uuid = by_name = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
@@ -129,7 +129,7 @@ def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
 
 
 def _holder(provider: ProviderSummary | None) -> exception.Holder | None:
-    """Return what a conflict reports of the provider; None if it, or the database, is gone."""
+    """Return the provider of a conflict; None if it was removed or the database is unreachable."""
     if provider is None:
         return None
     age = None
@@ -144,7 +144,7 @@ def _holder(provider: ProviderSummary | None) -> exception.Holder | None:
 def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     parent = None
     if parent_uuid is not None:
-        # locked so that it is neither removed nor moved to another tree
+        # the lock prevents removal and moves to another tree
         parent = tx.providers.lock_as_parent(parent_uuid)
         if parent is None:
             raise exception.CannotCreateProvider(
@@ -152,7 +152,7 @@ def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> P
             )
     id_ = tx.providers.insert(uuid, name, parent)
     created = existing(tx, uuid)
-    # the parent is written too: other Galera nodes do not see locks
+    # also writes the parent: other Galera nodes do not see locks
     tx.publish([id_] if parent is None else [id_, parent.id])
     return created
 
@@ -207,7 +207,7 @@ def _rename_and_move(
         if root_id != nodes[uuid].root_id:
             tx.providers.move(changed, root_id)
     updated = existing(tx, uuid)
-    # the new parent is written too: other Galera nodes do not see locks
+    # also writes the new parent: other Galera nodes do not see locks
     tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)
     return updated
 

@@ -1,8 +1,8 @@
 """Moving inventories between providers together with their allocations.
 
 In one transaction: the providers first get the union of their current and their new inventories,
-then the consumers get their allocations, and then the inventories that are not among the new ones
-are removed. Each of these steps increases generations, as the API requires.
+then the consumers get their allocations, and then the inventories that are not among the new
+inventories are removed. Each of these steps increases generations, as the API requires.
 """
 
 from collections import Counter
@@ -49,7 +49,8 @@ def _reshape(tx: Transaction, command: Reshape) -> None:
     changes = plan_claims(state, command.claims)
     for provider in providers:
         inventory.put(tx, provider, named[provider.uuid], state.class_ids)
-    allocation.write(tx, consumers, state, changes)
+    owners = tx.consumers.owners(changes.retained, consumers)
+    tx.execute_all(allocation.writes(changes, consumers, owners, state))
     for provider in providers:
         inventory.remove_others(tx, provider, named[provider.uuid])
     _publish(tx, state, named, changes)
@@ -73,7 +74,7 @@ def _united(
     tx: Transaction, state: AllocationState, named: Mapping[str, Inventories]
 ) -> AllocationState:
     """Return the state in which the providers have their current and their new inventories."""
-    added = {name: own[name] for own in named.values() for name in own}
+    added = {name: inventories[name] for inventories in named.values() for name in inventories}
     class_ids = inventory.used_classes(tx, added, "malformed reshaper data")
     check_names(state.class_ids, class_ids)
     providers = {

@@ -1,4 +1,4 @@
-"""Resource classes: the standard ones and custom ones."""
+"""Resource classes: standard classes and custom classes."""
 
 from placement import exception
 from placement.core.model import Names
@@ -8,7 +8,7 @@ from placement.db.transaction import Transaction
 
 
 def list_all(store: Store) -> Names:
-    """Return the names of all classes, standard ones first, by id."""
+    """Return the names of all classes, standard classes first, by id."""
     with store.read() as tx:
         return _names(tx.resource_classes.all())
 

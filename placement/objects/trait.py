@@ -82,7 +82,7 @@ def of_provider(store: Store, uuid: str) -> ProviderTraits:
 
 
 def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> ProviderTraits:
-    """Give the provider exactly these traits; its generation increases if the set changes.
+    """Replace the traits of the provider; its generation increases if the set changes.
 
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate, TraitsNotFound (400).
     """
@@ -107,7 +107,7 @@ def _replace(
 
 
 def _associate(tx: Transaction, provider_id: int, trait_ids: set[int]) -> bool:
-    """Give a locked provider exactly these traits; return whether that changed anything."""
+    """Replace the traits of a locked provider; return whether the set changed."""
     present = {trait.id for trait in tx.traits.of_provider(provider_id)}
     tx.traits.dissociate(provider_id, present - trait_ids)
     tx.traits.associate(provider_id, trait_ids - present)

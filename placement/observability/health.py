@@ -1,6 +1,7 @@
-"""What a request needs, checked one by one: database, schema revision, snapshot, Keystone.
+"""Health checks: ``/healthcheck`` of oslo.middleware, with a backend for this service.
 
-Health checks: ``/healthcheck`` of oslo.middleware, with a backend for this service.
+The backend checks the requirements of a request, one by one: database, schema revision, snapshot,
+Keystone.
 """
 
 import logging
@@ -20,6 +21,9 @@ from placement.db.schema import compatibility, migration
 from placement.db.store import Store
 from placement.exception import PlacementException
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 KEYSTONE_TIMEOUT_SECONDS = 5
 _SERVER_ERROR = 500
 _FAILURES = (
@@ -28,6 +32,11 @@ _FAILURES = (
     compatibility.IncompatibleSchema,
     requests.RequestException,
 )
+
+LOG = logging.getLogger(__name__)
+
+PATH = "/healthcheck"
+_CHECKS = "placement.checks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +97,11 @@ class HealthChecks:
 
 
 class _Remembered:
-    """A check whose result is kept for some seconds, and is current while one thread repeats it.
+    """A check whose result is cached for some seconds.
 
-    Only the first check makes others wait: a Keystone that does not respond would otherwise stop
-    all threads of the service, one after another.
+    While one thread repeats the check, other threads return the cached result. Threads wait only
+    for the first check: a Keystone that does not respond would otherwise block all threads of the
+    service, one after another.
     """
 
     def __init__(self, check: Callable[[], CheckResult], seconds: float) -> None:
@@ -101,16 +111,16 @@ class _Remembered:
         self._kept: tuple[float, CheckResult] | None = None
 
     def __call__(self) -> CheckResult:
-        kept = self._kept
-        if kept is None:
+        cached = self._kept
+        if cached is None:
             with self._lock:
                 return self._kept[1] if self._kept else self._repeated()
-        if time.monotonic() >= kept[0] and self._lock.acquire(blocking=False):
+        if time.monotonic() >= cached[0] and self._lock.acquire(blocking=False):
             try:
                 return self._repeated()
             finally:
                 self._lock.release()
-        return kept[1]
+        return cached[1]
 
     def _repeated(self) -> CheckResult:
         result = self._check()
@@ -133,15 +143,6 @@ def _keystone_status(url: str | None) -> str:
     if response.status_code >= _SERVER_ERROR:
         raise requests.HTTPError(f"{url} responds {response.status_code}")
     return "responds"
-
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-LOG = logging.getLogger(__name__)
-
-PATH = "/healthcheck"
-_CHECKS = "placement.checks"
 
 
 class HealthMiddleware:
@@ -169,10 +170,10 @@ class HealthMiddleware:
 
 
 class Backend(pluginbase.HealthcheckBaseExtension):
-    """The backend ``placement``: all that a request needs, see ``HealthChecks``."""
+    """The backend ``placement``: the requirements of a request, see ``HealthChecks``."""
 
     def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:  # noqa: ARG002
-        """Return whether all checks pass, and the result of each."""
+        """Return whether all checks pass, and the results by check."""
         checks: HealthChecks = self.conf[_CHECKS]
         results = checks.results()
         failed = [str(result) for result in results if result.error is not None]

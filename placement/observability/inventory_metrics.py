@@ -1,20 +1,15 @@
-"""Inventory and usage as Prometheus metrics, computed by one process per interval.
+"""Inventory and usage as Prometheus metrics, computed at most once per interval in a process.
 
-The metrics of single providers have the names of the OpenStack exporter. They are left out if
-there are more hosts than an option says: 5,000 hosts would be 60,000 series. Sums over the cloud,
+The metrics of single providers have the names of the OpenStack exporter. They are omitted above
+[metrics]inventory_max_hosts: 5,000 hosts would be 60,000 series. Sums over the cloud,
 over each aggregate and over each trait of a prefix remain.
-
-The text is kept in a file of [metrics]folder. A process that finds it older than the interval
-computes it, unless another one is doing so; all others send it as it is.
 """
 
-import fcntl
-import os
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,8 +17,19 @@ from placement.core.capacity import integer_capacity
 from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 
-FILE = "inventory.prom"
-_LOCK = "inventory.lock"
+_OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
+    ("total", "Total amount of the inventory.", lambda inventory, _: inventory.total),
+    ("usage", "Allocated amount.", lambda _, used: used),
+    ("reserved", "Reserved amount.", lambda inventory, _: inventory.reserved),
+    ("allocation_ratio", "Allocation ratio.", lambda inventory, _: inventory.allocation_ratio),
+)
+_OF_SUMS = (
+    ("total", "Sum of the totals of the inventories."),
+    ("reserved", "Sum of the reserved amounts."),
+    ("capacity", "Sum of int((total - reserved) * allocation_ratio)."),
+    ("used", "Sum of the allocated amounts."),
+)
+_By = dict[tuple[str, str], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,68 +46,44 @@ class InventoryMetrics:
     """The text of the inventory metrics, at most ``interval_seconds`` old.
 
     ``consumers`` returns the number of consumers by provider id; it is called only if there are
-    few enough hosts to list each.
+    few enough hosts to list every host.
     """
 
     def __init__(
         self,
-        folder: Path,
         library: ModuleType,
         settings: InventorySettings,
         consumers: Callable[[], Mapping[int, int]],
     ) -> None:
-        self._folder = folder
         self._library = library
         self._settings = settings
         self._consumers = consumers
+        self._computing = threading.Lock()
+        self._text = b""
+        self._computed_at = float("-inf")
 
     def text(self, current: Callable[[], Snapshot]) -> bytes:
-        """Return the metrics.  Cost: reading a file; once per interval, a pass over all providers.
+        """Return the metrics.  Cost: once per interval, a pass over all providers.
 
         Raises: DatabaseUnavailable.
         """
         if not self._settings.enabled:
             return b""
-        if (kept := self._kept(self._settings.interval_seconds)) is not None:
-            return kept
-        with (self._folder / _LOCK).open("a") as lock:
-            if not _locked(lock.fileno(), wait=False):
-                if (kept := self._kept(float("inf"))) is not None:
-                    return kept
-                _locked(lock.fileno(), wait=True)
-            if (kept := self._kept(self._settings.interval_seconds)) is not None:
-                return kept
-            return self._computed(current())
-
-    def _kept(self, most_seconds: float) -> bytes | None:
-        """Return the text of the file, None if it is missing, older, or so far in the future."""
-        path = self._folder / FILE
-        try:
-            age = time.time() - path.stat().st_mtime  # negative if the clock was set back
-            return path.read_bytes() if abs(age) < most_seconds else None
-        except FileNotFoundError:
-            return None
+        with self._computing:
+            if time.monotonic() - self._computed_at >= self._settings.interval_seconds:
+                self._text = self._computed(current())
+                self._computed_at = time.monotonic()
+            return self._text
 
     def _computed(self, snapshot: Snapshot) -> bytes:
-        collector = InventoryCollector(
-            snapshot, self._settings, self._consumers, self._library.metrics_core.GaugeMetricFamily
-        )
-        text: bytes = self._library.generate_latest(collector)
-        new = self._folder / f"{FILE}.{os.getpid()}"
-        new.write_bytes(text)
-        new.replace(self._folder / FILE)
+        gauge = self._library.core.GaugeMetricFamily
+        registry = self._library.CollectorRegistry()
+        registry.register(InventoryCollector(snapshot, self._settings, self._consumers, gauge))
+        text: bytes = self._library.generate_latest(registry)
         return text
 
 
-def _locked(descriptor: int, *, wait: bool) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class InventoryCollector:
     """Collects the metric families of one snapshot."""
 
@@ -111,7 +93,7 @@ class InventoryCollector:
     gauge: Callable[..., Any]
 
     def collect(self) -> Iterator[Any]:
-        """Yield the families of single providers, if there are few, and those of sums."""
+        """Yield the families of single providers, if there are few, and the families of sums."""
         hosts = int(self.snapshot.forest.is_root.sum())
         limit = self.settings.max_hosts
         yield self.gauge("placement_hosts", "Number of root providers.", hosts)
@@ -170,26 +152,11 @@ class InventoryCollector:
                 yield family
 
 
-_OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
-    ("total", "Total amount of the inventory.", lambda inventory, _: inventory.total),
-    ("usage", "Allocated amount.", lambda _, used: used),
-    ("reserved", "Reserved amount.", lambda inventory, _: inventory.reserved),
-    ("allocation_ratio", "Allocation ratio.", lambda inventory, _: inventory.allocation_ratio),
-)
-_OF_SUMS = (
-    ("total", "Sum of the totals of the inventories."),
-    ("reserved", "Sum of the reserved amounts."),
-    ("capacity", "Sum of int((total - reserved) * allocation_ratio)."),
-    ("used", "Sum of the allocated amounts."),
-)
-_By = dict[tuple[str, str], list[int]]
-
-
 class _Sums:
     """Sums by label and resource class, in the order of ``_OF_SUMS``.
 
-    The aggregates and traits of a root stand for its tree; an aggregate of a child only adds the
-    child. A provider that is in several aggregates counts in each.
+    The aggregates and traits of a root apply to its tree; an aggregate of a child only adds the
+    child. A provider in several aggregates counts in every one of them.
     """
 
     def __init__(self, snapshot: Snapshot, prefix: str) -> None:

@@ -1,24 +1,14 @@
-"""Merges the metrics files of exited processes.
-
-Each process has one file per type of metric, which remains when the process exits, so that
-counters never decrease. Without merging, a server that replaces its workers would accumulate
-files.
-
-prometheus_client has no public interface for this: ``mmap_dict`` is internal, hence the upper
-bound on its version in the extra ``metrics``.
-
-Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
+"""Metrics for Prometheus: ``/metrics``, for all processes of a deployment.
 
 Each process stores its metrics in files of [metrics]folder; any process can add up all of them.
-The inventory metrics are computed from the snapshot: see ``inventory_metrics``.
+The files of a process remain when it exits, so that counters do not decrease, until the service
+starts again. The inventory metrics are computed from the snapshot: see ``inventory_metrics``.
 """
 
-import fcntl
 import ipaddress
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -40,45 +30,6 @@ from placement.events import (
 )
 from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
-
-_LOCK = "lock"
-_EXITED = "ended"  # in place of a process id
-
-
-@contextmanager
-def merged_files(folder: Path, library: ModuleType) -> Iterator[None]:
-    """Lock the directory, with the files of all exited processes merged into one per type."""
-    with (folder / _LOCK).open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for path in folder.glob("*.db"):
-            if _has_exited(path):
-                _merge(path, library)
-        yield
-
-
-def _has_exited(path: Path) -> bool:
-    pid = path.stem.rpartition("_")[2]
-    if pid == _EXITED:
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass  # the process exists and belongs to another user
-    return False
-
-
-def _merge(path: Path, library: ModuleType) -> None:
-    """Add the values of a file to the file of exited processes, and remove it."""
-    mmaped_dict = library.mmap_dict.MmapedDict
-    merged = mmaped_dict(str(path.with_stem(f"{path.stem.partition('_')[0]}_{_EXITED}")))
-    for key, value, timestamp, _position in mmaped_dict.read_all_values_from_file(str(path)):
-        previous, _ = merged.read_value(key)
-        merged.write_value(key, previous + value, timestamp)
-    merged.close()
-    path.unlink()
-
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -174,11 +125,40 @@ class PrometheusObserver:
 def _library(folder: Path) -> ModuleType:
     """Return prometheus_client, which reads the directory of its files when it is imported."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remove_files_of_last_run(folder)
     os.environ[FOLDER_VARIABLE] = str(folder)
     import prometheus_client  # noqa: PLC0415  an optional library
+    import prometheus_client.core  # noqa: PLC0415
     import prometheus_client.multiprocess  # noqa: PLC0415
 
     return prometheus_client
+
+
+def remove_files_of_last_run(folder: Path) -> None:
+    """Remove the files of metrics if all processes that wrote them have exited.
+
+    Then this process is the first of the service. The last part of the name of a file is the id of
+    its process; the file of a process with the id of this one is used again.
+    """
+    current_id = str(os.getpid())
+    files = [path for path in folder.glob("*.db") if _process_id(path) != current_id]
+    if not any(map(_is_running, {_process_id(path) for path in files})):
+        for path in files:
+            path.unlink(missing_ok=True)  # another process that starts may do the same
+
+
+def _process_id(path: Path) -> str:
+    return path.stem.rpartition("_")[2]
+
+
+def _is_running(process_id: str) -> bool:
+    try:
+        os.kill(int(process_id), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        pass  # the process exists and belongs to another user
+    return True
 
 
 def configured_folder(conf: cfg.ConfigOpts) -> Path:
@@ -220,15 +200,12 @@ class MetricsMiddleware:
     def text(self) -> bytes:
         """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
         library = self._observer.library
-        folder = self._observer.folder
-        with merged_files(folder, library):
-            process_metrics: bytes = library.generate_latest(
-                library.multiprocess.MultiProcessCollector(None, path=str(folder))
-            )
         snapshot = self._current()
-        collector = SnapshotCollector(snapshot, self._observer)
-        snapshot_metrics: bytes = library.generate_latest(collector)
-        return process_metrics + snapshot_metrics + self._inventory_text(snapshot)
+        registry = library.CollectorRegistry()
+        library.multiprocess.MultiProcessCollector(registry, path=str(self._observer.folder))
+        registry.register(SnapshotCollector(snapshot, self._observer))
+        metrics: bytes = library.generate_latest(registry)
+        return metrics + self._inventory_text(snapshot)
 
     def _current(self) -> Snapshot | None:
         """Return the current snapshot; None if the database is unreachable."""
@@ -238,7 +215,7 @@ class MetricsMiddleware:
             return None
 
     def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the inventory metrics; without a snapshot, those of the file, if they are new."""
+        """Return the inventory metrics; without a snapshot, the last metrics if they are new."""
 
         def current() -> Snapshot:
             if snapshot is None:
@@ -279,15 +256,18 @@ class MetricsMiddleware:
 
 
 class SnapshotCollector:
-    """Collects what is true of the snapshot of this process; None: the database is unreachable."""
+    """Collects the metrics of the snapshot of this process.
+
+    ``snapshot`` is None if the database is unreachable.
+    """
 
     def __init__(self, snapshot: Snapshot | None, observer: PrometheusObserver) -> None:
         self._snapshot = snapshot
         self._observer = observer
 
     def collect(self) -> Iterator[Any]:
-        """Yield the families; if the database is unreachable, only that the service is not up."""
-        gauge = self._observer.library.metrics_core.GaugeMetricFamily
+        """Yield the families; if the database is unreachable, only the first, with value 0."""
+        gauge = self._observer.library.core.GaugeMetricFamily
         is_up = self._snapshot is not None
         yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
         if self._snapshot is None:

@@ -1,9 +1,9 @@
 """The API as an OpenAPI 3.1 document, generated from the data that the service itself uses.
 
-Routes, microversion windows and request schemas are the ones that requests are checked against;
-summaries come from the policy rules. If a body or a response changes with the microversion, its
-forms are alternatives, each annotated with ``x-openstack: {min-ver, max-ver}`` as in the
-descriptions of other services. A header selects the form, which OpenAPI cannot express. The
+Routes, microversion windows and request schemas are the data that the service checks requests
+against; summaries come from the policy rules. If a body or a response changes with the
+microversion, its forms are alternatives, annotated with ``x-openstack: {min-ver, max-ver}`` as in
+the descriptions of other services. A header selects the form, which OpenAPI cannot express. The
 document of a single microversion has one form of everything and is exact.
 """
 

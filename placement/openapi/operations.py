@@ -1,9 +1,4 @@
-"""The type of the description of an operation.
-
-The operations under ``/insight``, like those of ``placement.openapi.operations``.
-
-The body, query and responses of each operation; route and handler give the rest.
-"""
+"""The operations of the API: body, query and responses; route and handler define the rest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +21,7 @@ Codes = frozenset[int]
 class Operation:
     """An operation: ``success`` maps a status to the schema of its body, None without a body.
 
-    ``errors`` are the error statuses particular to the operation, not those of any request.
+    ``errors`` are the error statuses particular to the operation, without the common statuses.
     ``line`` is the schema of each line, if the response can be newline-delimited JSON.
     """
 

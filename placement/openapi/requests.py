@@ -62,7 +62,7 @@ def _body(operation: Operation, versions: VersionRange) -> _Part:
 
 
 def _query(operation: Operation, versions: VersionRange) -> Iterator[_Part]:
-    """Yield the query parameters: those with fixed names, then those that take a suffix."""
+    """Yield the query parameters: parameters with fixed names, then parameters with a suffix."""
     windows = list(values_in_range(operation.query, versions))
     names = {name: None for _, query in windows for name in query.get("properties", ())}
     for name in names:

@@ -123,7 +123,7 @@ def _error(status: int) -> _Part:
 
 
 def _document(status: int, codes: list[str]) -> Schema:
-    """Return the schema of the error document; ``code`` is there since 1.23."""
+    """Return the schema of the error document; it has ``code`` since 1.23."""
     required: Schema = {
         "status": {"const": status},
         "title": {"const": HTTPStatus(status).phrase},

@@ -1,10 +1,6 @@
-"""Parses bodies that write allocations.
+"""Parses bodies that write allocations, reshapes, and the query of GET /usages.
 
-Whether the providers and resource classes exist is checked by the store.
-
-Parses the body of POST /reshaper.
-
-Parses the query of GET /usages.
+The store checks whether the providers and resource classes exist.
 """
 
 from collections.abc import Mapping
@@ -22,6 +18,10 @@ _REPLACE = validation.body_validators(allocation.REPLACE)
 _MANAGE = validation.body_validators(allocation.MANAGE)
 
 Amounts = Mapping[str, Mapping[str, int]]
+
+_RESHAPE = validation.body_validators(allocation.RESHAPE)
+
+_OF_PROJECT = validation.query_validators(queries.OF_PROJECT_QUERY)
 
 
 def consumer_uuid(text: str) -> str:
@@ -88,9 +88,6 @@ def _integers(amounts: Mapping[str, float]) -> dict[str, int]:
     return {name: int(amount) for name, amount in amounts.items()}
 
 
-_RESHAPE = validation.body_validators(allocation.RESHAPE)
-
-
 def reshape(document: Any, version: Version) -> Reshape:
     """Return the new inventories and allocations. Reserved amounts may exceed the total here.
 
@@ -105,9 +102,6 @@ def reshape(document: Any, version: Version) -> Reshape:
         ),
         claims=claims(document["allocations"], version),
     )
-
-
-_OF_PROJECT = validation.query_validators(queries.OF_PROJECT_QUERY)
 
 
 class UsageQuery(NamedTuple):

@@ -80,7 +80,7 @@ def all_of_provider(provider_uuid: str, document: Any) -> ReplaceInventories:
     return ReplaceInventories(
         provider_uuid,
         int(document["resource_provider_generation"]),
-        {name: _inventory(_written(own)) for name, own in document["inventories"].items()},
+        {name: _inventory(_written(fields)) for name, fields in document["inventories"].items()},
     )
 
 

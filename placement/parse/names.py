@@ -1,9 +1,4 @@
-"""Objects whose keys are UUIDs.
-
-Parses queries for traits, names of custom traits, and bodies with a provider's traits.
-
-Parses bodies with the name of a custom resource class.
-"""
+"""Parses names of custom resource classes and traits, queries for traits, and UUIDs as keys."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, TypeVar
@@ -15,6 +10,12 @@ from placement.parse import validation
 from placement.schemas import names
 
 ValueT = TypeVar("ValueT")
+
+_LIST_QUERY = validation.query_validators(names.LIST_QUERY)
+_CUSTOM = validation.body_validators(names.CUSTOM)
+_REPLACE = validation.body_validators(names.REPLACE)
+
+_NAMED = validation.body_validators(names.NAMED)
 
 
 def canonical_keys(items: Mapping[str, ValueT]) -> dict[str, ValueT]:
@@ -35,11 +36,6 @@ def canonical_keys(items: Mapping[str, ValueT]) -> dict[str, ValueT]:
             )
         by_uuid[uuid] = value
     return by_uuid
-
-
-_LIST_QUERY = validation.query_validators(names.LIST_QUERY)
-_CUSTOM = validation.body_validators(names.CUSTOM)
-_REPLACE = validation.body_validators(names.REPLACE)
 
 
 class TraitFilter(TypedDict, total=False):
@@ -108,9 +104,6 @@ def of_provider(document: Any, version: Version) -> ReplaceTraits:
     return ReplaceTraits(
         int(document["resource_provider_generation"]), frozenset(document["traits"])
     )
-
-
-_NAMED = validation.body_validators(names.NAMED)
 
 
 def name(document: Any, version: Version) -> str:

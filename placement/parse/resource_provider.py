@@ -1,9 +1,4 @@
-"""Parses bodies that write resource providers.
-
-Parses the query of GET /resource_providers.
-
-Parses the body that replaces the aggregates of a provider.
-"""
+"""Parses bodies that write resource providers or aggregates, and queries that list providers."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,6 +12,10 @@ from placement.schemas import queries, resource_provider
 _CREATE = validation.body_validators(resource_provider.CREATE)
 _UPDATE = validation.body_validators(resource_provider.UPDATE)
 _PARENT = "parent_provider_uuid"
+
+_VALIDATORS = validation.query_validators(queries.PROVIDERS_QUERY)
+
+_REPLACE = validation.body_validators(resource_provider.REPLACE_AGGREGATES)
 
 
 class NewProvider(NamedTuple):
@@ -56,9 +55,6 @@ def _parent(document: Any) -> str | None:
     return uuid and canonical(uuid)
 
 
-_VALIDATORS = validation.query_validators(queries.PROVIDERS_QUERY)
-
-
 def provider_filter(pairs: validation.QueryPairs, version: Version) -> ProviderFilter:
     """Return the conditions on the listed providers; absent parameters set no condition.
 
@@ -86,9 +82,6 @@ def _group(values: validation.Values, version: Version) -> RequestGroup:
         not_member_of=not_member_of,
         in_tree=values["in_tree"][-1].lower() if "in_tree" in values else None,
     )
-
-
-_REPLACE = validation.body_validators(resource_provider.REPLACE_AGGREGATES)
 
 
 class ReplaceAggregates(NamedTuple):

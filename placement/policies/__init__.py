@@ -8,5 +8,5 @@ from placement.policies import base, insight, rules
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:
-    """Return all rules with their defaults; oslo.policy's tools ask for them."""
+    """Return all rules with their defaults; the tools of oslo.policy call this function."""
     return (*base.RULES, *rules.RULES, *insight.RULES)

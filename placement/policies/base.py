@@ -62,13 +62,14 @@ RULES = (
 
 
 def operation(
-    name: str, description: str, *operations: tuple[str, str], check: str = ADMIN_OR_SERVICE
+    name: str, description: str, *operations: str, check: str = ADMIN_OR_SERVICE
 ) -> policy.DocumentedRuleDefault:
-    """Return the rule of an operation; ``operations`` are pairs of method and path."""
+    """Return the rule of an operation; each of ``operations`` is a method and a path."""
+    pairs = [operation.split() for operation in operations]
     return policy.DocumentedRuleDefault(
         name=name,
         check_str=check,
         description=description,
-        operations=[{"method": method, "path": path} for method, path in operations],
+        operations=[{"method": method, "path": path} for method, path in pairs],
         scope_types=["project"],
     )

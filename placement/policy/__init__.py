@@ -1,7 +1,8 @@
 """Authorization by policy rules: the defaults, and the overrides in policy files.
 
-oslo.policy checks the rules. Its own reloading searches for changed policy files at every check,
-which costs more than a short request, and has moments without the default rules while it reloads.
+oslo.policy checks the rules. The reloading of oslo.policy searches for changed policy files at
+every check, which costs more than a short request; during a reload, the default rules are missing
+for a moment.
 This module detects changes with a few ``stat`` calls and replaces the enforcer as a whole.
 """
 
@@ -18,18 +19,56 @@ from typing import Any
 from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
-from placement import policies
+from placement import exception, policies
 from placement.conf import register_policy_opts
 from placement.conf.base import config_files
 from placement.policy import requirements
-from placement.policy.decisions import PolicyDecisions
 from placement.policy.files import problems
 
 LOG = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_SEARCHES = 1.0
 
+# External checks raise OSError if the connection fails, RuntimeError after a timeout or without
+# their certificate, KeyError if the URL has an attribute that the target does not have.
+_FAILURES = (OSError, RuntimeError, KeyError)
+
 _Stamps = dict[str, tuple[int, int, int] | None]
+
+
+class PolicyDecisions:
+    """The decisions of an enforcer whose rules do not change."""
+
+    def __init__(self, enforcer: oslo_policy.Enforcer) -> None:
+        self._enforcer = enforcer
+
+    def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
+        """Return if the rule allows the caller this operation on the target.
+
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope,
+        PolicyCheckFailed if an external check cannot be completed.
+        """
+        try:
+            self._enforcer.enforce(rule, target, dict(caller), do_raise=True)
+        except oslo_policy.InvalidScope:
+            raise self._denial(exception.ScopeNotAuthorized, rule, caller) from None
+        except oslo_policy.PolicyNotAuthorized:
+            raise self._denial(exception.PolicyNotAuthorized, rule, caller) from None
+        except _FAILURES as error:
+            raise exception.PolicyCheckFailed(rule, _reason(error)) from error
+
+    def _denial(
+        self, kind: type[exception.PolicyNotAuthorized], rule: str, caller: Mapping[str, Any]
+    ) -> exception.PolicyNotAuthorized:
+        return kind(rule, self.requirement(rule), tuple(caller.get("roles") or ()))
+
+    def requirement(self, rule: str) -> str:
+        """Return the requirement of the rule; empty if there is no such rule."""
+        return requirements.described(self._enforcer.rules, rule)
+
+    def named_roles(self) -> frozenset[str]:
+        """Return the roles, in lower case, that the rules name."""
+        return requirements.roles(self._enforcer.rules)
 
 
 class Policy:
@@ -145,6 +184,15 @@ def _stamps(paths: Iterable[str]) -> _Stamps:
             status = os.stat(path)
             stamps[path] = status.st_mtime_ns, status.st_size, status.st_ino
     return stamps
+
+
+def _reason(error: BaseException) -> str:
+    """Return the address that was called, if one was, and the error."""
+    request = getattr(error, "request", None) or getattr(error.__context__, "request", None)
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, KeyError):
+        text = f"the target has no attribute {text}"
+    return text if request is None else f"{request.url}: {text}"
 
 
 def get_enforcer() -> oslo_policy.Enforcer:

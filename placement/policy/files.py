@@ -16,9 +16,9 @@ from placement.policy import requirements
 
 
 def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong in policy files; directories among the paths are skipped.
+    """Yield the problems of policy files; directories among the paths are skipped.
 
-    ``known_rules`` are the rules of the service; a file may define others and refer to them.
+    ``known_rules`` are the rules of the service; a file may define other rules and refer to them.
     """
     files = [path for path in paths if not os.path.isdir(path) and _is_read(path)]
     contents: dict[str, Mapping[str, Any]] = {}
@@ -35,12 +35,12 @@ def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
 
 
 def _is_read(path: str) -> bool:
-    """Whether oslo.policy reads the file: it skips hidden ones."""
+    """Whether oslo.policy reads the file: it skips hidden files."""
     return not os.path.basename(path).startswith(".")
 
 
 def _parsed(path: str) -> Mapping[str, Any]:
-    """Return the content of a file.  Raises: ValueError with what is wrong, OSError."""
+    """Return the content of a file.  Raises: ValueError with the problem, OSError."""
     try:
         rules = oslo_policy.parse_file_contents(Path(path).read_bytes())
     except ValueError as error:
@@ -68,14 +68,15 @@ def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
 
 def _tree(check: Any) -> Any:
     """Return the check as oslo.policy reads it, without its log messages; None if it cannot."""
-    logger = logging.getLogger("oslo_policy._parser")
-    was_disabled, logger.disabled = logger.disabled, True
+    logger = logging.getLogger("oslo_policy")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
     try:
         return oslo_policy.Rules.from_dict({"check": check})["check"]
     except Exception:
         return None
     finally:
-        logger.disabled = was_disabled
+        logger.setLevel(level)
 
 
 def _refusals(tree: Any) -> int:

@@ -1,8 +1,8 @@
-"""What a policy rule requires of the caller, derived from its check: for messages and reports.
+"""The requirements of policy rules, derived from their checks: for messages and reports.
 
 A check is a tree of ``and``, ``or``, ``not``, roles, comparisons and references to other rules.
-Without ``not`` and external checks it has a disjunctive normal form: alternatives, each a set of
-roles and comparisons that are all required.
+Without ``not`` and external checks it has a disjunctive normal form: alternatives. An alternative
+is a set of roles and comparisons that are all required.
 """
 
 import re
@@ -16,23 +16,23 @@ Checks = Mapping[str, Any]
 """The checks of oslo.policy by the names of their rules."""
 
 Alternatives = tuple[frozenset[str], ...]
-"""Each set is sufficient; its members are texts such as ``role:admin``."""
+"""Any of the sets is sufficient; its members are texts such as ``role:admin``."""
 
 _NEVER: Final[Alternatives] = ()
 _ALWAYS: Final[Alternatives] = (frozenset(),)
 _MOST_ALTERNATIVES = 32
-_BUILT_IN = "oslo_policy._checks"  # roles and comparisons; external checks are elsewhere
+_EXTERNAL = frozenset({"http", "https"})  # kinds of checks that other services decide
 _ROLE = "role:"
 _SAME_PROJECT = "project_id:%(project_id)s"
 _CREDENTIALS_OF_URL = re.compile(r"//[^/\s@]*@")
 
 
 class Inexpressible(Exception):  # noqa: N818
-    """The check has no form of alternatives that is worth reading."""
+    """The check cannot be expressed as a short list of alternatives."""
 
 
 def described(checks: Checks, rule: str) -> str:
-    """Return what the rule requires, as the object of "needs".
+    """Return the requirement of the rule, as the object of "needs".
 
     ``role admin or role service``; for a check that cannot be expressed in roles, the check itself
     as policy files write it, without the credentials of a URL.
@@ -43,11 +43,11 @@ def described(checks: Checks, rule: str) -> str:
         return f"what its check demands: {_CREDENTIALS_OF_URL.sub('//', str(checks[rule]))}"
     if alternatives == _NEVER:
         return "what no role has: its check refuses everyone"
-    return _joined([_alternative(each) for each in alternatives])
+    return _joined([_alternative(terms) for terms in alternatives])
 
 
 def loop(checks: Checks) -> Sequence[str]:
-    """Return rules each of which refers to the next, and the last to the first; or none."""
+    """Return the rules of a loop of references, in order; none if there is no loop."""
     settled: set[str] = set()
 
     def search(rule: str, path: tuple[str, ...]) -> Sequence[str]:
@@ -55,7 +55,7 @@ def loop(checks: Checks) -> Sequence[str]:
             return path[path.index(rule) :]
         if rule not in settled and rule in checks:
             references = (
-                each for each in nodes(checks[rule]) if isinstance(each, policy.RuleCheck)
+                check for check in nodes(checks[rule]) if isinstance(check, policy.RuleCheck)
             )
             for reference in references:
                 if rules := search(reference.match, (*path, rule)):
@@ -68,7 +68,7 @@ def loop(checks: Checks) -> Sequence[str]:
 
 def _references(check: Any) -> Iterator[str]:
     """Yield the rules that the check refers to."""
-    return (each.match for each in nodes(check) if isinstance(each, policy.RuleCheck))
+    return (node.match for node in nodes(check) if isinstance(node, policy.RuleCheck))
 
 
 def roles(checks: Checks) -> frozenset[str]:
@@ -95,13 +95,13 @@ def _joined(texts: Sequence[str]) -> str:
 def _alternative(terms: frozenset[str]) -> str:
     if not terms:
         return "no role"
-    own = [each.removeprefix(_ROLE) for each in sorted(terms) if each.startswith(_ROLE)]
-    others = [each for each in sorted(terms) if not each.startswith(_ROLE)]
-    text = " and ".join(f"role {name}" for name in own) or "any role"
-    if _SAME_PROJECT in others:
-        others.remove(_SAME_PROJECT)
+    role_names = [term.removeprefix(_ROLE) for term in sorted(terms) if term.startswith(_ROLE)]
+    conditions = [term for term in sorted(terms) if not term.startswith(_ROLE)]
+    text = " and ".join(f"role {name}" for name in role_names) or "any role"
+    if _SAME_PROJECT in conditions:
+        conditions.remove(_SAME_PROJECT)
         text += " in the requested project"
-    return f"{text} with {' and '.join(others)}" if others else text
+    return f"{text} with {' and '.join(conditions)}" if conditions else text
 
 
 def _of_rule(checks: Checks, rule: str, outer: tuple[str, ...]) -> Alternatives:
@@ -120,31 +120,34 @@ def _of(checks: Checks, check: Any, outer: tuple[str, ...]) -> Alternatives:
         case policy.RuleCheck():
             return _of_rule(checks, check.match, outer)
         case policy.OrCheck():
-            parts = [_of(checks, each, outer) for each in check.rules]
-            return _smallest(terms for part in parts for terms in part)
+            alternatives = [_of(checks, part, outer) for part in check.rules]
+            return _smallest(terms for part in alternatives for terms in part)
         case policy.AndCheck():
-            parts = [_of(checks, each, outer) for each in check.rules]
-            return _smallest(frozenset().union(*terms) for terms in product(*parts))
+            alternatives = [_of(checks, part, outer) for part in check.rules]
+            return _smallest(frozenset().union(*terms) for terms in product(*alternatives))
     kind = str(check)
     if kind == "!":
         return _NEVER
     if kind == "@":
         return _ALWAYS
-    if isinstance(check, policy.Check) and type(check).__module__ == _BUILT_IN:
+    if isinstance(check, policy.Check) and check.kind not in _EXTERNAL:
         return (frozenset({kind}),)
     raise Inexpressible
 
 
 def _smallest(all_terms: Iterator[frozenset[str]]) -> Alternatives:
-    """Return those that include no other one, in order.  Raises: Inexpressible if too many."""
-    kept: list[frozenset[str]] = []
+    """Return the sets without a subset among the others, in order.
+
+    Raises: Inexpressible if there are too many.
+    """
+    smallest: list[frozenset[str]] = []
     for terms in all_terms:
-        if any(other <= terms for other in kept):
+        if any(other <= terms for other in smallest):
             continue
-        kept = [*(other for other in kept if not terms <= other), terms]
-        if len(kept) > _MOST_ALTERNATIVES:
+        smallest = [*(other for other in smallest if not terms <= other), terms]
+        if len(smallest) > _MOST_ALTERNATIVES:
             raise Inexpressible
-    return tuple(kept)
+    return tuple(smallest)
 
 
 def nodes(check: Any) -> Iterator[Any]:

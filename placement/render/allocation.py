@@ -1,7 +1,4 @@
-"""Allocations as JSON: of a consumer by provider, and on a provider by consumer.
-
-Usages as JSON.
-"""
+"""Allocations and usages as JSON."""
 
 import json
 from collections.abc import Mapping

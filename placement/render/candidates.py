@@ -2,7 +2,7 @@
 
 Most of the text is provider summaries. Since 1.27 they do not depend on the
 request: their text is cached in the snapshot, from 1.29 on by tree. Candidates of one
-search differ mostly in the providers that they name: each form is compiled to a
+search differ mostly in the providers that they name: each shape is compiled to a
 template once. UUIDs and integers are inserted without escaping; names are encoded.
 
 Below 1.27 everything is built from dictionaries.
@@ -20,7 +20,7 @@ from placement.core.capacity import integer_capacity
 from placement.core.model import CUSTOM_PREFIX, ProviderState
 from placement.core.request import CandidateRequest
 from placement.core.search.candidate_streams import batches
-from placement.core.search.candidates import Candidate, CandidateForm, Candidates, WholeTrees
+from placement.core.search.candidates import Candidate, Candidates, CandidateShape, WholeTrees
 from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import Version
 
@@ -89,29 +89,31 @@ def _candidates(
     texts: list[str] = []
     for batch in batches(candidates):
         check_deadline()
-        texts += [templates[form](providers) for form, providers in batch]
+        texts += [templates[shape](providers) for shape, providers in batch]
     return texts
 
 
-class _Templates(dict[CandidateForm, Callable[[tuple[str, ...]], str]]):
-    """The template of each candidate form, compiled on first use."""
+class _Templates(dict[CandidateShape, Callable[[tuple[str, ...]], str]]):
+    """The template of each candidate shape, compiled on first use."""
 
     def __init__(self, *, mapped: bool) -> None:
         super().__init__()
         self._mapped = mapped
 
-    def __missing__(self, form: CandidateForm) -> Callable[[tuple[str, ...]], str]:
-        template = self[form] = _template(form, mapped=self._mapped)
+    def __missing__(self, shape: CandidateShape) -> Callable[[tuple[str, ...]], str]:
+        template = self[shape] = _template(shape, mapped=self._mapped)
         return template
 
 
-def _template(form: CandidateForm, *, mapped: bool) -> Callable[[tuple[str, ...]], str]:
+def _template(shape: CandidateShape, *, mapped: bool) -> Callable[[tuple[str, ...]], str]:
     """Return a function from the UUIDs of a candidate's providers to its text."""
-    numbers = list(range(len(form.allocations)))
-    text = f'{{"allocations":{{{",".join(map(_resources, form.allocations))}}}'
+    numbers = list(range(len(shape.allocations)))
+    text = f'{{"allocations":{{{",".join(map(_resources, shape.allocations))}}}'
     if mapped:
-        numbers += (number for group_numbers in form.mappings.values() for number in group_numbers)
-        text += f',"mappings":{{{",".join(starmap(_mapping, form.mappings.items()))}}}'
+        numbers += (
+            number for group_numbers in shape.mappings.values() for number in group_numbers
+        )
+        text += f',"mappings":{{{",".join(starmap(_mapping, shape.mappings.items()))}}}'
     return _joiner(f"{text}}}".split(_PROVIDER), numbers)
 
 

@@ -1,7 +1,4 @@
-"""Resource classes as JSON; links begin with the mount prefix.
-
-Traits as JSON.
-"""
+"""Resource classes and traits as JSON; links begin with the mount prefix."""
 
 import json
 from collections.abc import Iterable, Sequence

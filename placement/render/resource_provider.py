@@ -1,11 +1,7 @@
-"""Resource providers as JSON text.
+"""Resource providers, their inventories and their aggregates as JSON text.
 
 UUIDs, numbers and fixed words are inserted without escaping: they contain no
 character that JSON escapes. Names and the mount prefix are encoded.
-
-Inventories as JSON.
-
-Aggregates of a provider as JSON.
 """
 
 import json
@@ -22,6 +18,8 @@ _LINKS_SINCE = (
     ((1, 6), "traits"),
     ((1, 11), "allocations"),
 )
+
+Fields = Mapping[str, float]
 
 
 def provider_list(providers: Iterable[Provider], version: Version, prefix: str) -> bytes:
@@ -65,9 +63,6 @@ def _nested(provider: Provider, pieces: Sequence[str]) -> str:
         f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
         f"{provider.uuid.join(pieces)}}}"
     )
-
-
-Fields = Mapping[str, float]
 
 
 def fields(inventory: Inventory) -> Fields:

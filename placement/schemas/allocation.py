@@ -1,7 +1,4 @@
-"""Request bodies that write allocations: of one consumer, or of several by UUID.
-
-The body of a reshape: inventories by provider, and allocations by consumer.
-"""
+"""Request bodies that write allocations: of one consumer, of several, and of a reshape."""
 
 from placement.schemas.base import (
     GENERATION,

@@ -18,13 +18,25 @@ CUSTOM_NAME = "^CUSTOM_[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
 
 TEXT: Schema = {"type": "string"}
+TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
+COUNT: Schema = {"type": "integer", "minimum": 0}
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
 OWNER: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 
 
+def list_of(item: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": item}
+
+
+def by_key(value: Schema) -> Schema:
+    """Return the schema of an object with such values under any keys."""
+    return {"type": "object", "additionalProperties": value}
+
+
 def closed(properties: Schema, *required: str) -> Schema:
-    """Return the schema of an object that has these properties and no others."""
+    """Return the schema of an object that has these properties and no other properties."""
     constraint = {"required": list(required)} if required else {}
     return {
         "type": "object",
@@ -51,5 +63,5 @@ def always(schema: Schema) -> Windows:
 
 
 def merged(added: Windows) -> Windows:
-    """Return the properties at each microversion, given what each one adds."""
+    """Return the properties at each microversion; ``added`` has the additional properties."""
     return tuple(accumulate(added, lambda before, new: (new[0], {**before[1], **new[1]})))

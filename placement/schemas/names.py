@@ -1,7 +1,4 @@
-"""The request body with the name of a custom resource class.
-
-The query for traits, names of custom traits, and the body that replaces a provider's traits.
-"""
+"""Request bodies and queries with names: of resource classes and of traits."""
 
 from placement.schemas.base import CUSTOM_NAME, GENERATION, TEXT, Schema, always, closed
 

@@ -1,9 +1,4 @@
-"""The query parameters of GET /allocation_candidates, by microversion.
-
-The query parameters of GET /resource_providers, by microversion.
-
-The query parameters of GET /usages, by microversion.
-"""
+"""Query parameters by microversion: allocation candidates, resource providers and usages."""
 
 from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, closed, merged
 
@@ -20,9 +15,9 @@ def _plain(*parameters: str) -> Schema:
     return closed({name: described.get(name, TEXT) for name in names}, "resources")
 
 
-def _grouped(suffix: str, suffixable: tuple[str, ...], *others: str) -> Schema:
+def _grouped(suffix: str, suffixable: tuple[str, ...], *parameters: str) -> Schema:
     """Return the schema of a query whose group parameters may end in a suffix."""
-    fixed = {"limit": _LIMIT, "group_policy": _GROUP_POLICY} | dict.fromkeys(others, TEXT)
+    fixed = {"limit": _LIMIT, "group_policy": _GROUP_POLICY} | dict.fromkeys(parameters, TEXT)
     patterns = {f"^{name}({suffix})?$": TEXT for name in suffixable}
     return {**closed(fixed), "patternProperties": patterns}
 
@@ -40,7 +35,7 @@ CANDIDATES_QUERY: Windows = (
     ((1, 35), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required")),
     ((1, 36), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required", "same_subtree")),
 )
-"""Schemas of the query, each from its microversion on."""
+"""Schemas of the query, with the first microversion of the schema."""
 
 
 _ADDED: Windows = (
@@ -54,7 +49,7 @@ _ADDED: Windows = (
 PROVIDERS_QUERY: Windows = tuple(
     (since, closed(parameters)) for since, parameters in merged(_ADDED)
 )
-"""Schemas of the query, each from its microversion on."""
+"""Schemas of the query, with the first microversion of the schema."""
 
 
 # ``all`` and ``unknown`` are no names of types: all consumers, and consumers without a type.

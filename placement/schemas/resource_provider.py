@@ -1,9 +1,4 @@
-"""Request bodies that write resource providers.
-
-Request bodies that write inventories.
-
-The request body that replaces the aggregates of a provider.
-"""
+"""Request bodies that write resource providers, their inventories and their aggregates."""
 
 from placement.core.model import MAX_INT
 from placement.schemas.base import (

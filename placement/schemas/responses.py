@@ -5,6 +5,7 @@ scenarios.
 """
 
 from placement.schemas.base import (
+    COUNT,
     GENERATION,
     TEXT,
     UUID,
@@ -12,12 +13,13 @@ from placement.schemas.base import (
     Version,
     Windows,
     always,
+    by_key,
     closed,
+    list_of,
     merged,
 )
 
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_TEXTS: Schema = {"type": "array", "items": TEXT}
+_TEXTS: Schema = list_of(TEXT)
 _UUID_OR_NONE: Schema = {"type": ["string", "null"], "format": "uuid"}
 _PROVIDER_GENERATION: Schema = {"resource_provider_generation": GENERATION}
 
@@ -27,23 +29,15 @@ def _all(properties: Schema) -> Schema:
     return closed(properties, *properties)
 
 
-def _by_key(value: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": value}
-
-
-def _list(item: Schema) -> Schema:
-    return {"type": "array", "items": item}
-
-
 def _links(*relations: str) -> Schema:
     link = _all({"rel": {"type": "string", "enum": list(relations)}, "href": TEXT})
-    return {**_list(link), "minItems": len(relations), "maxItems": len(relations)}
+    return {**list_of(link), "minItems": len(relations), "maxItems": len(relations)}
 
 
 VERSIONS = always(
     _all(
         {
-            "versions": _list(
+            "versions": list_of(
                 _all(
                     {
                         **dict.fromkeys(("id", "max_version", "min_version", "status"), TEXT),
@@ -79,43 +73,43 @@ def _provider(since: Version, relations: tuple[str, ...]) -> Schema:
 
 PROVIDER: Windows = tuple((since, _provider(since, names)) for since, names in _RELATIONS)
 PROVIDERS: Windows = tuple(
-    (since, _all({"resource_providers": _list(schema)})) for since, schema in PROVIDER
+    (since, _all({"resource_providers": list_of(schema)})) for since, schema in PROVIDER
 )
 
 # --- data of a provider ---------------------------------------------------------------
 
 _NUMBER: Schema = {"type": "number"}
 _INVENTORY: Schema = {
-    **dict.fromkeys(("total", "reserved", "min_unit", "max_unit", "step_size"), _COUNT),
+    **dict.fromkeys(("total", "reserved", "min_unit", "max_unit", "step_size"), COUNT),
     "allocation_ratio": _NUMBER,
 }
 INVENTORY = always(_all({**_INVENTORY, **_PROVIDER_GENERATION}))
-INVENTORIES = always(_all({"inventories": _by_key(_all(_INVENTORY)), **_PROVIDER_GENERATION}))
+INVENTORIES = always(_all({"inventories": by_key(_all(_INVENTORY)), **_PROVIDER_GENERATION}))
 AGGREGATES: Windows = (
     ((1, 1), _all({"aggregates": _TEXTS})),
     ((1, 19), _all({"aggregates": _TEXTS, **_PROVIDER_GENERATION})),
 )
 TRAITS_OF_PROVIDER = always(_all({"traits": _TEXTS, **_PROVIDER_GENERATION}))
-USAGES_OF_PROVIDER = always(_all({"usages": _by_key(_COUNT), **_PROVIDER_GENERATION}))
+USAGES_OF_PROVIDER = always(_all({"usages": by_key(COUNT), **_PROVIDER_GENERATION}))
 
 # --- names -------------------------------------------------------------------------------
 
 TRAITS = always(_all({"traits": _TEXTS}))
 _RESOURCE_CLASS = _all({"name": TEXT, "links": _links("self")})
 RESOURCE_CLASS = always(_RESOURCE_CLASS)
-RESOURCE_CLASSES = always(_all({"resource_classes": _list(_RESOURCE_CLASS)}))
+RESOURCE_CLASSES = always(_all({"resource_classes": list_of(_RESOURCE_CLASS)}))
 
 # --- allocations -------------------------------------------------------------------------
 
-_RESOURCES: Schema = {"resources": _by_key({"type": "integer", "minimum": 1})}
+_RESOURCES: Schema = {"resources": by_key({"type": "integer", "minimum": 1})}
 ALLOCATIONS_ON_PROVIDER: Windows = tuple(
-    (since, _all({"allocations": _by_key(_all(entry)), **_PROVIDER_GENERATION}))
+    (since, _all({"allocations": by_key(_all(entry)), **_PROVIDER_GENERATION}))
     for since, entry in (
         ((1, 0), _RESOURCES),
         ((1, 28), {**_RESOURCES, "consumer_generation": GENERATION}),
     )
 )
-_ALLOCATIONS: Schema = {"allocations": _by_key(_all({**_RESOURCES, "generation": GENERATION}))}
+_ALLOCATIONS: Schema = {"allocations": by_key(_all({**_RESOURCES, "generation": GENERATION}))}
 _CONSUMER: Windows = (
     ((1, 0), {}),
     ((1, 12), {"project_id": TEXT, "user_id": TEXT}),
@@ -128,13 +122,13 @@ ALLOCATIONS: Windows = tuple(
     for since, consumer in merged(_CONSUMER)
 )
 USAGES: Windows = (
-    ((1, 9), _all({"usages": _by_key(_COUNT)})),
+    ((1, 9), _all({"usages": by_key(COUNT)})),
     (
         (1, 38),
         _all(
             {
-                "usages": _by_key(
-                    {**_by_key(_COUNT), "required": ["consumer_count"]},
+                "usages": by_key(
+                    {**by_key(COUNT), "required": ["consumer_count"]},
                 )
             }
         ),
@@ -144,19 +138,19 @@ USAGES: Windows = (
 # --- allocation candidates -----------------------------------------------------------------
 
 _LISTED: Schema = {
-    "allocations": _list(_all({"resource_provider": _all({"uuid": UUID}), **_RESOURCES}))
+    "allocations": list_of(_all({"resource_provider": _all({"uuid": UUID}), **_RESOURCES}))
 }
-_KEYED: Schema = {"allocations": _by_key(_all(_RESOURCES))}
-_MAPPED: Schema = {**_KEYED, "mappings": _by_key(_list(UUID))}
-_AMOUNTS: Schema = {"resources": _by_key(_all({"capacity": {"type": "integer"}, "used": _COUNT}))}
+_KEYED: Schema = {"allocations": by_key(_all(_RESOURCES))}
+_MAPPED: Schema = {**_KEYED, "mappings": by_key(list_of(UUID))}
+_AMOUNTS: Schema = {"resources": by_key(_all({"capacity": {"type": "integer"}, "used": COUNT}))}
 _WITH_TRAITS: Schema = {**_AMOUNTS, "traits": _TEXTS}
 
 
 def _candidates(allocation: Schema, summary: Schema) -> Schema:
     return _all(
         {
-            "allocation_requests": _list(_all(allocation)),
-            "provider_summaries": _by_key(_all(summary)),
+            "allocation_requests": list_of(_all(allocation)),
+            "provider_summaries": by_key(_all(summary)),
         }
     )
 

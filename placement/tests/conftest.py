@@ -22,7 +22,7 @@ from placement.db import tables
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests import environment, servers
+from placement.tests.support import environment, servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 

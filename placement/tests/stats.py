@@ -5,14 +5,17 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("placement", "placement_compare")
+SHORT_MODULE = 40
 
 
 def sources() -> Iterator[Path]:
-    """Every module of the service, without tests and migrations."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if not {"tests", "alembic"} & set(path.relative_to(PACKAGE).parts):
-            yield path
+    """Every module, without tests and migrations."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if not {"tests", "alembic"} & set(path.relative_to(ROOT).parts):
+                yield path
 
 
 def function_lengths(path: Path) -> Iterator[tuple[int, str]]:
@@ -21,12 +24,12 @@ def function_lengths(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
             length = (body[-1].end_lineno or 0) - body[0].lineno + 1
-            yield length, f"{path.relative_to(PACKAGE)}:{node.name}"
+            yield length, f"{path.relative_to(ROOT)}:{node.name}"
 
 
 def file_length(path: Path) -> tuple[int, str]:
     """Lines of one file, with its name."""
-    return len(path.read_text().splitlines()), str(path.relative_to(PACKAGE))
+    return len(path.read_text().splitlines()), str(path.relative_to(ROOT))
 
 
 def describe(what: str, lengths: list[tuple[int, str]]) -> str:
@@ -41,10 +44,14 @@ def describe(what: str, lengths: list[tuple[int, str]]) -> str:
 
 
 def main() -> None:
-    """Print one line for files, one for functions."""
+    """Print one line for modules, one for short ones, and one for functions."""
     files = [file_length(path) for path in sources() if path.stat().st_size]
     functions = [length for path in sources() for length in function_lengths(path)]
-    print(describe("files", files))
+    short = sum(
+        length < SHORT_MODULE and not name.endswith("__init__.py") for length, name in files
+    )
+    print(describe("modules", files))
+    print(f"modules of fewer than {SHORT_MODULE} lines: {short}")
     print(describe("functions", functions))
 
 

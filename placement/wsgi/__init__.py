@@ -14,7 +14,6 @@ from placement import db_api, deploy
 from placement.conf.base import config_files
 from placement.core.text import printable
 from placement.http import auth
-from placement.wsgi import log_formatter
 from placement.wsgi.preload import Preload, unless_forked_later
 
 if TYPE_CHECKING:
@@ -79,8 +78,7 @@ def read_configuration(
         default_config_files=files,
         default_config_dirs=folders,
     )
-    if options.is_configured(conf, "cors"):
-        options.set_middleware_defaults()
+    options.set_middleware_defaults()
     return conf
 
 
@@ -90,9 +88,7 @@ def set_up_logging(conf: cfg.ConfigOpts) -> None:
     Each record is one line: line breaks and control characters, which clients can send in names,
     are escaped.
     """
-    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
     log.setup(conf, PROJECT)
-    log_formatter.install()
     for handler in python_logging.getLogger().handlers:
         handler.addFilter(_escape)
     python_logging.captureWarnings(capture=True)

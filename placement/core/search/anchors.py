@@ -7,7 +7,7 @@ anchors that have an option for every slot, and divide them into three kinds:
                 serves all slots, or there is no candidate
 ``shared_only`` no provider of the tree serves any slot. Trees with the same aggregates
                 have the same candidates, so one anchor represents them all
-``general``     all others: each poses a problem
+``general``     all other roots: each root poses a problem
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ import numpy as np
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, having_trait, root_conditions
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Indices, Mask, distinct
+from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Rows of roots, ascending. Each ``standalone`` one has exactly one candidate."""
+    """Rows of roots, ascending. A ``standalone`` root has exactly one candidate."""
 
     standalone: Indices
     shared_only: Indices
@@ -38,26 +38,26 @@ def find_anchors(
 ) -> Anchors:
     """Return the roots that have an option for every slot.
 
-    Of ``shared_only`` ones, one for each set of aggregates.
+    ``shared_only`` has one root for each set of aggregates.
 
     Raises: SearchDeadlineExceeded.
     """
     possible = possible_anchors(snapshot, plan, domains, deadline)
     anchors = anchors_by_kind(snapshot, plan, domains, possible)
     numbers = snapshot.tree_aggregates.number[anchors.shared_only]
-    firsts = np.sort(distinct(numbers).firsts)
+    firsts = np.sort(np.unique(numbers, return_index=True)[1])
     return replace(anchors, shared_only=anchors.shared_only[firsts])
 
 
 def possible_anchors(
     snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], deadline: Deadline
 ) -> Mask:
-    """Return the roots that meet their own conditions and have an option for every slot.
+    """Return the roots that meet the root conditions and have an option for every slot.
 
     Raises: SearchDeadlineExceeded.
     """
     masks = chain(
-        (condition.mask for condition in root_conditions(snapshot, plan)),
+        (condition.local for condition in root_conditions(snapshot, plan)),
         _roots_with_option(snapshot, domains, deadline),
     )
     return reduce(np.logical_and, masks, snapshot.forest.is_root)
@@ -71,12 +71,7 @@ def _roots_with_option(
     for domain in domains:
         deadline.check()
         shared = shared_with(frozenset(domain.shared_by_aggregate))
-        yield roots_with_local_option(snapshot, domain) | shared
-
-
-def roots_with_local_option(snapshot: Snapshot, domain: Domain) -> Mask:
-    """Return the roots of trees with a member in the domain."""
-    return roots_of(snapshot, domain.local)
+        yield roots_of(snapshot, domain.local) | shared
 
 
 def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
@@ -87,11 +82,6 @@ def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
     roots = np.zeros(snapshot.size, dtype=np.bool_)
     roots[forest.root[np.flatnonzero(providers)]] = True
     return roots
-
-
-def roots_with_shared_option(snapshot: Snapshot, domain: Domain) -> Mask:
-    """Return the roots that a sharing provider of the domain shares with."""
-    return roots_in_aggregates(snapshot, frozenset(domain.shared_by_aggregate))
 
 
 def roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
@@ -109,30 +99,33 @@ def roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
 def anchors_by_kind(
     snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], possible: Mask
 ) -> Anchors:
-    """Return the possible anchors by kind; standalone ones only if they serve all slots."""
+    """Return the possible anchors by kind; standalone anchors only if they serve all slots."""
     sharing_aggregates = frozenset(
         chain.from_iterable(domain.shared_by_aggregate for domain in domains)
     )
     shared = roots_in_aggregates(snapshot, sharing_aggregates)
     standalone = possible & snapshot.forest.is_single & ~shared
-    others = np.flatnonzero(possible & ~standalone)
-    local = _with_any_local_option(snapshot, domains)[others]
+    other_roots = np.flatnonzero(possible & ~standalone)
+    local = _with_any_local_option(snapshot, domains)[other_roots]
     return Anchors(
         standalone=np.flatnonzero(_serving_all_slots(snapshot, plan, standalone)),
-        shared_only=others[~local],
-        general=others[local],
+        shared_only=other_roots[~local],
+        general=other_roots[local],
     )
 
 
 def _with_any_local_option(snapshot: Snapshot, domains: Sequence[Domain]) -> Mask:
-    """Return the roots of trees that serve a slot, of those with an option for every slot."""
+    """Return the roots of trees that serve a slot.
+
+    The result is correct for roots that have an option for every slot.
+    """
     if any(not domain.shared for domain in domains):
         return snapshot.forest.is_root
     return roots_of(snapshot, reduce(np.logical_or, [domain.local for domain in domains]))
 
 
 def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) -> Mask:
-    """Return those of the providers that can serve all slots together."""
+    """Return the providers that can serve all slots together."""
     if plan.isolated:
         return providers & False
     masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]

@@ -1,26 +1,28 @@
-"""The order in which candidates of several anchors are taken.
+"""The candidates of each anchor, as a stream, and the order in which the streams are read.
 
-Candidates from solutions: a stream for each anchor.
+``CandidateGenerator`` turns the solutions of problems into candidates. ``depth_first`` exhausts
+one stream before the next; ``breadth_first`` takes one candidate of each stream in turn.
 """
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
-from placement.core.search.candidates import Candidate, CandidateForm, CandidateForms, Solution
+from placement.core.search.candidates import Candidate, CandidateShapes, Solution
 from placement.core.search.deadline import Deadline
-from placement.core.search.problems import Block, PartKey, ProblemBuilder
+from placement.core.search.problems import Block, ProblemBuilder, SubproblemKey
 from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 
 T = TypeVar("T")
+
+Stream = Iterator[Candidate]
 
 
 def depth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
@@ -76,15 +78,6 @@ def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
     return rng.sample(range(count), count if limit is None else min(limit, count))
 
 
-Stream = Iterator[Candidate]
-
-# Candidate._make without its check of the length, which takes most of its time
-_new_candidate = cast(
-    "Callable[[tuple[CandidateForm, tuple[str, ...]]], Candidate]",
-    partial(tuple.__new__, Candidate),
-)
-
-
 class _LazySolutions:
     """The solutions of one problem, computed as far as an anchor has needed them."""
 
@@ -114,8 +107,8 @@ class CandidateGenerator:
     Why this is complete: two anchors can have the same candidate only if it uses
     providers of neither tree, or if each provider it uses that is in the tree of
     one anchor is shared with the other. So only candidates of trees that have a sharing
-    provider, and those whose providers are all in other trees, are compared with those
-    before; every other candidate contains a provider that no other anchor can use.
+    provider, and candidates whose providers are all in other trees, are compared with the
+    earlier candidates; every other candidate contains a provider that no other anchor can use.
     """
 
     def __init__(
@@ -125,15 +118,15 @@ class CandidateGenerator:
         self._plan = plan
         self._problems = problems
         self._deadline = deadline
-        self._forms = CandidateForms(plan)
+        self._shapes = CandidateShapes(plan)
         self._solutions: dict[Problem, _LazySolutions] = {}
         self._repeatable: set[Candidate] = set()
 
     def standalone(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the candidates of anchors whose one provider serves all slots."""
-        form = self._forms.solution((0,) * len(self._plan.slots)).form
+        shape = self._shapes.solution((0,) * len(self._plan.slots)).shape
         uuids = self._snapshot.forest.uuids
-        return [Candidate(form, (uuids[row],)) for row in rows]
+        return [Candidate(shape, (uuids[row],)) for row in rows]
 
     def breadth_first(
         self, anchors: Sequence[int] | Indices, expected: int | None = None
@@ -142,13 +135,13 @@ class CandidateGenerator:
 
         ``expected`` is how many candidates are needed, if known.
         """
-        others: list[Iterator[Stream]] = []
+        streams_by_block: list[Iterator[Stream]] = []
         for block in self._problems.blocks(anchors, expected):
             self._deadline.check()
             firsts, streams = self._first_candidates(block)
             yield from firsts
-            others.append(streams)
-        yield from breadth_first(chain.from_iterable(others))
+            streams_by_block.append(streams)
+        yield from breadth_first(chain.from_iterable(streams_by_block))
 
     def streams(
         self, anchors: Sequence[int] | Indices, rng: random.Random | None = None
@@ -163,42 +156,44 @@ class CandidateGenerator:
                 yield self._stream(block, number, rng)
 
     def _first_candidates(self, block: Block) -> tuple[list[Candidate], Iterator[Stream]]:
-        """Return the first candidate of each anchor that has one, and streams of the others.
+        """Return the first candidates of the anchors, and streams of the remaining candidates.
 
-        Anchors whose first part is the same problem are handled together: their
-        candidates differ only in the rows. The rest have streams of their own from the beginning.
+        Anchors whose first subproblem is the same problem are handled together: their
+        candidates differ only in the rows. The other anchors have separate streams from the
+        beginning.
         """
         firsts: list[Candidate | None] = [None] * len(block.anchors)
         streams: dict[int, Stream] = {}
-        for anchors in _by_first_part(block):
-            problem = block.problem(anchors[0], block.first_parts[anchors[0]])
+        for anchors in _by_first_subproblem(block):
+            problem = block.problem(anchors[0], block.first_subproblems[anchors[0]])
             solution = self._solutions_of(problem, None).get(0)
             if solution is not None and not solution.is_in_other_trees:
-                own = self._without_sharing(block, anchors)
-                for number, candidate in zip(own, self._alike(block, own, solution), strict=True):
+                alike = self._without_sharing(block, anchors)
+                candidates = self._alike(block, alike, solution)
+                for number, candidate in zip(alike, candidates, strict=True):
                     firsts[number] = candidate
         for number in [number for number, first in enumerate(firsts) if first is None]:
             streams[number] = self._stream(block, number, None)
             firsts[number] = next(streams[number], None)
-        others = (
+        remaining = (
             streams.get(number) or self._stream(block, number, None, skipped=1)
             for number, candidate in enumerate(firsts)
             if candidate is not None
         )
-        return [candidate for candidate in firsts if candidate is not None], others
+        return [candidate for candidate in firsts if candidate is not None], remaining
 
     def _alike(
         self, block: Block, numbers: Sequence[int], solution: Solution
     ) -> Iterator[Candidate]:
         """Return the candidates that one solution stands for at several anchors."""
-        starts = [block.starts[block.first_parts[number]] for number in numbers]
+        starts = [block.starts[block.first_subproblems[number]] for number in numbers]
         options = np.array(solution.options, dtype=np.intp)
         rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]
         is_shared = options < 0
         rows[:, is_shared] = ~options[is_shared]
         uuids = map(self._snapshot.forest.uuids.__getitem__, rows.ravel().tolist())
         providers = zip(*[uuids] * len(options), strict=True)
-        return map(_new_candidate, zip(repeat(solution.form), providers, strict=False))
+        return map(Candidate, repeat(solution.shape), providers)
 
     def _without_sharing(self, block: Block, numbers: list[int]) -> list[int]:
         if not len(self._snapshot.sharing):
@@ -213,24 +208,31 @@ class CandidateGenerator:
     ) -> Stream:
         """Yield the candidates of an anchor that were not yielded before."""
         has_sharing = self._has_sharing(block, number)
-        parts: Sequence[int] = range(block.first_parts[number], block.first_parts[number + 1])
-        for part in parts if rng is None else rng.sample(parts, len(parts)):
-            solutions = self._solutions_of(block.problem(number, part), rng)
-            rows = block.rows[block.starts[part] : block.starts[part + 1]].tolist()
+        subproblems: Sequence[int] = range(
+            block.first_subproblems[number], block.first_subproblems[number + 1]
+        )
+        for subproblem in (
+            subproblems if rng is None else rng.sample(subproblems, len(subproblems))
+        ):
+            solutions = self._solutions_of(block.problem(number, subproblem), rng)
+            rows = block.rows[block.starts[subproblem] : block.starts[subproblem + 1]].tolist()
             yield from self._candidates(rows, solutions, skipped, has_sharing=has_sharing)
             skipped = 0
 
     def _candidates(
         self, rows: Sequence[int], solutions: _LazySolutions, skipped: int, *, has_sharing: bool
     ) -> Stream:
-        """Yield the candidates of a part, from a solution on, that were not yielded before."""
+        """Yield the new candidates of a subproblem, from a solution on."""
         uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
-        own, index = [uuids[row] for row in rows], skipped
+        option_uuids, index = [uuids[row] for row in rows], skipped
         while (solution := solutions.get(index)) is not None:
             tick()
             index += 1
-            providers = [own[at] if at >= 0 else uuids[~at] for at in solution.options]
-            candidate = _new_candidate((solution.form, tuple(providers)))
+            providers = [
+                option_uuids[option] if option >= 0 else uuids[~option]
+                for option in solution.options
+            ]
+            candidate = Candidate(solution.shape, tuple(providers))
             if solution.is_in_other_trees or has_sharing:
                 if candidate in self._repeatable:
                     continue
@@ -238,7 +240,7 @@ class CandidateGenerator:
             yield candidate
 
     def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
-        solution = self._forms.solution
+        solution = self._shapes.solution
         if rng is not None:
             return _LazySolutions(map(solution, solve(self._plan, problem, self._deadline, rng)))
         solutions = self._solutions.get(problem)
@@ -248,9 +250,9 @@ class CandidateGenerator:
         return solutions
 
 
-def _by_first_part(block: Block) -> Iterable[list[int]]:
-    """Return the anchors of a block, by number, whose first parts are the same problem."""
-    anchors: defaultdict[PartKey, list[int]] = defaultdict(list)
-    for number, part in enumerate(block.first_parts[:-1]):
-        anchors[block.keys[part]].append(number)
+def _by_first_subproblem(block: Block) -> Iterable[list[int]]:
+    """Return the anchors of a block, by number, whose first subproblems are the same problem."""
+    anchors: defaultdict[SubproblemKey, list[int]] = defaultdict(list)
+    for number, subproblem in enumerate(block.first_subproblems[:-1]):
+        anchors[block.keys[subproblem]].append(number)
     return anchors.values()

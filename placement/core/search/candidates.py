@@ -1,6 +1,7 @@
-"""The result of a search: candidates, and the providers to describe with them.
+"""The candidates that a search returns, and the providers to describe with them.
 
-From the assignments of a problem to the forms of candidates.
+A candidate is a shape, which depends only on the request and on which options are equal, and the
+UUIDs of its providers. ``CandidateShapes`` makes shapes from the assignments of a problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,12 +16,12 @@ from placement.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CandidateForm:
-    """What candidates have in common that differ only in which providers they name.
+class CandidateShape:
+    """The common part of candidates that differ only in the providers that they name.
 
     Providers are numbered by their index in ``Candidate.providers``; the first
-    ``len(allocations)`` have an allocation, those after serve resourceless
-    groups only. A search has few forms; they are compared by identity, so that
+    ``len(allocations)`` have an allocation, the following providers serve
+    resourceless groups only. A search has few shapes; they are compared by identity, so that
     a renderer can prepare one template for each.
     """
 
@@ -29,23 +30,23 @@ class CandidateForm:
 
 
 class Candidate(NamedTuple):
-    """One way to satisfy a request: a form, and the UUIDs of its providers."""
+    """One way to satisfy a request: a shape, and the UUIDs of its providers."""
 
-    form: CandidateForm
+    shape: CandidateShape
     providers: tuple[str, ...]
 
     @property
     def allocations(self) -> dict[str, dict[str, int]]:
         """The amounts by provider UUID and resource class."""
-        amounts = self.form.allocations
-        return {uuid: dict(own) for uuid, own in zip(self.providers, amounts, strict=False)}
+        pairs = zip(self.providers, self.shape.allocations, strict=False)
+        return {uuid: dict(amounts) for uuid, amounts in pairs}
 
     @property
     def mappings(self) -> dict[str, tuple[str, ...]]:
         """The providers that serve each group, by suffix in the order of the request."""
         return {
             suffix: tuple(self.providers[number] for number in numbers)
-            for suffix, numbers in self.form.mappings.items()
+            for suffix, numbers in self.shape.mappings.items()
         }
 
 
@@ -73,14 +74,16 @@ class WholeTrees(Sequence[ProviderEntry]):
     def texts(
         self, form: str, render: Callable[[Sequence[ProviderState]], bytes]
     ) -> Iterator[bytes]:
-        """Yield what ``render`` makes of the providers of each tree, once per form and tree."""
+        """Yield the texts of the trees; ``render`` is called once per form and tree."""
         forest, entries = self._snapshot.forest, self._snapshot.entries
         for row, entry in zip(
             self._roots.tolist(), entries.take(self._roots.tolist()), strict=True
         ):
             yield entry.cached_text(form) or entry.text(
                 form,
-                lambda row=row: render([own.state for own in entries.take(forest.members(row))]),  # type: ignore[misc]
+                lambda row=row: render(  # type: ignore[misc]
+                    [member.state for member in entries.take(forest.members(row))]
+                ),
             )
 
 
@@ -89,8 +92,8 @@ class Candidates:
     """The result for one request.
 
     ``summaries`` are the providers to describe, in tree order: from 1.29 all of
-    every tree that a candidate allocates from, below 1.29 exactly those that a
-    candidate allocates from.
+    every tree that a candidate allocates from, below 1.29 exactly the providers that
+    a candidate allocates from.
     """
 
     candidates: Sequence[Candidate]
@@ -98,46 +101,46 @@ class Candidates:
 
 
 class Solution(NamedTuple):
-    """A form, and the options of a problem that its providers are."""
+    """A shape, and the options of a problem that are its providers."""
 
-    form: CandidateForm
+    shape: CandidateShape
     options: Options
     is_in_other_trees: bool
 
 
-class CandidateForms:
-    """The forms of the candidates of one plan, each created once."""
+class CandidateShapes:
+    """The shapes of the candidates of one plan; a shape is created once."""
 
     def __init__(self, plan: SearchPlan) -> None:
         self._plan = plan
-        self._forms: dict[tuple[int, ...], CandidateForm] = {}
+        self._shapes: dict[tuple[int, ...], CandidateShape] = {}
         resourceless = [number for number, slot in enumerate(plan.slots) if not slot.resources]
         resourced = [number for number, slot in enumerate(plan.slots) if slot.resources]
         self._slots = (*resourced, *resourceless)
 
     def solution(self, assignment: Assignment) -> Solution:
-        """Return an assignment as a form and its options, without repetition."""
+        """Return an assignment as a shape and its options, without repetition."""
         number_of: dict[int, int] = {}
         pattern = tuple(
             [number_of.setdefault(assignment[slot], len(number_of)) for slot in self._slots]
         )
-        form = self._forms.get(pattern)
-        if form is None:
-            form = self._forms[pattern] = self._form(pattern)
+        shape = self._shapes.get(pattern)
+        if shape is None:
+            shape = self._shapes[pattern] = self._shape(pattern)
         options = tuple(number_of)
-        return Solution(form, options, max(options) < 0)
+        return Solution(shape, options, max(options) < 0)
 
-    def _form(self, pattern: tuple[int, ...]) -> CandidateForm:
+    def _shape(self, pattern: tuple[int, ...]) -> CandidateShape:
         number_of = dict(zip(self._slots, pattern, strict=True))
-        amounts: dict[int, dict[str, int]] = {}
+        allocations: dict[int, dict[str, int]] = {}
         mappings: dict[str, dict[int, None]] = {}
         for number, slot in enumerate(self._plan.slots):
             provider = number_of[number]
             mappings.setdefault(slot.suffix, {})[provider] = None
             for name, amount in slot.resources:
-                own = amounts.setdefault(provider, {})
-                own[name] = own.get(name, 0) + amount
-        return CandidateForm(
-            allocations=tuple(amounts[number] for number in sorted(amounts)),
+                amounts = allocations.setdefault(provider, {})
+                amounts[name] = amounts.get(name, 0) + amount
+        return CandidateShape(
+            allocations=tuple(allocations[number] for number in sorted(allocations)),
             mappings={suffix: tuple(numbers) for suffix, numbers in mappings.items()},
         )

@@ -1,20 +1,18 @@
-"""The capacity that remains while a candidate is assembled.
+"""The constraints of one problem while the solver assigns its slots.
 
-The constraints of one problem, reduced to those that can be violated.
+``Constraints`` has the constraints that some assignment can violate. ``RemainingCapacity`` is the
+capacity that a partial assignment leaves.
 
-same_subtree as restrictions of the options of each slot.
-
-Of the providers assigned to the slots of one same_subtree, the highest is unique
-(all others are below it), and so is the first of these slots that it is assigned
-to. Once both are chosen, the other slots are restricted to options at or below
-the highest, and earlier slots to options below it. So each assignment is in
-exactly one restriction.
+``split_by_subtree`` turns same_subtree into restrictions of the options of each slot. Of the
+providers assigned to the slots of one same_subtree, the highest is unique (all others are below
+it), and so is the first of these slots that it is assigned to. Once both are chosen, the other
+slots are restricted to options at or below the highest, and earlier slots to options below it.
+Each assignment is therefore in exactly one restriction.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,14 +21,14 @@ from placement.core.search.matching import Matching
 from placement.core.search.slots import Options, Problem, SearchPlan
 
 AllocatableAmounts = dict[tuple[int, str], int]
-"""Free amounts by option and resource class; a class that suffices for all slots has no entry."""
+"""Free amounts by option and contended resource class."""
 
 
 class RemainingCapacity:
     """The sums of a partial assignment; ``assign`` and ``unassign`` form a stack.
 
     ``tree_of`` is filled below 1.29, where a candidate uses at most one provider
-    of a tree. ``isolated`` slots take a provider of their own.
+    of a tree. An ``isolated`` slot shares its provider with no other isolated slot.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class RemainingCapacity:
             del self._slots_at[option]
 
     def state(self, symmetry_class: Mapping[int, int]) -> Hashable:
-        """Return everything that the choices still to be made depend on.
+        """Return everything that the remaining choices depend on.
 
         Options of one symmetry class are interchangeable, so the state only
         counts how many of them are in which condition: symmetric branches are equal.
@@ -102,27 +100,18 @@ class MatchingConstraint:
     capacity: Callable[[int], int]
     merged: Mapping[int, int]
 
-    def matching(
-        self, options: Mapping[int, Options] | Sequence[Options], deadline: Deadline
-    ) -> Matching | None:
+    def matching(self, options: Sequence[Options], deadline: Deadline) -> Matching | None:
         """Return a matching of the constraint's slots, None if there is none."""
         return Matching.of({slot: options[slot] for slot in self.slots}, self, deadline)
-
-    def restricted_to(self, slots: Sequence[int]) -> "MatchingConstraint":
-        """Return the constraint for some of its slots."""
-        return MatchingConstraint(
-            tuple(slot for slot in self.slots if slot in slots), self.capacity, self.merged
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """The constraints between the slots of one problem that some assignment can violate.
 
-    ``allocatable``  amounts, by option and class, that are smaller than the sum of the
-                     requests for them
-    ``tree_of``      the tree of each option, if two options are in one tree of which only
-                     one provider may be used; otherwise empty
+    ``allocatable``  amounts, by option and contended class
+    ``tree_of``      the tree of each option, if two options are in one tree and only one
+                     provider of a tree may be used; otherwise empty
     ``matchings``    necessary conditions that are decided by bipartite matching
     """
 
@@ -137,13 +126,17 @@ class Constraints:
         """Return the constraints of a problem."""
         has_pairs = len(set(problem.tree_of.values())) < len(problem.tree_of)
         tree_of = problem.tree_of if has_pairs else {}
-        allocatable = _scarce(plan, problem)
+        allocatable = {
+            (option, name): left
+            for name, amounts in zip(plan.contended, problem.allocatable, strict=True)
+            for option, left in amounts.items()
+        }
         matchings = []
         if plan.isolated:
             matchings.append(MatchingConstraint(plan.isolated, lambda _: 1, tree_of))
         matchings += [
-            _class_constraint(name, plan.contended[name], allocatable, tree_of)
-            for name in dict.fromkeys(name for _, name in allocatable)
+            _class_constraint(requested, free, tree_of)
+            for requested, free in zip(plan.contended.values(), problem.allocatable, strict=True)
         ]
         return cls(plan, problem, allocatable, tree_of, tuple(matchings))
 
@@ -153,54 +146,22 @@ class Constraints:
         return not (self.allocatable or self.tree_of or self.plan.any_of)
 
 
-def _scarce(plan: SearchPlan, problem: Problem) -> AllocatableAmounts:
-    """Return the allocatable amounts that are too small for all slots that have the option."""
-    scarce: AllocatableAmounts = {}
-    for (name, amounts), allocatable in zip(
-        plan.contended.items(), problem.allocatable, strict=True
-    ):
-        amount_of: Counter[Options] = Counter()  # many slots may have the same many options
-        for slot, amount in amounts.items():
-            amount_of[problem.options[slot]] += amount
-        requested: Counter[int] = Counter()
-        for options, amount in amount_of.items():
-            requested.update(dict.fromkeys(options, amount))
-        scarce.update(
-            {
-                (option, name): left
-                for option, left in allocatable.items()
-                if left < requested[option]
-            }
-        )
-    return scarce
-
-
 def _class_constraint(
-    name: str,
-    amounts: Mapping[int, int],
-    allocatable: AllocatableAmounts,
-    tree_of: Mapping[int, int],
+    requested: Mapping[int, int], free: Mapping[int, int], tree_of: Mapping[int, int]
 ) -> MatchingConstraint:
-    """Return how many slots each option can serve with a class, were all as small as the least."""
-    least = min(amounts.values())
+    """Return how many slots an option can serve, as if all requested the least amount."""
+    least = min(requested.values())
     capacities: defaultdict[int, int] = defaultdict(int)
-    for option in {*tree_of, *(option for option, scarce in allocatable if scarce == name)}:
-        served = (
-            allocatable[option, name] // least if (option, name) in allocatable else len(amounts)
-        )
+    for option, amount in free.items():
         merged = tree_of.get(option, option)
-        capacities[merged] = max(capacities[merged], served)
-    capacity = partial(_capacity, dict(capacities), len(amounts))
-    return MatchingConstraint(tuple(amounts), capacity, tree_of)
-
-
-def _capacity(capacities: Mapping[int, int], unlimited: int, option: int) -> int:
-    return capacities.get(option, unlimited)
+        capacities[merged] = max(capacities[merged], amount // least)
+    return MatchingConstraint(tuple(requested), capacities.__getitem__, tree_of)
 
 
 class _Subtree(NamedTuple):
-    """One same_subtree: its slots, and the option that must be its highest provider, if one must.
+    """The slots of one same_subtree, and its highest provider.
 
+    ``top`` is the option that must be the highest provider; None if any option may be.
     ``descendants`` returns an option and the options below it.
     """
 
@@ -214,7 +175,7 @@ def split_by_subtree(
 ) -> Iterator[tuple[Options, ...]]:
     """Yield restrictions of the options under which every same_subtree holds.
 
-    No assignment is in two of them; together they contain all.
+    Each assignment is in exactly one restriction.
     """
     subtrees, problem = constraints.plan.subtrees, constraints.problem
     descendants = _descendants(problem)
@@ -232,38 +193,32 @@ def split_by_subtree(
             number = len(levels) - 1
             top = problem.top[1] if problem.top and problem.top[0] == number else None
             subtree = _Subtree(subtrees[number], top, descendants)
-            levels.append(_restrictions(constraints.matchings, restricted, subtree, deadline))
+            levels.append(_restrictions(restricted, subtree, deadline))
 
 
 def _restrictions(
-    matchings: Sequence[MatchingConstraint],
-    options: tuple[Options, ...],
-    subtree: _Subtree,
-    deadline: Deadline,
+    options: tuple[Options, ...], subtree: _Subtree, deadline: Deadline
 ) -> Iterator[tuple[Options, ...]]:
-    """Yield the options for each highest provider, and slot that has it, that can be matched."""
-    matchings = [matching.restricted_to(subtree.slots) for matching in matchings]
+    """Yield the options for each highest provider and each slot that it can be assigned to."""
     for top, below in _below_each_top(options, subtree, deadline):
-        if _can_match(matchings, below, deadline):
-            for restricted in _by_slot_at_top(top, below, options):
-                deadline.check()
-                if _can_match(matchings, restricted, deadline):
-                    yield restricted
+        for restricted in _by_slot_at_top(top, below, options):
+            deadline.check()
+            yield restricted
 
 
 def _can_match(
     matchings: Sequence[MatchingConstraint],
-    options: Mapping[int, Options] | tuple[Options, ...],
+    options: tuple[Options, ...],
     deadline: Deadline,
 ) -> bool:
-    return all(each.matching(options, deadline) is not None for each in matchings)
+    return all(constraint.matching(options, deadline) is not None for constraint in matchings)
 
 
 def _descendants(problem: Problem) -> Callable[[int], Iterable[int]]:
     """Return a function from an option to itself and the options below it.
 
-    Options of the own tree are in tree order, so these are a range: sets would take the square
-    of the depth of a tree.
+    Options in the tree of the anchor are in tree order, so the options below are a range. Sets
+    would take space in the square of the depth of a tree.
     """
     sizes = [1] * len(problem.parents)
     for position in reversed(range(len(sizes))):
@@ -283,7 +238,7 @@ def _below_each_top(
     slots = subtree.slots
     lists = list(dict.fromkeys(options[slot] for slot in slots))
     list_of = {slot: lists.index(options[slot]) for slot in slots}
-    ranks = [{option: rank for rank, option in enumerate(own)} for own in lists]
+    ranks = [{option: rank for rank, option in enumerate(slot_options)} for slot_options in lists]
     tops = dict.fromkeys(chain.from_iterable(lists)) if subtree.top is None else (subtree.top,)
     for top in tops:
         deadline.check()
@@ -297,10 +252,12 @@ def _by_slot_at_top(
     top: int, below: dict[int, Options], options: tuple[Options, ...]
 ) -> Iterator[tuple[Options, ...]]:
     """Yield the options for each slot that can be the first one assigned to the top."""
-    for first, own in list(below.items()):
-        if top not in own:
+    for first, first_options in list(below.items()):
+        if top not in first_options:
             continue
         restricted = {**below, first: (top,)}
         if all(restricted.values()):
-            yield tuple(restricted.get(slot, others) for slot, others in enumerate(options))
-        below[first] = tuple(option for option in own if option != top)
+            yield tuple(
+                restricted.get(slot, slot_options) for slot, slot_options in enumerate(options)
+            )
+        below[first] = tuple(option for option in first_options if option != top)

@@ -10,7 +10,7 @@ _STRIDE = 64
 class Deadline:
     """Ends a search that takes too long. Not shared between threads.
 
-    ``tick`` is for small pieces of work: it reads the clock at every 64th call.
+    ``tick`` is for small pieces of work, ``check`` for larger pieces.
     """
 
     def __init__(self, seconds: float, now: Callable[[], float]) -> None:
@@ -20,7 +20,7 @@ class Deadline:
         self._until_check = _STRIDE
 
     def tick(self) -> None:
-        """Count a small piece of work, and check the deadline now and then.
+        """Count a small piece of work; check the deadline at every 64th call.
 
         Raises: SearchDeadlineExceeded.
         """
@@ -38,5 +38,5 @@ class Deadline:
             raise SearchDeadlineExceeded(self._seconds)
 
     def fraction(self, share: float) -> "Deadline":
-        """Return a deadline for a share of this one's seconds, counted from now."""
+        """Return a deadline with a share of the seconds, counted from now."""
         return Deadline(self._seconds * share, self._now)

@@ -1,38 +1,103 @@
 """Which providers satisfy the need of a slot: array operations over all providers at once.
 
-Each condition on a provider itself is a ``Condition``: parameter and value as
-the query spells them, and a mask over all rows. The search intersects the masks;
-``insight.explanation`` counts what each of the same masks removes.
+Each requirement is a *condition*: a reason code, parameter and value as the query spells them, and
+the providers that meet it. The search intersects the conditions of a need;
+``insight.explanation`` counts, lists and relaxes the same conditions.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial, reduce
-from typing import NamedTuple
+from functools import cache, cached_property, partial, reduce
 
 import numpy as np
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.slots import Need, SearchPlan
-from placement.core.snapshot.rows import Mask, mask_of, numbers
+from placement.core.snapshot.columns import MAX_FREE, NO_INVENTORIES, Column
+from placement.core.snapshot.rows import Mask, Numbers, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 
-class Condition(NamedTuple):
-    """One condition, as parameter and value of the query, and the rows that satisfy it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A requirement without an amount, and the providers that meet it.
 
+    Two rules differ between the tree of a provider and the trees that it shares with: ``local``
+    applies if the provider serves its tree, ``shared`` if a sharing provider serves another
+    tree. ``names`` are the traits or the aggregates.
+    """
+
+    code: str
     parameter: str
     value: str
-    mask: Mask
+    local: Mask
+    shared: Mask
+    names: tuple[str, ...] = ()
+
+    def spelled(self, suffix: str) -> str:
+        """Return the requirement as the query spells it."""
+        return f"{self.parameter}{suffix}={self.value}"
+
+
+@dataclass(frozen=True, eq=False)
+class AmountCondition:
+    """An amount of one class; it fits on the providers in ``enough``.
+
+    A provider can lack three things. None includes another: an inventory (``present``), a unit
+    that admits the amount (``unit``), and as much free capacity (``free``), even if not in one
+    allocation.
+    """
+
+    resource_class: str
+    amount: int
+    column: Column
+    size: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, name: str, amount: int) -> "AmountCondition":
+        """Return the condition of an amount of a class."""
+        return cls(name, amount, snapshot.columns.get(name, NO_INVENTORIES), snapshot.size)
+
+    @cached_property
+    def enough(self) -> Mask:
+        """The providers on which the amount fits."""
+        return self.column.fitting(self.amount, self.size)
+
+    @cached_property
+    def present(self) -> Mask:
+        """The providers with an inventory of the class."""
+        return mask_of(self.column.rows, self.size)
+
+    @cached_property
+    def unit(self) -> Mask:
+        """The providers whose min_unit, max_unit and step_size admit the amount."""
+        return self.column.admitting(self.amount, self.size)
+
+    @cached_property
+    def free(self) -> Mask:
+        """The providers with as much free capacity."""
+        is_free = self.column.free >= min(self.amount, MAX_FREE)
+        return mask_of(self.column.rows[is_free], self.size)
+
+    @property
+    def failing(self) -> Iterator[tuple[str, Mask]]:
+        """The codes of the things that a provider can lack, with the providers that lack them."""
+        yield "no_inventory", ~self.present
+        yield "unit", self.present & ~self.unit
+        yield "capacity", self.present & ~self.free
+
+    def spelled(self, suffix: str) -> str:
+        """Return the requirement as the query spells it."""
+        return f"resources{suffix}={self.resource_class}:{self.amount}"
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The providers that satisfy one need.
 
-    ``local`` are those that satisfy it at their own root; ``shared`` the rows of sharing
-    providers that satisfy it at other roots, too, also by each of their aggregates.
+    ``local`` are the providers that satisfy it at their root. ``shared`` are the rows of sharing
+    providers that satisfy it at other roots; ``shared_by_aggregate`` has these rows by aggregate.
     """
 
     local: Mask
@@ -62,53 +127,90 @@ def _domain(
     need: Need,
     by_aggregate: Callable[[tuple[int, ...]], Mapping[str, tuple[int, ...]]],
 ) -> Domain:
-    masks = [condition.mask for condition in provider_conditions(snapshot, need)]
-    able = reduce(np.logical_and, masks)
-    members = in_member_of(snapshot, need)
-    shared = _shared(snapshot, need, able if members is None else able & members)
-    local = able if members is None else able & _with_root_members(snapshot, need, members)
+    enough = _with_amounts(snapshot, need)
+    conditions = list(kind_conditions(snapshot, need))
+    local = reduce(np.logical_and, [condition.local for condition in conditions], enough)
+    sharing = snapshot.sharing.numbers
+    if not len(sharing):
+        return Domain(local, (), {})
+    able = [condition.shared[sharing] for condition in conditions]
+    shared = tuple(sharing[reduce(np.logical_and, able, enough[sharing])].tolist())
     return Domain(local, shared, by_aggregate(shared))
 
 
-def conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
-    """Yield all conditions of a need on a provider at its own root."""
-    yield from provider_conditions(snapshot, need)
-    members = in_member_of(snapshot, need)
-    if members is not None:
-        value = "&member_of=".join(any_of_text(any_of) for any_of in need.member_of)
-        yield Condition("member_of", value, _with_root_members(snapshot, need, members))
+def satisfying(snapshot: Snapshot, need: Need) -> Mask:
+    """Return the providers that satisfy a need at their root."""
+    local = [condition.local for condition in kind_conditions(snapshot, need)]
+    return reduce(np.logical_and, local, _with_amounts(snapshot, need))
 
 
-def provider_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
-    """Yield the conditions of a need that do not depend on the root; at least one."""
-    size = snapshot.size
-    for name, amount in need.resources:
-        yield Condition("resources", f"{name}:{amount}", fitting(snapshot, name, amount))
-    if not need.resources:
-        yield Condition("", "", snapshot.forest.root >= 0)
-    for any_of in need.required:
-        yield Condition("required", any_of_text(any_of), having_trait(snapshot, any_of))
-    if need.forbidden:
-        value = ",".join(f"!{name}" for name in sorted(need.forbidden))
-        yield Condition("required", value, ~having_trait(snapshot, need.forbidden))
+def _with_amounts(snapshot: Snapshot, need: Need) -> Mask:
+    """Return the providers on which each amount of a need fits, all if it has no amounts."""
+    enough = [AmountCondition.of(snapshot, *amount).enough for amount in need.resources]
+    return reduce(np.logical_and, enough) if enough else snapshot.forest.root >= 0
+
+
+def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+    """Yield the conditions of a need without an amount, in the order of an explanation."""
     if need.not_member_of:
-        value = f"!{any_of_text(need.not_member_of)}"
-        yield Condition("member_of", value, ~in_aggregate(snapshot, need.not_member_of))
+        yield _not_member_of(snapshot, need.not_member_of)
+    if need.member_of:
+        yield member_of(snapshot, need)
     if need.in_tree is not None:
-        yield Condition("in_tree", need.in_tree, mask_of(tree_of(snapshot, need.in_tree), size))
+        inside = mask_of(_tree_of(snapshot, need.in_tree), snapshot.size)
+        shared = np.zeros_like(inside) if need.is_unsuffixed else inside
+        yield Condition("in_tree", "in_tree", need.in_tree, inside, shared)
+    for any_of in dict.fromkeys(need.required):
+        yield having_one(snapshot, any_of)
+    for name in sorted(need.forbidden):
+        yield _not_having("forbidden_trait", "required", snapshot, name)
 
 
 def root_conditions(snapshot: Snapshot, plan: SearchPlan) -> Iterator[Condition]:
     """Yield the conditions on the root that a candidate is built around."""
-    request, size = plan.request, snapshot.size
+    request = plan.request
     for name in sorted(request.root_required):
-        yield Condition("root_required", name, snapshot.with_trait(name).mask(size))
+        having = having_trait(snapshot, (name,))
+        yield Condition("root_trait", "root_required", name, having, having, (name,))
     for name in sorted(request.root_forbidden):
-        yield Condition("root_required", f"!{name}", ~snapshot.with_trait(name).mask(size))
+        yield _not_having("root_trait", "root_required", snapshot, name)
     for group in request.groups:
         if not group.suffix and group.not_member_of:
-            value = f"!{any_of_text(group.not_member_of)}"
-            yield Condition("member_of", value, ~in_aggregate(snapshot, group.not_member_of))
+            yield _not_member_of(snapshot, group.not_member_of)
+
+
+def having_one(snapshot: Snapshot, any_of: frozenset[str]) -> Condition:
+    """Return the condition that a provider has one of the traits."""
+    having, names = having_trait(snapshot, any_of), tuple(sorted(any_of))
+    return Condition("trait", "required", any_of_text(any_of), having, having, names)
+
+
+def _not_having(code: str, parameter: str, snapshot: Snapshot, name: str) -> Condition:
+    """Return the condition that a provider does not have a trait."""
+    without = ~having_trait(snapshot, (name,))
+    return Condition(code, parameter, f"!{name}", without, without, (name,))
+
+
+def _not_member_of(snapshot: Snapshot, uuids: frozenset[str]) -> Condition:
+    """Return the condition that a provider is in none of the aggregates."""
+    outside, value = ~in_aggregate(snapshot, uuids), f"!{any_of_text(uuids)}"
+    names = tuple(sorted(uuids))
+    return Condition("forbidden_aggregate", "member_of", value, outside, outside, names)
+
+
+def member_of(snapshot: Snapshot, need: Need) -> Condition:
+    """Return the condition that a provider is in an aggregate of every ``member_of``.
+
+    In the unsuffixed group the root can be in these aggregates instead, for all of its tree.
+    """
+    lists = dict.fromkeys(need.member_of)
+    members = reduce(np.logical_and, [in_aggregate(snapshot, any_of) for any_of in lists])
+    local = members
+    if need.is_unsuffixed and snapshot.forest.is_nested:
+        local = members | members[snapshot.forest.root]
+    value = "&member_of=".join(map(any_of_text, lists))
+    names = tuple(sorted(frozenset().union(*lists)))
+    return Condition("aggregate", "member_of", value, local, members, names)
 
 
 def any_of_text(names: Iterable[str]) -> str:
@@ -121,12 +223,6 @@ def any_of_text(names: Iterable[str]) -> str:
     return ordered[0] if len(ordered) == 1 else f"in:{','.join(ordered)}"
 
 
-def fitting(snapshot: Snapshot, name: str, amount: int) -> Mask:
-    """Return the providers on which an amount of a class fits."""
-    column = snapshot.columns.get(name)
-    return column.fitting(amount, snapshot.size) if column else _no_providers(snapshot)
-
-
 def having_trait(snapshot: Snapshot, names: Iterable[str]) -> Mask:
     """Return the providers that have at least one of the traits. Read-only."""
     return _any([snapshot.with_trait(name).mask(snapshot.size) for name in names], snapshot)
@@ -137,17 +233,7 @@ def in_aggregate(snapshot: Snapshot, uuids: Iterable[str]) -> Mask:
     return _any([snapshot.with_aggregate(uuid).mask(snapshot.size) for uuid in uuids], snapshot)
 
 
-def in_member_of(snapshot: Snapshot, need: Need) -> Mask | None:
-    """Return the providers that are themselves in an aggregate of every member_of list.
-
-    None if the need has no member_of.
-    """
-    if not need.member_of:
-        return None
-    return reduce(np.logical_and, [in_aggregate(snapshot, any_of) for any_of in need.member_of])
-
-
-def tree_of(snapshot: Snapshot, uuid: str) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _tree_of(snapshot: Snapshot, uuid: str) -> Numbers:
     """Return the rows of the tree that a provider is in, none if there is no such provider."""
     row = snapshot.forest.row_of.get(uuid)
     if row is None:
@@ -156,32 +242,13 @@ def tree_of(snapshot: Snapshot, uuid: str) -> np.ndarray[tuple[int], np.dtype[np
 
 
 def _any(masks: Sequence[Mask], snapshot: Snapshot) -> Mask:
-    return reduce(np.logical_or, masks) if masks else _no_providers(snapshot)
-
-
-def _no_providers(snapshot: Snapshot) -> Mask:
-    return np.zeros(snapshot.size, dtype=np.bool_)
-
-
-def _with_root_members(snapshot: Snapshot, need: Need, members: Mask) -> Mask:
-    """Return the members; in the unsuffixed group also the providers whose root is a member."""
-    if not need.is_unsuffixed or not snapshot.forest.is_nested:
-        return members
-    extended: Mask = members | members[snapshot.forest.root]
-    return extended
-
-
-def _shared(snapshot: Snapshot, need: Need, able: Mask) -> tuple[int, ...]:
-    sharing = snapshot.sharing.numbers
-    if not len(sharing) or (need.is_unsuffixed and need.in_tree is not None):
-        return ()
-    return tuple(sharing[able[sharing]].tolist())
+    return reduce(np.logical_or, masks) if masks else np.zeros(snapshot.size, dtype=np.bool_)
 
 
 def sharing_by_aggregate(
     snapshot: Snapshot, shared: Iterable[int]
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the rows that are in each aggregate."""
+    """Return the rows by aggregate."""
     members: defaultdict[str, list[int]] = defaultdict(list)
     for row in shared:
         for uuid in snapshot.entries.state(row).aggregates:

@@ -24,11 +24,11 @@ class CapacityRule(Protocol):
 
     @property
     def merged(self) -> Mapping[int, int]:
-        """The one option that each of several stands for."""
+        """The option that represents several options, by option."""
 
 
 class Matching:
-    """An option for every slot; some slots may be fixed to theirs.
+    """An option for every slot; some slots may be fixed to their option.
 
     Immutable once returned: ``with_fixed`` returns another matching.
     """
@@ -51,8 +51,8 @@ class Matching:
         """
         if rule.merged:
             options = {
-                slot: [rule.merged.get(option, option) for option in own]
-                for slot, own in options.items()
+                slot: [rule.merged.get(option, option) for option in slot_options]
+                for slot, slot_options in options.items()
             }
         matching = cls(options, rule, deadline)
         for slot in options:

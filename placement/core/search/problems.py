@@ -1,25 +1,20 @@
-"""What a problem depends on, as a record of a few bytes for each option.
+"""Builds the problems of anchors, many at a time, and finds equal problems.
 
-The records of the options of a part, concatenated, are the key of its problem: parts with equal
-records pose the same problem. All records of a block of anchors are computed by arrays.
-
-Builds the problems of anchors, many at a time, and finds those that are equal.
-
-Trees that are not alike often pose the same problem once everything that the
-request cannot tell apart is removed. So the builder
+Different trees often pose the same problem once the differences that do not matter to
+the request are removed. So the builder
 
 - keeps only the providers that are an option of some slot: a host whose free devices
   are the third and the fifth poses the same problem as one with the first and the second;
-- without same_subtree, sorts these by the slots that they can serve: what matters is
-  how many there are of each sort, not their order in the tree;
+- without same_subtree, sorts these by the slots that they can serve: the result depends
+  on their number of each sort, not on their order in the tree;
 - clips the allocatable amounts to what the slots request together;
-- divides an anchor into *parts*, one for each provider that can be the highest one of
+- divides an anchor into *subproblems*, one for each provider that can be the highest one of
   the first same_subtree (``feasibility``): NUMA nodes that are alike pose the same
-  problem, whatever the other node of the host looks like. A very large tree is one part.
+  problem, independent of the other node of the host. A very large tree is one subproblem.
 
-All this is done by arrays, for a block of anchors at a time. For each part the
-arrays yield a key of a few bytes per option (``option_records``); equal keys are equal
-problems, and only different ones are built and solved.
+All this is done by arrays, for a block of anchors at a time. ``OptionRecords`` has a record of a
+few bytes for each option. The records of the options of a subproblem, concatenated, are the key of
+its problem: equal keys are equal problems, and only different problems are built and solved.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,20 +29,26 @@ from numpy.typing import NDArray
 from placement.core.search.feasibility import Feasibility
 from placement.core.search.filters import Domain, having_trait
 from placement.core.search.slots import Options, Problem, SearchPlan
-from placement.core.search.subproblems import PartIndex
+from placement.core.search.subproblems import SubproblemIndex
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 _MAX_SORTED_BITS = 40
 
+_MIN_BLOCK = 16
+_MAX_BLOCK = 2048
+
+SubproblemKey = tuple[bytes, int]
+"""The records of a subproblem's options, and the number that determines its sharing providers."""
+
 
 class OwnTree(NamedTuple):
-    """The options of one part in the anchor's own tree, decoded from their records.
+    """The options of one subproblem in the anchor's tree, decoded from their records.
 
-    An option is its position among the options of the part. ``options`` are those of each need,
-    in the order of ``OptionRecords.of_slot``. By option: ``any_of`` has the bits, ``parents`` the
-    parent, and ``allocatable`` the amounts of each contended class. ``top`` is -1 if the part has
-    none.
+    An option is its position among the options of the subproblem. ``options`` has the options of
+    each need, in the order of ``OptionRecords.of_slot``. By option: ``any_of`` has the bits,
+    ``parents`` the parent, and ``allocatable`` the amounts of each contended class. ``top`` is -1
+    if the subproblem has none.
     """
 
     options: Sequence[Options]
@@ -58,7 +59,7 @@ class OwnTree(NamedTuple):
 
 
 class OptionRecords:
-    """What is recorded of each option: bits, the parent, and clipped allocatable amounts.
+    """The record of each option: bits, the parent, and clipped allocatable amounts.
 
     There is a bit for each need, or two if slots inside and outside of the split same_subtree
     have it; one for the top of a split; and one for each ``any_of`` list of the plan.
@@ -113,31 +114,31 @@ class OptionRecords:
         """Return the trait lists that a provider satisfies, as bits."""
         return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
 
-    def of_parts(self, index: PartIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
-        """Return the records of all options, how many each part has, and their rows."""
+    def of_parts(self, index: SubproblemIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
+        """Return the records of all options, how many each subproblem has, and their rows."""
         rows = index.rows
         bits = [
             mask[rows] & index.is_inside if is_inside else mask[rows]
             for mask, is_inside in self._masks
         ]
-        kept = np.logical_or.reduce(bits)
+        is_option = np.logical_or.reduce(bits)
         if self._is_split:
             bits.append(index.is_top)
         bits += [mask[rows] for mask in self._any_of]
-        chosen = np.stack(bits)[:, kept]
-        kept_rows, part = rows[kept], index.part[kept]
-        words = [index.nearest(kept)] if self._plan.subtrees else []
+        option_bits = np.stack(bits)[:, is_option]
+        option_rows, subproblem = rows[is_option], index.subproblem[is_option]
+        words = [index.nearest(is_option)] if self._plan.subtrees else []
         if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
-            order = _by_bits(chosen, part)
-            chosen, kept_rows = chosen[:, order], kept_rows[order]
+            order = _by_bits(option_bits, subproblem)
+            option_bits, option_rows = option_bits[:, order], option_rows[order]
         words += [
-            self._relevant(number, chosen, kept_rows)
+            self._relevant(number, option_bits, option_rows)
             for number in range(len(self._plan.contended))
         ]
-        packed = np.packbits(chosen, axis=0, bitorder="little").T
+        packed = np.packbits(option_bits, axis=0, bitorder="little").T
         records = np.concatenate([packed, *(_as_bytes(word) for word in words)], axis=1)
-        counts = np.bincount(part, minlength=len(index.roots))
-        return records.tobytes(), counts, kept_rows
+        counts = np.bincount(subproblem, minlength=len(index.roots))
+        return records.tobytes(), counts, option_rows
 
     def _relevant(self, number: int, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
         """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
@@ -150,7 +151,7 @@ class OptionRecords:
         return amounts
 
     def decoded(self, records: bytes) -> OwnTree:
-        """Return the contents of the records of one part."""
+        """Return the contents of the records of one subproblem."""
         count = len(records) // self.record_size
         table = np.frombuffer(records, dtype=np.uint8).reshape(count, self.record_size)
         codes = [int.from_bytes(row.tobytes(), "little") for row in table[:, : self._width]]
@@ -168,15 +169,15 @@ class OptionRecords:
         )
 
 
-def _by_bits(bits: NDArray[np.bool_], part: NDArray[np.intp]) -> Indices:
-    """Return the order of the options by part, then by the number of bits (the most first).
+def _by_bits(bits: NDArray[np.bool_], subproblem: NDArray[np.intp]) -> Indices:
+    """Return the order of the options by subproblem, then by the number of bits (the most first).
 
     Of as many bits by their pattern; options with equal bits stay in their order.
     Every option has a bit, so fewer than all are missing.
     """
     weights = 1 << np.arange(len(bits), dtype=np.int64)
     missing = (~bits).sum(axis=0, dtype=np.int64)
-    rank = part.astype(np.int64) * len(bits) + missing
+    rank = subproblem.astype(np.int64) * len(bits) + missing
     return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
 
 
@@ -184,39 +185,33 @@ def _as_bytes(word: Numbers) -> NDArray[np.uint8]:
     return np.ascontiguousarray(word, dtype="<i4").view(np.uint8).reshape(len(word), 4)
 
 
-_MIN_BLOCK = 16
-_MAX_BLOCK = 2048
-
-
-PartKey = tuple[bytes, int]
-"""The records of a part's options, and what determines its sharing providers."""
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The parts of some anchors, in the order of the anchors, each a problem.
+    """The subproblems of some anchors, in the order of the anchors. Each is a problem.
 
-    The parts of anchor ``n`` are those from ``first_parts[n]`` to ``first_parts[n + 1]``;
-    every anchor has at least one. Parts with equal ``keys`` are the same problem.
-    ``rows`` are the options of all parts in their own trees: option ``k`` of part ``p`` is
-    ``rows[starts[p] + k]``, and the part has those before ``starts[p + 1]``.
+    The subproblems of anchor ``n`` have the numbers from ``first_subproblems[n]`` to
+    ``first_subproblems[n + 1]``, exclusive; every anchor has at least one subproblem. Subproblems
+    with equal ``keys`` are the same problem. ``rows`` has the options of all subproblems in the
+    trees of their anchors: ``rows[starts[p]:starts[p + 1]]`` are the options of subproblem ``p``,
+    in their order.
     """
 
     anchors: Sequence[int]
-    first_parts: Sequence[int]
-    keys: Sequence[PartKey]
+    first_subproblems: Sequence[int]
+    keys: Sequence[SubproblemKey]
     starts: Sequence[int]
     rows: Numbers
-    build: Callable[[PartKey, int], Problem]
+    build: Callable[[SubproblemKey, int], Problem]
 
-    def parts_of(self, number: int) -> list[tuple[Problem, int]]:
-        """Return the problem and the start of each part of an anchor."""
-        parts = range(self.first_parts[number], self.first_parts[number + 1])
-        return [(self.problem(number, part), self.starts[part]) for part in parts]
+    def subproblems_of(self, number: int) -> Iterator[tuple[Problem, int]]:
+        """Yield the problems and the starts of the subproblems of an anchor."""
+        first, end = self.first_subproblems[number : number + 2]
+        for subproblem in range(first, end):
+            yield self.problem(number, subproblem), self.starts[subproblem]
 
-    def problem(self, number: int, part: int) -> Problem:
-        """Return the problem of a part of an anchor, built if no equal one was before."""
-        return self.build(self.keys[part], self.anchors[number])
+    def problem(self, number: int, subproblem: int) -> Problem:
+        """Return the problem of a subproblem of an anchor; equal problems are built once."""
+        return self.build(self.keys[subproblem], self.anchors[number])
 
 
 class ProblemBuilder:
@@ -232,21 +227,21 @@ class ProblemBuilder:
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self._roots_that_share = frozenset(roots.tolist())
-        self._problems: dict[PartKey, Problem] = {}
+        self._problems: dict[SubproblemKey, Problem] = {}
 
     def blocks(
         self, anchors: Sequence[int] | Indices, expected: int | None = None
     ) -> Iterator[Block]:
         """Yield the anchors that may have a solution, in order, many at a time.
 
-        An assignment is a solution of at most one part. ``expected`` is how many anchors
+        An assignment is a solution of at most one subproblem. ``expected`` is how many anchors
         are needed, if known.
         """
         size = min(max(expected or _MAX_BLOCK, _MIN_BLOCK), _MAX_BLOCK)
         rows = np.asarray(anchors, dtype=np.int32)
         begin = possible = 0
         while begin < len(rows):
-            index = self._feasibility.parts(rows[begin : begin + size])
+            index = self._feasibility.subproblems(rows[begin : begin + size])
             begin += size
             if len(index.roots):
                 block = self._block(index)
@@ -255,26 +250,26 @@ class ProblemBuilder:
             size = _next_size(begin, possible, expected)
 
     def has_sharing_provider(self, anchor: int) -> bool:
-        """Return whether a provider of the anchor's own tree is a sharing provider."""
+        """Return whether a provider of the anchor's tree is a sharing provider."""
         return anchor in self._roots_that_share
 
-    def _block(self, index: PartIndex) -> Block:
+    def _block(self, index: SubproblemIndex) -> Block:
         records, counts, rows = self._records.of_parts(index)
         starts = [0, *np.cumsum(counts).tolist()]
         width = self._records.record_size
         record_ends = [width * start for start in starts]
-        parts = [records[begin:end] for begin, end in pairwise(record_ends)]
-        first_parts = np.flatnonzero(np.diff(index.roots, prepend=-1))
+        subproblems = [records[begin:end] for begin, end in pairwise(record_ends)]
+        first_subproblems = np.flatnonzero(np.diff(index.roots, prepend=-1))
         return Block(
-            anchors=index.roots[first_parts].tolist(),
-            first_parts=[*first_parts.tolist(), len(parts)],
-            keys=list(zip(parts, self._sharing_keys(index.roots), strict=True)),
+            anchors=index.roots[first_subproblems].tolist(),
+            first_subproblems=[*first_subproblems.tolist(), len(subproblems)],
+            keys=list(zip(subproblems, self._sharing_keys(index.roots), strict=True)),
             starts=starts,
             rows=rows,
             build=self._problem,
         )
 
-    def _problem(self, key: PartKey, anchor: int) -> Problem:
+    def _problem(self, key: SubproblemKey, anchor: int) -> Problem:
         problem = self._problems.get(key)
         if problem is None:
             problem = self._problems[key] = self._built(key[0], anchor)
@@ -283,8 +278,8 @@ class ProblemBuilder:
     def _sharing_keys(self, anchors: Numbers) -> Sequence[int]:
         """Return for each anchor a number that determines which sharing providers it can use.
 
-        It is the number of the tree's aggregates. A tree that has a sharing provider
-        of its own gets a number of its own: to itself this provider is not shared.
+        It is the number of the tree's aggregates. A tree that contains a sharing provider gets
+        a unique number: a sharing provider is not shared with its tree.
         """
         if not self._is_anything_shared:
             return [0] * len(anchors)
@@ -294,23 +289,23 @@ class ProblemBuilder:
         return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
-        plan, own = self._plan, self._records.decoded(records)
+        plan, tree = self._plan, self._records.decoded(records)
         shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
         options = tuple(
-            own.options[column] + shared[slot.need]
+            tree.options[column] + shared[slot.need]
             for column, slot in zip(self._records.of_slot, plan.slots, strict=True)
         )
         return Problem(
             options,
             allocatable=tuple(
-                self._allocatable(number, name, options, own)
+                self._allocatable(number, name, options, tree)
                 for number, name in enumerate(plan.contended)
             ),
-            any_of_bits=dict(self._any_of_bits(options, own)) if plan.any_of else {},
-            parents=own.parents,
+            any_of_bits=dict(self._any_of_bits(options, tree)) if plan.any_of else {},
+            parents=tree.parents,
             ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
             tree_of={} if plan.request.nested else dict(self._tree_of(options)),
-            top=None if self._split is None or own.top < 0 else (self._split, own.top),
+            top=None if self._split is None or tree.top < 0 else (self._split, tree.top),
         )
 
     def _options_shared(self, need: int, anchor: int) -> Options:
@@ -324,20 +319,20 @@ class ProblemBuilder:
         return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
 
     def _allocatable(
-        self, number: int, name: str, options: Sequence[Options], own: OwnTree
+        self, number: int, name: str, options: Sequence[Options], tree: OwnTree
     ) -> Mapping[int, int]:
         """Return the amounts of a contended class at the options of its slots."""
         return {
-            option: own.allocatable[number][option]
+            option: tree.allocatable[number][option]
             if option >= 0
             else self._records.clipped_allocatable(name, ~option)
             for option in _union(options, self._plan.contended[name])
         }
 
-    def _any_of_bits(self, options: Sequence[Options], own: OwnTree) -> Iterator[tuple[int, int]]:
+    def _any_of_bits(self, options: Sequence[Options], tree: OwnTree) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
         for option in _union(options, self._plan.unsuffixed):
-            yield option, own.any_of[option] if option >= 0 else self._records.any_of(~option)
+            yield option, tree.any_of[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
         """Yield the ancestors of options in other trees."""
@@ -355,7 +350,7 @@ class ProblemBuilder:
 def _next_size(examined: int, possible: int, expected: int | None) -> int:
     """Return how many anchors to process next, at most as many as before together.
 
-    As many as are missing, if as large a share of them is possible as of those before.
+    The number covers the missing anchors if the share of possible anchors stays the same.
     """
     doubled = min(max(examined, _MIN_BLOCK), _MAX_BLOCK)
     if expected is None or not 0 < possible < expected:

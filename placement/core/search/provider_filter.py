@@ -5,12 +5,11 @@ providers of its tree do not count. Source: API reference, "List resource provid
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
 from placement.core.request import ProviderFilter, RequestGroup
-from placement.core.search.filters import conditions, in_aggregate
+from placement.core.search.filters import in_aggregate, satisfying
 from placement.core.search.search import check_classes
 from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
@@ -48,7 +47,7 @@ def _matching(snapshot: Snapshot, group: RequestGroup) -> Mask:
         in_tree=group.in_tree,
         is_unsuffixed=False,
     )
-    return reduce(np.logical_and, [condition.mask for condition in conditions(snapshot, need)])
+    return satisfying(snapshot, need)
 
 
 def _check_traits(snapshot: Snapshot, group: RequestGroup) -> None:

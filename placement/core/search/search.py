@@ -1,36 +1,35 @@
 """The search for allocation candidates.
 
-Theory of operation.  A request becomes a *plan* (``plan``): slots, each to be
-assigned to one provider, and constraints between slots. The search has five stages:
+Theory of operation.  A request becomes *slots* (``slots``), each to be assigned
+to one provider, and constraints between slots. The search has five stages:
 
 1. ``filters``          per need, the providers that satisfy it (its domain), by array
                         operations over all providers
 2. ``anchors``          the roots that have an option for every slot, by array operations
-3. ``problem_builder``  per root one or more constraint-satisfaction *problems* of small
+3. ``problems``         per root one or more constraint-satisfaction *problems* of small
                         numbers that name no providers, for many roots at a time; roots
                         that violate a bound are discarded (``feasibility``), and roots
                         that the request cannot tell apart pose the same problem
 4. ``solver``           the solutions of a problem, computed lazily; branches that
                         cannot succeed are left as early as possible
-5. ``generation``       candidates: solutions with the providers of a root, a stream per root
+5. ``candidate_streams``  solutions with the providers of a root, a stream per root
 
-This module combines the stages, defines the order in which the streams are read
-(``ordering``), and stops when the limit is reached: the cost follows what is
-returned, not what is possible.
+This module combines the stages, selects the order in which the streams are read, and
+stops when the limit is reached: the cost depends on the number of returned candidates, not on
+the number of possible candidates.
 
 Completeness.  A candidate is built around exactly one root, its anchor: it uses
 providers of the anchor's tree, and sharing providers of other trees. Stages
 1 to 3 remove only providers and roots that violate a necessary condition; the problems
 keep everything that a solution depends on, and divide the solutions of a root; stage 4
 yields each assignment once. The same candidate can arise around two anchors only
-if all its providers are sharing ones or in other trees; stage 5 compares the candidates
-that can be such (``generation``).
+if all its providers are sharing providers or in other trees; stage 5 compares these candidates.
 
 Order.  With a limit the search takes one candidate of each root in turn, so
 that a short list does not concentrate on one host; the API leaves the order open
 and recommends this. Where ``max_candidates`` is set, the strategy decides, and its
-default is to exhaust one root before the next. Standalone roots come first, then those
-with options in their trees, then those without; each in the order of their rows. Equal
+default is to exhaust one root before the next. Standalone roots come first, then roots
+with options in their trees, then roots without, in the order of their rows. Equal
 requests on one snapshot return equal results.
 
 Randomization.  If all candidates can be generated within half of the time limit
@@ -64,7 +63,7 @@ from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import Indices, distinct, numbers
+from placement.core.snapshot.rows import Indices, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -125,23 +124,23 @@ class _Search:
         """Yield a random choice of candidates, in random order."""
         standalone = self._anchors.standalone
         try:
-            others = self._all_others(len(standalone))
+            other_candidates = self._all_others(len(standalone))
         except SearchDeadlineExceeded:
             return self._uniform_over_roots(rng)
         generator = self._generator(self._deadline)
-        total = _least(self._bound, len(standalone) + len(others)) or 0
+        total = _least(self._bound, len(standalone) + len(other_candidates)) or 0
         picked = sampled(rng, total, self._plan.request.limit)
         return (
             generator.standalone([standalone.item(number)])[0]
             if number < len(standalone)
-            else others[number - len(standalone)]
+            else other_candidates[number - len(standalone)]
             for number in picked
         )
 
     def _all_others(self, standalone: int) -> list[Candidate]:
-        """Return all candidates except the standalone ones.
+        """Return all candidates except the candidates of standalone anchors.
 
-        Raises: SearchDeadlineExceeded also if there are too many for a sample.
+        Raises: SearchDeadlineExceeded, even within the deadline if there are too many to sample.
         """
         generator = self._generator(self._deadline.fraction(0.5))
         most = MAX_SAMPLED if self._bound is None else max(self._bound - standalone, 0)
@@ -199,7 +198,7 @@ def summaries(
         uuids = chain.from_iterable(_allocating(batch))
         rows = numbers(map(forest.row_of.__getitem__, uuids))
         rows = forest.root[rows] if whole_trees else rows
-        described = distinct(np.concatenate([described, rows])).values
+        described = np.unique(np.concatenate([described, rows]))
     if whole_trees:
         return WholeTrees(snapshot, described)
     return snapshot.entries.take(described.tolist())
@@ -207,9 +206,9 @@ def summaries(
 
 def _allocating(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
     """Yield the providers of each candidate that have an allocation."""
-    counts = {form: len(form.allocations) for form in {form for form, _ in candidates}}
-    for form, uuids in candidates:
-        yield uuids[: counts[form]]
+    counts = {shape: len(shape.allocations) for shape in {shape for shape, _ in candidates}}
+    for shape, uuids in candidates:
+        yield uuids[: counts[shape]]
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:

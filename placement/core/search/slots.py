@@ -5,7 +5,8 @@ unsuffixed group is one slot per resource class, as each class may come from
 another provider. The conditions on the provider of a slot are its *need*;
 equal slots share one need, so that the filters evaluate it once.
 
-The constraint-satisfaction problem of one root, without the names of its providers.
+``SearchPlan`` is the request for all roots. ``Problem`` is the problem around one root,
+without the names of the providers.
 """
 
 from collections import defaultdict
@@ -13,6 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from placement.core.request import CandidateRequest, RequestGroup
+
+Options = tuple[int, ...]
+"""The options of a slot: the providers that it can be assigned to, in order of preference."""
+
+Assignment = tuple[int, ...]
+"""The option that each slot is assigned to, in the order of the slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class SearchPlan:
 
     ``unsuffixed``  the slots of the unsuffixed group
     ``isolated``    slots that need different providers (none if fewer than two)
-    ``subtrees``    the slots of each same_subtree; one that names a single group has no effect
+    ``subtrees``    the slots of each same_subtree; a same_subtree with one group has no effect
     ``any_of``      trait lists of the unsuffixed group: its providers together have a trait of
                     each list. With a single unsuffixed slot, its need contains the lists
     ``contended``   resource classes that several slots may take from one provider,
@@ -90,9 +97,15 @@ class SearchPlan:
             contended=_contended(slots, isolated),
         )
 
+    @property
+    def are_slots_independent(self) -> bool:
+        """Whether every choice of an option for each slot is a solution."""
+        constraints = (self.isolated, self.subtrees, self.any_of, self.contended)
+        return self.request.nested and not any(constraints)
+
 
 def _needs(group: RequestGroup) -> Iterator[Need]:
-    """Yield the need of each slot of a group."""
+    """Yield the needs of the slots of a group."""
     if group.suffix:
         yield _need(group, tuple(group.resources.items()), group.required)
         return
@@ -145,29 +158,22 @@ def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[st
     }
 
 
-Options = tuple[int, ...]
-"""The options of a slot: the providers that it can be assigned to, in order of preference."""
-
-Assignment = tuple[int, ...]
-"""The option that each slot is assigned to, in the order of the slots."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """Everything around a root that the solutions depend on. Compared by identity.
 
-    Options are numbers: a provider of the root's own tree is its position in
+    Options are numbers: a provider of the root's tree is its position in
     tree order, counting only providers that are an option of some slot; a sharing
     provider of another tree is ``~row``.
 
-    ``options``      per slot, its options: own tree first
+    ``options``      per slot, its options: options in the root's tree first
     ``allocatable``  per contended class (in the order of the plan), the allocatable
                      amount at the options of its slots, clipped to the sum of the
                      requested amounts
     ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
                      ``any_of`` lists that its traits satisfy
-    ``parents``      if the request has same_subtree: per position, that of the nearest
-                     ancestor that is an option, -1 if there is none
+    ``parents``      if the request has same_subtree: per position, the position of the
+                     nearest ancestor that is an option, or -1
     ``top``          index of a same_subtree, and the option that must be its highest
                      provider; None if any option may be
     ``ancestors``    if the request has same_subtree: per option of another tree, itself

@@ -1,34 +1,29 @@
-"""Isolated slots whose options are equal or disjoint: the solutions are permutations.
+"""The solutions of one problem.
 
-Depth-first search over the slots that leaves a branch as soon as it cannot succeed.
-
-The solutions of one problem.
-
-Theory of operation.  A problem (``problem``) names no providers, so hosts that
+Theory of operation.  A problem (``slots.Problem``) names no providers, so hosts that
 are alike pose the same problem and share its solutions.
 
 ``solve`` first splits the problem by ``same_subtree``: each part restricts the
 options of the slots so that every same_subtree holds, no assignment is in two
-parts, and together the parts contain every solution (``subtrees``). For each part:
+parts, and together the parts contain every solution (``split_by_subtree``). For each part:
 
 - without constraints between slots, the solutions are the product of the options;
 - if isolation is the only constraint, and the options of any two slots are equal
-  or disjoint, the solutions are permutations (``permutations``);
-- otherwise the slots are assigned one by one (``backtracking``).
+  or disjoint, the solutions are permutations (``permuted_assignments``);
+- otherwise the slots are assigned one by one, depth first (``Backtracking``).
 
 Backtracking leaves a choice, in this order, if
 
 1. an allocatable amount is exceeded, or a second provider of a tree is used below 1.29
-   (``remaining_capacity``);
-2. a trait list of the unsuffixed group is not satisfied by the choices made, nor
-   by any option of the slots that remain;
+   (``RemainingCapacity``);
+2. all slots are assigned, and a trait list of the unsuffixed group is not satisfied;
 3. the same state was reached before without a solution; the state contains
    everything that the remaining choices depend on;
-4. the slots that remain cannot be matched to options any more (``matching``).
+4. the remaining slots can no longer be matched to options (``matching``).
 
-Each of these is a necessary condition of a solution, so nothing is lost, and an
+The opposite of each case is necessary for a solution, so no solution is lost. An
 assignment is yielded only if all slots are assigned and every sum fits. For
-isolated groups without shared sums, matching is exact: every choice that is kept
+isolated groups without shared sums, matching is exact: every remaining choice
 leads to a solution. In general the problem contains bin packing, which is
 NP-hard, and the deadline bounds it.
 """
@@ -37,9 +32,7 @@ import random
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain, permutations, product
-from operator import or_
 
 from placement.core.search.constraints import Constraints, RemainingCapacity, split_by_subtree
 from placement.core.search.deadline import Deadline
@@ -51,10 +44,41 @@ SlotClass = tuple[tuple[int, ...], Options]
 """Slots that have the same options, and these options."""
 
 
+def solve(
+    plan: SearchPlan, problem: Problem, deadline: Deadline, rng: random.Random | None = None
+) -> Iterator[Assignment]:
+    """Yield each solution once: an option for each slot, in the order of the slots.
+
+    With ``rng`` the options are tried in random order.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    constraints = Constraints.of(plan, problem)
+    options = tuple(_shuffled(slot_options, rng) for slot_options in problem.options)
+    for part in split_by_subtree(constraints, options, deadline):
+        yield from _solutions(constraints, part, deadline)
+
+
+def _shuffled(options: Options, rng: random.Random | None) -> Options:
+    return options if rng is None else tuple(rng.sample(options, len(options)))
+
+
+def _solutions(
+    constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
+) -> Iterator[Assignment]:
+    if constraints.are_isolation_only:
+        if not constraints.plan.isolated:
+            return product(*options)
+        classes = slot_classes_of(constraints.plan, options)
+        if classes is not None:
+            return permuted_assignments(classes, options)
+    return Backtracking(constraints, options, deadline).assignments()
+
+
 def slot_classes_of(plan: SearchPlan, options: tuple[Options, ...]) -> list[SlotClass] | None:
     """Return the isolated slots by their options, if any two have equal or disjoint options.
 
-    The slots of the unsuffixed group come last, each a class of its own. None if
+    The slots of the unsuffixed group come last, one class for each slot. None if
     options overlap in part, or if there are too many classes for nested loops.
     """
     slots_with: defaultdict[Options, list[int]] = defaultdict(list)
@@ -62,7 +86,9 @@ def slot_classes_of(plan: SearchPlan, options: tuple[Options, ...]) -> list[Slot
         slots_with[options[slot]].append(slot)
     if len(set(chain.from_iterable(slots_with))) < sum(map(len, slots_with)):
         return None
-    classes: list[SlotClass] = [(tuple(slots), own) for own, slots in slots_with.items()]
+    classes: list[SlotClass] = [
+        (tuple(slots), shared_options) for shared_options, slots in slots_with.items()
+    ]
     classes += [((slot,), options[slot]) for slot in plan.unsuffixed]
     return classes if len(classes) <= MAX_SLOT_CLASSES else None
 
@@ -72,7 +98,7 @@ def permuted_assignments(
 ) -> Iterator[Assignment]:
     """Yield every assignment of the slots of each class to different options of the class.
 
-    No class may have more slots than options: that would be detected late.
+    No class may have more slots than options, which would be detected late.
     """
     order = [slot for slots, _ in classes for slot in slots]
     position = [order.index(slot) for slot in range(len(options))]
@@ -81,7 +107,7 @@ def permuted_assignments(
 
 
 def _nested_permutations(classes: Sequence[SlotClass]) -> Iterator[Options]:
-    """Yield every permutation of the last class, for each of the class before, and so on."""
+    """Yield the combinations of the permutations of the classes; the last class varies fastest."""
     if len(classes) == 1:
         yield from permutations(classes[0][1], len(classes[0][0]))
         return
@@ -92,9 +118,9 @@ def _nested_permutations(classes: Sequence[SlotClass]) -> Iterator[Options]:
 
 @dataclass(slots=True)
 class _Frame:
-    """One slot whose options are tried, and what the choices before it left.
+    """One slot whose options are tried, and the state after the previous choices.
 
-    ``any_of_met`` has a bit for each trait list that they satisfy.
+    ``any_of_met`` has a bit for each trait list that the previous choices satisfy.
     """
 
     options: Iterator[int]
@@ -104,7 +130,12 @@ class _Frame:
 
 
 class Backtracking:
-    """Assigns slots one by one, those with the fewest options first."""
+    """Assigns slots one by one, the slots with the fewest options first.
+
+    Failed states and symmetry classes exist for packing that is impossible: if slots do not
+    fit in one order of the choices, or at one of several interchangeable options, the other
+    orders and options are not tried. If solutions are found at once, they have no benefit.
+    """
 
     def __init__(
         self, constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
@@ -116,7 +147,6 @@ class Backtracking:
         self._order = sorted(range(len(options)), key=lambda slot: len(options[slot]))
         self._unsuffixed = frozenset(plan.unsuffixed)
         self._all_any_of = (1 << len(plan.any_of)) - 1
-        self._reachable_any_of = self._any_of_by_depth()
         self._symmetry_class = self._symmetry_classes()
         self._failed_states: set[Hashable] = set()
         self._capacity = RemainingCapacity(
@@ -129,7 +159,8 @@ class Backtracking:
     def assignments(self) -> Iterator[Assignment]:
         """Yield every assignment that satisfies the constraints; without recursion."""
         matchings = [
-            each.matching(self._options, self._deadline) for each in self._constraints.matchings
+            constraint.matching(self._options, self._deadline)
+            for constraint in self._constraints.matchings
         ]
         existing = [matching for matching in matchings if matching is not None]
         if len(existing) < len(matchings):
@@ -162,7 +193,7 @@ class Backtracking:
         """Return the frame after a choice, None if no solution can contain the choice."""
         slot = self._order[depth]
         any_of_met = frame.any_of_met | self._any_of(slot, option)
-        if (any_of_met | self._reachable_any_of[depth + 1]) != self._all_any_of:
+        if depth + 1 == len(self._order) and any_of_met != self._all_any_of:
             return None
         if self._failed_states and self._state(depth + 1, any_of_met) in self._failed_states:
             return None
@@ -179,7 +210,7 @@ class Backtracking:
         return _Frame(iter(options), matchings, any_of_met)
 
     def _leave(self, frames: list[_Frame], chosen: list[int]) -> None:
-        """Return to the slot before; remember the state if it had no solution."""
+        """Return to the previous slot; record the state if it had no solution."""
         frame = frames.pop()
         if not frame.has_solution:
             self._failed_states.add(self._state(len(frames), frame.any_of_met))
@@ -202,18 +233,8 @@ class Backtracking:
             return 0
         return self._constraints.problem.any_of_bits.get(option, 0)
 
-    def _any_of_by_depth(self) -> Sequence[int]:
-        """Return for each depth the trait lists that the slots from there on could satisfy."""
-        if not self._all_any_of:
-            return [0] * (len(self._order) + 1)
-        reachable = [0]
-        for slot in reversed(self._order):
-            bits = [self._any_of(slot, option) for option in self._options[slot]]
-            reachable.append(reduce(or_, bits, reachable[-1]))
-        return reachable[::-1]
-
     def _symmetry_classes(self) -> Mapping[int, int]:
-        """Number the options so that interchangeable ones have the same number."""
+        """Number the options so that interchangeable options have the same number."""
         lists_with: defaultdict[int, list[int]] = defaultdict(list)
         for number, options in enumerate(dict.fromkeys(self._options)):
             for option in options:
@@ -231,34 +252,3 @@ class Backtracking:
         )
         any_of = constraints.problem.any_of_bits.get(option)
         return allocatable, any_of, constraints.tree_of.get(option)
-
-
-def solve(
-    plan: SearchPlan, problem: Problem, deadline: Deadline, rng: random.Random | None = None
-) -> Iterator[Assignment]:
-    """Yield each solution once: an option for each slot, in the order of the slots.
-
-    With ``rng`` the options are tried in random order.
-
-    Raises: SearchDeadlineExceeded.
-    """
-    constraints = Constraints.of(plan, problem)
-    options = tuple(_shuffled(own, rng) for own in problem.options)
-    for part in split_by_subtree(constraints, options, deadline):
-        yield from _solutions(constraints, part, deadline)
-
-
-def _shuffled(options: Options, rng: random.Random | None) -> Options:
-    return options if rng is None else tuple(rng.sample(options, len(options)))
-
-
-def _solutions(
-    constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
-) -> Iterator[Assignment]:
-    if constraints.are_isolation_only:
-        if not constraints.plan.isolated:
-            return product(*options)
-        classes = slot_classes_of(constraints.plan, options)
-        if classes is not None:
-            return permuted_assignments(classes, options)
-    return Backtracking(constraints, options, deadline).assignments()

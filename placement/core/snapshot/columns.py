@@ -12,7 +12,6 @@ from placement.core.snapshot.rows import (
     Indices,
     Mask,
     Numbers,
-    distinct,
     mask_of,
     numbers,
 )
@@ -26,7 +25,7 @@ MAX_FREE = 2**43
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What the snapshot keeps of one inventory.
+    """The data of one inventory in a snapshot.
 
     ``allocatable`` is the largest amount that one consumer can allocate, at most
     ``max_unit``, and -1 where nothing fits. ``free`` is the capacity minus the used
@@ -58,7 +57,7 @@ class Column:
     ``rows`` is sorted; the other arrays are parallel to it, see ``Cell``. All are int32
     except ``free``, which is int64: a total times a ratio.
     A cloud has few different (min_unit, step_size) pairs: ``unit_rules`` has each
-    once, and ``unit_rule`` the index into it, which avoids a division per row.
+    pair once. ``unit_rule`` is the index of the pair, which avoids a division per row.
     """
 
     rows: Numbers
@@ -122,7 +121,8 @@ class Column:
         if amount > MAX_INT:
             return np.zeros(size, dtype=np.bool_)
         is_valid = np.array(
-            [low <= amount and amount % step == 0 for low, step in self.unit_rules]
+            [low <= amount and amount % step == 0 for low, step in self.unit_rules],
+            dtype=np.bool_,
         )
         return mask_of(self.rows[(self.max_unit >= amount) & is_valid[self.unit_rule]], size)
 
@@ -145,16 +145,16 @@ class Column:
         change, as after a claim; otherwise a copy of all arrays.
         """
         rows, removed_rows = numbers(cells), numbers(removed)
-        kept = self
+        column = self
         if len(removed_rows):
-            kept = self._take(np.flatnonzero(~np.isin(self.rows, removed_rows)), self.rows)
-        missing = kept._missing(rows)
+            column = self._take(np.flatnonzero(~np.isin(self.rows, removed_rows)), self.rows)
+        missing = column._missing(rows)
         if len(missing):
-            kept = kept._with_rows(np.sort(missing))
-        return kept._with_cells(rows, list(cells.values()))
+            column = column._with_rows(np.sort(missing))
+        return column._with_cells(rows, list(cells.values()))
 
     def _missing(self, rows: Numbers) -> Numbers:
-        """Return those of the rows that have no inventory yet."""
+        """Return the rows that have no inventory yet."""
         if not len(self.rows):
             return rows
         at = self.rows.searchsorted(rows)
@@ -162,7 +162,7 @@ class Column:
         return missing
 
     def renumbered(self, row_after: Numbers) -> "Column":
-        """Return the column with other rows: ``row_after`` has the new row of each, or -1."""
+        """Return the column with other rows: ``row_after[row]`` is the new row, or -1."""
         rows = row_after[self.rows]
         order = np.argsort(rows, kind="stable")
         return self._take(order[np.count_nonzero(rows < 0) :], rows)
@@ -208,11 +208,11 @@ class Column:
         return column._without_unused_rules() if is_larger else column
 
     def _without_unused_rules(self) -> "Column":
-        used = distinct(self.unit_rule)
+        used, unit_rule = np.unique(self.unit_rule, return_inverse=True)
         return replace(
             self,
-            unit_rule=used.inverse.astype(np.int32),
-            unit_rules=tuple(self.unit_rules[number] for number in used.values.tolist()),
+            unit_rule=unit_rule.astype(np.int32),
+            unit_rules=tuple(self.unit_rules[number] for number in used.tolist()),
         )
 
 
@@ -227,3 +227,7 @@ def _with_values(array: Numbers, at: Indices, values: list[int]) -> Numbers:
     copy = array.copy()
     copy[at] = values
     return copy
+
+
+NO_INVENTORIES = Column.of({})
+"""The column of a class without inventories."""

@@ -1,6 +1,7 @@
-"""The providers of a snapshot by row, and text that is cached with each.
+"""The providers of a snapshot by row, with text that is cached with each provider.
 
-The differences between states of providers, as ``Snapshot.apply`` needs them.
+``StateDiff`` has the differences between old and new states of providers, as ``Snapshot.apply``
+needs them.
 """
 
 from collections import defaultdict
@@ -14,6 +15,17 @@ from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.provider_table import ProviderTable
 from placement.core.snapshot.rows import CHUNK, NO_ROW, NO_ROWS, Numbers, Rows
+
+RowDiff = tuple[list[int], list[int]]
+"""The rows that were added to a set, and the rows that were removed from it."""
+
+_EMPTY_STATE = ProviderState(
+    provider=Provider(id=0, uuid="", name="", generation=0, parent_uuid=None, root_uuid=""),
+    inventories={},
+    used={},
+    traits=frozenset(),
+    aggregates=frozenset(),
+)
 
 
 class ProviderEntry:
@@ -56,10 +68,10 @@ _Chunk = list[ProviderEntry | _Unread | None]
 
 
 class Entries:
-    """The entry of each row, in chunks, so that a changed copy shares all but a few of them.
+    """The entries by row, in chunks: a changed copy shares all but a few chunks.
 
-    An entry is created from the table when it is first read. Two threads may both create one: they
-    are equal, and only text that is cached with the other one is lost.
+    An entry is created from the table when it is first read. Two threads may create the same
+    entry: both objects are equal, and only text that is cached with one of them is lost.
     """
 
     __slots__ = ("_chunks", "_index", "_table")
@@ -128,7 +140,7 @@ class Entries:
         return Entries(chunks, self._table, self._index)
 
     def renumbered(self, former: Numbers) -> "Entries":
-        """Return the entries of the former rows; -1 is a new provider, without an entry so far."""
+        """Return the entries of the former rows; -1 is a new provider without an entry."""
         entries = [*chain.from_iterable(self._chunks), None]
         index = np.append(self._index, np.int32(NO_ROW))
         return Entries(
@@ -139,10 +151,6 @@ class Entries:
 def _chunks(entries: _Chunk) -> list[_Chunk]:
     entries = entries + [None] * (-len(entries) % CHUNK)
     return [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
-
-
-RowDiff = tuple[list[int], list[int]]
-"""The rows that were added to a set, and those that were removed."""
 
 
 def _row_diffs() -> defaultdict[str, RowDiff]:
@@ -193,7 +201,7 @@ class StateDiff:
         return cell
 
     def columns(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
-        """Return the columns after the changes; unchanged ones are shared."""
+        """Return the columns after the changes; unchanged columns are shared."""
         if not self.cells and not self.removed_cells:
             return columns
         after = dict(columns)
@@ -211,7 +219,7 @@ class StateDiff:
 
 
 def changed_sets(sets: Mapping[str, Rows], diffs: Mapping[str, RowDiff]) -> Mapping[str, Rows]:
-    """Return the sets after the changes; unchanged ones are shared."""
+    """Return the sets after the changes; unchanged sets are shared."""
     if not diffs:
         return sets
     after = dict(sets)
@@ -231,12 +239,3 @@ def _add_names(
         diffs[name][0].append(row)
     for name in old - new:
         diffs[name][1].append(row)
-
-
-_EMPTY_STATE = ProviderState(
-    provider=Provider(id=0, uuid="", name="", generation=0, parent_uuid=None, root_uuid=""),
-    inventories={},
-    used={},
-    traits=frozenset(),
-    aggregates=frozenset(),
-)

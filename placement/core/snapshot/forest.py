@@ -18,9 +18,9 @@ class Forest:
     children. So the same providers have the same rows in every process, and every subtree is a
     slice: the rows from ``row`` on, ``subtree_size[row]`` of them.
 
-    ``uuids`` and ``ids`` are those of the providers. The other arrays are over all rows, of
-    which those after the last provider are free: ``parent`` and ``root`` are rows, -1 where
-    there is none. ``is_root`` and ``is_single`` are masks; a single provider is a tree of one.
+    ``uuids`` and ``ids`` have an element for each provider. The other arrays have an element for
+    each row; rows after the last provider are free. ``parent`` and ``root`` are rows, -1 if there
+    is no such row. ``is_root`` and ``is_single`` are masks; a single provider is a tree of one.
     """
 
     row_of: Mapping[str, int]
@@ -43,7 +43,7 @@ class Forest:
 
     @property
     def size(self) -> int:
-        """The number of rows, including free ones."""
+        """The number of rows, including free rows."""
         return len(self.root)
 
     def members(self, root: int) -> range:
@@ -80,34 +80,38 @@ class Forest:
     def changed(
         self, changed: Sequence[Provider], removed: Collection[int]
     ) -> tuple["Forest", Numbers]:
-        """Return the forest with some providers as given, and others, by id, removed.
+        """Return the forest with the ``changed`` providers, without the ``removed`` ids.
 
-        Also returns the former row of each provider, -1 for new ones. A provider with another id
-        is another provider: databases may reuse the id or the UUID of a removed one. A provider
-        whose parent was removed, and that is not in ``changed``, becomes a root, or the child of
-        the provider that has the UUID of its parent now.
+        Also returns the former row of each provider, -1 for a new provider. A provider with
+        another id is another provider: databases may reuse the id or the UUID of a removed
+        provider. A provider that is not in ``changed`` and whose parent was removed becomes a
+        root, or the child of the provider that now has the UUID of its parent.
 
         Cost: the tree order of all providers.
         Raises: ParentLoop.
         """
         count = len(self.uuids)
-        kept = {each.id for each in changed if self._has_identity(each)}
-        new = [each for each in changed if each.id not in kept]
-        gone = self.rows_with_ids({*removed, *(each.id for each in new)} - kept).tolist()
-        gone += [self.row_of[each.uuid] for each in new if each.uuid in self.row_of]
+        retained_ids = {provider.id for provider in changed if self._has_identity(provider)}
+        new = [provider for provider in changed if provider.id not in retained_ids]
+        removed_rows = self.rows_with_ids(
+            {*removed, *(provider.id for provider in new)} - retained_ids
+        ).tolist()
+        removed_rows += [
+            self.row_of[provider.uuid] for provider in new if provider.uuid in self.row_of
+        ]
         row_of = dict(self.row_of)
-        for row in set(gone):
+        for row in set(removed_rows):
             del row_of[self.uuids[row]]
-        row_of.update({each.uuid: count + number for number, each in enumerate(new)})
-        ids = np.append(self.ids, numbers(each.id for each in new))
+        row_of.update({provider.uuid: count + number for number, provider in enumerate(new)})
+        ids = np.append(self.ids, numbers(provider.id for provider in new))
         parent = resized(self.parent[:count], len(ids), NO_ROW)
-        orphans = np.flatnonzero(np.isin(parent, gone))
+        orphans = np.flatnonzero(np.isin(parent, removed_rows))
         parent[orphans] = [row_of.get(self.uuids[row], NO_ROW) for row in parent[orphans].tolist()]
-        for each in changed:
-            parent[row_of[each.uuid]] = row_of.get(each.parent_uuid or "", NO_ROW)
+        for provider in changed:
+            parent[row_of[provider.uuid]] = row_of.get(provider.parent_uuid or "", NO_ROW)
         by_id = np.argsort(ids).astype(np.int32)
-        trees = tree_order(parent, by_id[~np.isin(by_id, gone)])
-        uuids = [*self.uuids, *(each.uuid for each in new)]
+        trees = tree_order(parent, by_id[~np.isin(by_id, removed_rows)])
+        uuids = [*self.uuids, *(provider.uuid for provider in new)]
         forest = _ordered(row_of, uuids, ids, trees)
         return forest, np.where(trees.order < count, trees.order, np.int32(NO_ROW))
 
@@ -119,7 +123,7 @@ class Forest:
 def _ordered(
     row_of: dict[str, int], uuids: Sequence[str], ids: Numbers, trees: TreeOrder
 ) -> Forest:
-    """Return the forest of providers by their rows so far; ``row_of`` becomes a part of it."""
+    """Return the forest; the arguments have the former rows, ``row_of`` becomes part of it."""
     order = trees.order
     uuids = [uuids[row] for row in order.tolist()]
     is_other = order != np.arange(len(order))

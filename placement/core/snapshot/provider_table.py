@@ -1,34 +1,32 @@
-"""Tree order (depth-first, parents before children) of many trees at once, by arrays.
+"""All providers as columns, from which a snapshot is built, and their tree order, by arrays.
 
-All providers as columns: what a snapshot is built from.
+In tree order parents come before their children, depth first.
 
 A cloud has few different hosts, so equal parts of the states are stored once. The objects of a
 provider are created when they are first read: objects of all providers would be most of the time
 of a load, and a third of the memory of a process.
-
-Which of many sets are equal, by arrays.
-
-Sets of groups that providers are in, such as traits, by arrays.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.snapshot.rows import (
     NO_ROW,
-    Amounts,
     Indices,
     Mask,
     Numbers,
-    concatenated,
-    distinct,
     numbers,
 )
+
+T = TypeVar("T")
+
+InventoriesAndUsed = tuple[Mapping[str, Inventory], Mapping[str, int]]
+"""The inventories of a provider and the used amounts, by resource class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +64,10 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
     position[levels[0]] = _starts(subtree_size[levels[0]])
     for level in levels[1:]:
         siblings = level[np.argsort(parent[level], kind="stable")]
-        own, above = _starts(subtree_size[siblings]), parent[siblings]
+        starts, above = _starts(subtree_size[siblings]), parent[siblings]
         is_first = np.diff(above, prepend=NO_ROW) != 0
-        first = own[is_first][np.cumsum(is_first) - 1]
-        position[siblings] = position[above] + 1 + own - first
+        first = starts[is_first][np.cumsum(is_first) - 1]
+        position[siblings] = position[above] + 1 + starts - first
     order = np.empty(len(rows), dtype=np.int32)
     order[position[rows]] = rows
     return TreeOrder(order, position[parent[order]], position[root[order]], subtree_size[order])
@@ -98,15 +96,9 @@ def _starts(sizes: Numbers) -> Numbers:
     return starts
 
 
-T = TypeVar("T")
-
-InventoriesAndUsed = tuple[Mapping[str, Inventory], Mapping[str, int]]
-"""The inventories of a provider and the used amounts, by resource class."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared(Generic[T]):
-    """A column with few different values: ``number`` is the index of each into ``values``."""
+    """A column with few different values: ``number`` has the indices into ``values``."""
 
     number: Numbers
     values: Sequence[T]
@@ -119,17 +111,18 @@ class Shared(Generic[T]):
         return Shared(self.number[order], self.values)
 
     def rows_of_values(self) -> list[tuple[T, Numbers]]:
-        """Return each value with the indices that have it, in any order, values in use only."""
+        """Return the values in use, in any order, with the indices that have the value."""
         # a stable sort is several times faster where alike hosts follow each other
         order = np.argsort(self.number, kind="stable").astype(np.int32)
         counts = np.bincount(self.number, minlength=len(self.values))
-        rows = np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
-        return [(value, own) for value, own in zip(self.values, rows, strict=True) if len(own)]
+        rows_by_value = np.split(order, np.cumsum(counts)[:-1]) if len(counts) else []
+        pairs = zip(self.values, rows_by_value, strict=True)
+        return [(value, rows) for value, rows in pairs if len(rows)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProviderTable:
-    """Providers in any order; all columns have one value for each."""
+    """Providers in any order; every column has one value for each provider."""
 
     ids: Numbers
     uuids: Sequence[str]
@@ -145,19 +138,19 @@ class ProviderTable:
     @classmethod
     def of(cls, states: Iterable[ProviderState]) -> "ProviderTable":
         """Return the table of some states."""
-        listed = list(states)
-        providers = [state.provider for state in listed]
+        all_states = list(states)
+        providers = [state.provider for state in all_states]
         return cls(
-            ids=numbers(each.id for each in providers),
-            uuids=[each.uuid for each in providers],
-            names=[each.name for each in providers],
-            generations=numbers(each.generation for each in providers),
-            parent_uuids=[each.parent_uuid for each in providers],
-            root_uuids=[each.root_uuid for each in providers],
-            modified_at=[each.modified_at for each in providers],
-            amounts=_amounts(listed),
-            traits=shared((each.traits, each.traits) for each in listed),
-            aggregates=shared((each.aggregates, each.aggregates) for each in listed),
+            ids=numbers(provider.id for provider in providers),
+            uuids=[provider.uuid for provider in providers],
+            names=[provider.name for provider in providers],
+            generations=numbers(provider.generation for provider in providers),
+            parent_uuids=[provider.parent_uuid for provider in providers],
+            root_uuids=[provider.root_uuid for provider in providers],
+            modified_at=[provider.modified_at for provider in providers],
+            amounts=_amounts(all_states),
+            traits=shared((state.traits, state.traits) for state in all_states),
+            aggregates=shared((state.aggregates, state.aggregates) for state in all_states),
         )
 
     def __len__(self) -> int:
@@ -183,7 +176,7 @@ class ProviderTable:
         )
 
     def parents(self, index_of: Mapping[str, int]) -> Numbers:
-        """Return the index of each parent, -1 where there is none in the table."""
+        """Return the indices of the parents, -1 for a parent that is not in the table."""
         return numbers(
             NO_ROW if uuid is None else index_of.get(uuid, NO_ROW) for uuid in self.parent_uuids
         )
@@ -227,7 +220,7 @@ def _taken(values: Sequence[T], at: Iterable[int]) -> list[T]:
 
 
 def shared(items: Iterable[tuple[Hashable, T]]) -> Shared[T]:
-    """Return the column of some values; those with equal keys are stored once.
+    """Return the column of some values; values with equal keys are stored once.
 
     >>> shared([("a", 1), ("b", 2), ("a", 1)]).number.tolist()
     [0, 1, 0]
@@ -245,103 +238,12 @@ def shared(items: Iterable[tuple[Hashable, T]]) -> Shared[T]:
 
 def _amounts(states: Iterable[ProviderState]) -> Shared[InventoriesAndUsed]:
     """Return inventories and used amounts; equal mappings are one object."""
-    kept: dict[Hashable, Mapping[str, Inventory]] = {}
+    distinct: dict[Hashable, Mapping[str, Inventory]] = {}
     return shared(
         (
             (inventories, tuple(sorted(state.used.items()))),
-            (kept.setdefault(inventories, state.inventories), state.used),
+            (distinct.setdefault(inventories, state.inventories), state.used),
         )
         for state in states
         for inventories in (tuple(state.inventories.items()),)
     )
-
-
-def distinct_sets(
-    size: int, owners: Numbers, members: Numbers
-) -> tuple[Numbers, list[tuple[int, ...]]]:
-    """Return the number of the set of each owner, and the members of each set, ascending.
-
-    ``owners`` (from 0, below ``size``) and ``members`` are parallel; no pair is in them twice.
-    Sets are compared member by member: all are extended at once, and each different pair of a
-    set and its next member gets a number. Cost: a sort for each member of the largest set.
-
-    >>> number, sets = distinct_sets(4, np.array([2, 0, 0, 2, 3]), np.array([7, 7, 5, 5, 7]))
-    >>> [sets[each] for each in number]
-    [(5, 7), (), (5, 7), (7,)]
-    """
-    order = np.lexsort((members, owners))
-    members = members[order]
-    counts = np.bincount(owners, minlength=size)
-    starts = np.cumsum(counts) - counts
-    number: Amounts = np.zeros(size, dtype=np.int64)
-    # the set with each number is that of another number and one more member; the first is empty
-    befores, lasts = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
-    total, width = 1, int(members.max(initial=0)) + 1
-    for position in range(int(counts.max(initial=0))):
-        at = np.flatnonzero(counts > position)
-        keys, _, inverse = distinct(number[at] * width + members[starts[at] + position])
-        number[at] = total + inverse
-        befores.append(keys // width)
-        lasts.append(keys % width)
-        total += len(keys)
-    used, _, compact = distinct(number)
-    before, last = np.concatenate(befores).tolist(), np.concatenate(lasts).tolist()
-    return compact.astype(np.int32), [_members(each, before, last) for each in used.tolist()]
-
-
-def _members(number: int, before: list[int], last: list[int]) -> tuple[int, ...]:
-    members = []
-    while number:
-        members.append(last[number])
-        number = before[number]
-    return tuple(reversed(members))
-
-
-K = TypeVar("K", str, tuple[Any, ...])
-
-
-class ProviderGroups:
-    """Finds providers by id, as indices into an array of all ids."""
-
-    def __init__(self, ids: Numbers) -> None:
-        self._order = np.argsort(ids).astype(np.int32)
-        self._sorted = ids[self._order]
-
-    def index_of(self, ids: Numbers) -> Numbers:
-        """Return the index of each id, -1 where it is missing.
-
-        >>> ProviderGroups(np.array([7, 3])).index_of(np.array([3, 4, 7])).tolist()
-        [1, -1, 0]
-        """
-        if not len(self._order):
-            return np.full(len(ids), NO_ROW, dtype=np.int32)
-        at = np.minimum(np.searchsorted(self._sorted, ids), len(self._order) - 1)
-        return np.where(self._sorted[at] == ids, self._order[at], np.int32(NO_ROW))
-
-    def existing(self, ids: Numbers) -> Numbers:
-        """Return the indices of the ids that are not missing."""
-        indices = self.index_of(ids)
-        existing: Numbers = indices[indices >= 0]
-        return existing
-
-    def sets(self, members: Mapping[K, list[Numbers]]) -> tuple[Numbers, list[list[K]]]:
-        """Return the number of the set of groups of each provider, and the groups of each set.
-
-        ``members`` has the indices of the providers of each group, in parts. The groups of a set
-        are sorted.
-
-        >>> groups = ProviderGroups(np.array([7, 3]))
-        >>> number, sets = groups.sets({"a": [np.array([1], dtype=np.int32)]})
-        >>> [sets[each] for each in number]
-        [[], ['a']]
-        >>> first = np.array([0], dtype=np.int32)
-        >>> groups.sets({"b": [first], "a": [first]})[1]
-        [[], ['a', 'b']]
-        """
-        keys = sorted(members)
-        providers = [concatenated(members[key]) for key in keys]
-        groups = np.repeat(np.arange(len(keys)), [len(each) for each in providers])
-        number, sets = distinct_sets(
-            len(self._order), concatenated(providers), groups.astype(np.int32)
-        )
-        return number, [[keys[group] for group in each] for each in sets]

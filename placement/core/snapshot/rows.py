@@ -1,12 +1,12 @@
 """Row numbers, and the arrays over rows that the snapshot and the search consist of.
 
-A row is the number of a provider in a snapshot, and in those derived from it until a
+A row is the number of a provider in a snapshot, and in the snapshots derived from it until a
 provider is created, moved or removed. Sets of rows are stored as sorted int32 arrays and combined
 as boolean masks over all rows. An array that is reachable from a snapshot is never modified.
 """
 
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,12 @@ def numbers(rows: Iterable[int]) -> Numbers:
 
 
 def concatenated(parts: Iterable[Numbers]) -> Numbers:
-    """Return several arrays as one; none of them is an empty one."""
+    """Concatenate the arrays; without any, return an empty array."""
     return np.concatenate([numbers(()), *parts])
 
 
 def mask_of(rows: Numbers, size: int) -> Mask:
-    """Return a new mask of ``size`` rows in which the given ones are set."""
+    """Return a new mask of ``size`` rows in which ``rows`` are set."""
     mask = np.zeros(size, dtype=np.bool_)
     mask[rows] = True
     return mask
@@ -61,12 +61,12 @@ class Rows:
 
     def changed(self, added: Iterable[int], removed: Iterable[int]) -> "Rows":
         """Return the set with some rows added and some removed; one copy of the array."""
-        kept = without(self.numbers, numbers(removed))
+        remaining = without(self.numbers, numbers(removed))
         new = np.sort(numbers(added))
-        return Rows(np.insert(kept, np.searchsorted(kept, new), new))
+        return Rows(np.insert(remaining, np.searchsorted(remaining, new), new))
 
     def renumbered(self, row_after: Numbers) -> "Rows":
-        """Return the set with other rows: ``row_after`` has the new one of each, -1 for none."""
+        """Return the set with other rows: ``row_after[row]`` is the new row, or -1."""
         after = row_after[self.numbers]
         return Rows(np.sort(after[after >= 0], kind="stable"))
 
@@ -82,34 +82,8 @@ def without(rows: Numbers, removed: Numbers) -> Numbers:
     return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows
 
 
-class Distinct(NamedTuple, Generic[S]):
-    """The different values of an array, ascending, and the first index of each.
-
-    ``inverse`` has, for each element of the array, the index of its value.
-    """
-
-    values: NDArray[S]
-    firsts: Indices
-    inverse: Indices
-
-
-def distinct(array: NDArray[S]) -> Distinct[S]:
-    """Return the different values of an array; ``np.unique`` imports numpy.ma, which takes 13 ms.
-
-    >>> distinct(np.array([7, 3, 7]))
-    Distinct(values=array([3, 7]), firsts=array([1, 0]), inverse=array([1, 0, 1]))
-    """
-    order = np.argsort(array, kind="stable")
-    ordered = array[order]
-    is_first = np.ones(len(array), dtype=np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    inverse = np.empty(len(array), dtype=np.intp)
-    inverse[order] = np.cumsum(is_first) - 1
-    return Distinct(ordered[is_first], order[is_first], inverse)
-
-
 def resized(array: NDArray[S], size: int, filler: int) -> NDArray[S]:
-    """Return a copy of an array over rows with ``size`` rows; new ones contain ``filler``."""
+    """Return a copy of an array over rows with ``size`` rows; new rows contain ``filler``."""
     copy = np.full(size, filler, dtype=array.dtype)
     copy[: len(array)] = array
     return copy

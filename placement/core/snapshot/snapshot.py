@@ -10,15 +10,15 @@ returns the same response. The parts of a snapshot are indexed by row:
 ``entries``         the states, in chunks
 ``forest``          parents and roots
 ``columns``         per resource class, arrays of free amounts (``columns.Column``)
-``traits``, ``aggregates``   per name, the set of rows that have it
+``traits``, ``aggregates``   per name, the set of rows with the name
 ``tree_aggregates`` per tree, the aggregates of its members
 
 ``apply`` compares the old and the new state of each changed provider and replaces
 only the parts in which something differs. A claim changes used amounts and so
 copies one array for each of its classes; a provider that is created, removed or moved
-gives others other rows, and copies everything.
+changes the rows of other providers, and copies everything.
 
-A snapshot does not know how it is kept current (see ``engine``), and contains nothing
+A snapshot is independent of its refresh (see ``engine``), and contains nothing
 that a search could change. Three caches are part of it, all idempotent: the objects of
 providers that were read, masks of row sets, and the text that ``render`` stores with an entry.
 """
@@ -66,7 +66,7 @@ class Snapshot:
     ) -> "Snapshot":
         """Return the snapshot of these providers, parents included, in any order.
 
-        Names default to those that the providers have.
+        The default names are the names that the providers have.
         """
         return cls.of_table(ProviderTable.of(states).in_tree_order(), class_names, trait_names)
 
@@ -101,7 +101,7 @@ class Snapshot:
         class_names: Iterable[str] | None = None,
         trait_names: Iterable[str] | None = None,
     ) -> "Snapshot":
-        """Return the snapshot with some providers as given, and others, by id, removed.
+        """Return the snapshot with the changed providers, without the removed ids.
 
         Unknown ids in ``removed`` are ignored; an id that is both changed and removed
         was reused and stays. With 100,000 providers a claim costs well below a
@@ -141,7 +141,8 @@ class Snapshot:
         """Return the snapshot with all providers in their places, and the roots of changed trees.
 
         New providers have no contents yet. If one provider was created, moved or removed, the
-        place of every changed one is found anew: its parent may be another one with the same UUID.
+        place of every changed provider is computed again: its parent may be another provider with
+        the same UUID.
         """
         has_removed = removed and len(self.forest.rows_with_ids(removed))
         if not has_removed and all(map(self.forest.has, changed)):
@@ -202,20 +203,20 @@ def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
     for (inventories, used), rows in amounts.rows_of_values():
         for name, inventory in inventories.items():
             cells[name].append((Cell.of(inventory, used.get(name, 0)), rows))
-    return {name: Column.of_equal(own) for name, own in cells.items()}
+    return {name: Column.of_equal(class_cells) for name, class_cells in cells.items()}
 
 
 def _sets(names: Shared[frozenset[str]]) -> Mapping[str, Rows]:
-    """Return the rows that have each name."""
+    """Return the rows by name."""
     rows_of: defaultdict[str, list[Numbers]] = defaultdict(list)
-    for own, rows in names.rows_of_values():
-        for name in own:
+    for name_set, rows in names.rows_of_values():
+        for name in name_set:
             rows_of[name].append(rows)
-    return {name: Rows(np.sort(np.concatenate(own))) for name, own in rows_of.items()}
+    return {name: Rows(np.sort(np.concatenate(arrays))) for name, arrays in rows_of.items()}
 
 
 def _renumbered(parts: Mapping[str, P], row_after: Numbers) -> Mapping[str, P]:
-    """Return columns or sets with other rows, without empty ones."""
+    """Return columns or sets with other rows, without empty columns or sets."""
     after = {name: part.renumbered(row_after) for name, part in parts.items()}
     return {name: part for name, part in after.items() if len(part)}
 

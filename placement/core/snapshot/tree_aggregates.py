@@ -2,7 +2,7 @@
 
 A sharing provider may be used at every root whose tree has one of its
 aggregates. Many trees have the same set of aggregates: each set is stored once,
-and a search evaluates each once.
+and a search evaluates it once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,33 +13,35 @@ import numpy as np
 from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.forest import Forest
 from placement.core.snapshot.provider_table import Shared
-from placement.core.snapshot.rows import Numbers, distinct, numbers, resized
+from placement.core.snapshot.rows import Numbers, numbers, resized
 
 NO_AGGREGATES = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeAggregates:
-    """``number`` is, at the row of each root, the index of its set in ``aggregates``."""
+    """``number`` has, at the row of a root, the index of its set in ``aggregates``."""
 
     number: Numbers
     aggregates: Sequence[frozenset[str]]
 
     @classmethod
     def of_column(cls, forest: Forest, column: Shared[frozenset[str]]) -> "TreeAggregates":
-        """Return the aggregates of all trees, of a column with one set for each row.
+        """Return the aggregates of all trees; ``column`` has one set for each row.
 
         Cost: array operations, and a union for each tree whose members have different sets.
         """
         number_of: dict[frozenset[str], int] = {frozenset(): NO_AGGREGATES}
         # the sets of the column by their index there, and then by the index here
-        indices = numbers(number_of.setdefault(each, len(number_of)) for each in column.values)
-        own = indices[column.number]
-        rows = np.flatnonzero(own != NO_AGGREGATES)
+        indices = numbers(
+            number_of.setdefault(aggregates, len(number_of)) for aggregates in column.values
+        )
+        number_of_row = indices[column.number]
+        rows = np.flatnonzero(number_of_row != NO_AGGREGATES)
         sets = list(number_of)
-        pairs = distinct(forest.root[rows].astype(np.int64) * len(sets) + own[rows]).values
+        pairs = np.unique(forest.root[rows].astype(np.int64) * len(sets) + number_of_row[rows])
         of_root = pairs % len(sets)
-        roots, firsts, _ = distinct(pairs // len(sets))
+        roots, firsts = np.unique(pairs // len(sets), return_index=True)
         ends = np.append(firsts[1:], len(pairs))
         number = np.full(forest.size, NO_AGGREGATES, dtype=np.int32)
         number[roots] = of_root[firsts]
@@ -75,7 +77,7 @@ class TreeAggregates:
 
     @property
     def needs_rebuild(self) -> bool:
-        """Whether so many sets are unused that it is time to build them anew."""
+        """Whether so many sets are unused that they should be built again."""
         return len(self.aggregates) > len(self.number) + 1
 
 

@@ -1,7 +1,7 @@
 """Statements for allocations, and the sums over them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +10,6 @@ import sqlalchemy as sa
 from placement.core.model import AllocatedResources, Consumer, TypeUsage
 from placement.core.text import is_storable
 from placement.db.clocks import utcnow
-from placement.db.resources.names import chunks
-from placement.db.statements import compiled
-from placement.db.statements.batch import StatementBatch
 from placement.db.tables import (
     allocations,
     consumer_types,
@@ -22,6 +19,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
+from placement.db.writes import Write, chunks, one_of
 
 _allocation = allocations.c
 _modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
@@ -70,24 +68,39 @@ _OF_CONSUMER = (
     .where(_allocation.consumer_id == sa.bindparam("uuid"))
     .order_by(_allocation.id)
 )
-_DELETE = allocations.delete()
-_INSERT = compiled.inserted(
-    allocations,
-    "consumer_id",
-    "resource_provider_id",
-    "resource_class_id",
-    "used",
-    "created_at",
-    "updated_at",
-)
+_DELETE = allocations.delete().where(one_of(_allocation.consumer_id, "consumer_uuids"))
+_INSERT = allocations.insert().inline()
+
+
+def deletions(consumer_uuids: Iterable[str]) -> list[Write]:
+    """Return the writes that delete all allocations of consumers."""
+    return [Write(_DELETE, {"consumer_uuids": chunk}) for chunk in chunks(consumer_uuids)]
+
+
+def insertions(rows: Iterable[tuple[str, int, int, int]]) -> list[Write]:
+    """Return the writes that insert allocations.
+
+    A row has the consumer UUID, the provider id, the class id and the amount.
+    """
+    times = dict.fromkeys(("created_at", "updated_at"), utcnow())
+    values = [
+        {
+            "consumer_id": consumer_uuid,
+            "resource_provider_id": provider_id,
+            "resource_class_id": class_id,
+            "used": amount,
+            **times,
+        }
+        for consumer_uuid, provider_id, class_id, amount in rows
+    ]
+    return [Write(_INSERT, chunk) for chunk in chunks(values)]
 
 
 class Allocations:
     """Allocations, in one transaction."""
 
-    def __init__(self, batch: StatementBatch) -> None:
-        self._batch = batch
-        self._connection = batch.connection
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
 
     def on_provider(
         self, provider_id: int
@@ -119,31 +132,8 @@ class Allocations:
         )
         return self._connection.execute(rows).first() is not None
 
-    def delete(self, consumer_uuids: Iterable[str]) -> None:
-        """Delete all allocations of consumers."""
-        for chunk in chunks(consumer_uuids):
-            self._batch.execute_for(_DELETE, _allocation.consumer_id, chunk)
-
-    def insert(self, rows: Collection[tuple[str, int, int, int]]) -> None:
-        """Insert allocations: consumer UUID, provider id, class id, amount.  One statement."""
-        times = dict.fromkeys(("created_at", "updated_at"), utcnow())
-        for chunk in chunks(rows):
-            self._batch.execute(
-                _INSERT,
-                [
-                    {
-                        "consumer_id": consumer_uuid,
-                        "resource_provider_id": provider_id,
-                        "resource_class_id": class_id,
-                        "used": amount,
-                        **times,
-                    }
-                    for consumer_uuid, provider_id, class_id, amount in chunk
-                ],
-            )
-
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
-        """Return the allocated amount of each class, of the project's (and user's) consumers."""
+        """Return the amounts, by class, that consumers of a project (and user) have allocated."""
         if not _storable(project_id, user_id):
             return {}
         sums = (
@@ -161,15 +151,18 @@ class Allocations:
         return {name: int(amount) for name, amount in self._connection.execute(query)}
 
     def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
-        """Return the same by consumer type; None is the type of consumers without one."""
+        """Return the number of consumers and the allocated amounts, by consumer type.
+
+        Consumers without a type are counted under None.
+        """
         if not _storable(project_id, user_id):
             return {}
         owned_by = _owned_by(project_id, user_id)
         resources: dict[str | None, dict[str, int]] = defaultdict(dict)
         for type_, name, amount in self._connection.execute(_amounts_by_type(owned_by)):
             resources[type_][name] = int(amount)
-        counted = {row[0]: row[1] for row in self._connection.execute(_consumer_counts(owned_by))}
-        return {type_: TypeUsage(counted[type_], own) for type_, own in resources.items()}
+        counts = {row[0]: row[1] for row in self._connection.execute(_consumer_counts(owned_by))}
+        return {type_: TypeUsage(counts[type_], amounts) for type_, amounts in resources.items()}
 
 
 # A database sums by ids much faster than by names, so names are joined to the sums.
@@ -236,7 +229,8 @@ def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
     for row in rows:
         resources[row.uuid][row.resource_class] += row.amount
     return {
-        uuid: AllocatedResources(generations[uuid], dict(own)) for uuid, own in resources.items()
+        uuid: AllocatedResources(generations[uuid], dict(amounts))
+        for uuid, amounts in resources.items()
     }
 
 

@@ -1,6 +1,6 @@
-"""The projects, users and types that consumers refer to.
+"""Statements for consumers, and for the projects, users and types that they refer to.
 
-Statements for consumers, which a write locks before the providers of their allocations.
+A write locks consumers before the providers of their allocations.
 """
 
 from collections import defaultdict
@@ -14,9 +14,7 @@ from placement.core.model import ConsumerClaim
 from placement.core.text import is_storable
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
-from placement.db.resources.names import Lookup, chunks, ids_by_column, insert_names
-from placement.db.statements import compiled, packed_rows
-from placement.db.statements.batch import StatementBatch
+from placement.db.resources.names import Lookup, ids_by_column, insert_names
 from placement.db.tables import (
     allocations,
     consumer_types,
@@ -26,8 +24,10 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
+from placement.db.writes import Write, chunks, one_of, rows_of
 
 PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
+PROVIDER = resource_providers.c.uuid
 
 
 class Owner(NamedTuple):
@@ -39,37 +39,41 @@ class Owner(NamedTuple):
 
 
 @dataclass(slots=True)
-class OwnerIds:
-    """The ids of projects, users and consumer types that this transaction has read.
+class NameIds:
+    """The ids of projects, users, consumer types and providers that this transaction has read.
 
     They are valid in this transaction only. A process that kept them would, after a restore of
     the database or a failover that lost commits, write claims as another project's.
     """
 
     by_column: dict[sa.Column[str], dict[str, int]] = field(
-        default_factory=lambda: {PROJECT: {}, USER: {}, TYPE: {}}
+        default_factory=lambda: {PROJECT: {}, USER: {}, TYPE: {}, PROVIDER: {}}
     )
-    looked_up: bool = False  # all names of the claims: what is missing does not exist
+    # whether all names of the claims were read: a missing name does not exist
+    looked_up: bool = False
 
     def missing(self, claims: Iterable[ConsumerClaim]) -> list[Lookup]:
         """Return the names in the claims whose ids were not read, by column."""
-        names: dict[sa.Column[str], dict[str, None]] = {PROJECT: {}, USER: {}, TYPE: {}}
+        names: dict[sa.Column[str], dict[str, None]] = {column: {} for column in self.by_column}
         for claim in claims:
             names[PROJECT][claim.project_id] = names[USER][claim.user_id] = None
             if claim.type is not None:
                 names[TYPE][claim.type] = None
+            names[PROVIDER].update(dict.fromkeys(claim.resources))
         return [
             (column, missing)
-            for column, own in names.items()
-            if (missing := [name for name in own if name not in self.by_column[column]])
+            for column, claim_names in names.items()
+            if (missing := [name for name in claim_names if name not in self.by_column[column]])
         ]
 
     def read_from(self, rows: Iterable[sa.Row[Any]]) -> None:
-        """Add the current owners of consumers: in most claims they stay the same."""
+        """Add the current owners and providers of consumers: in most claims they stay the same."""
         for row in rows:
             self.by_column[PROJECT][row.project] = row.project_id
             self.by_column[USER][row.user] = row.user_id
             self.by_column[TYPE][row.type] = row.type_id
+            if row.provider_uuid is not None:
+                self.by_column[PROVIDER][row.provider_uuid] = row.provider_id
 
     def of(self, claim: ConsumerClaim) -> Owner:
         """Return the ids for a claim whose names were all read."""
@@ -87,10 +91,13 @@ _consumer = consumers.c
 _allocation = allocations.c
 
 
+# ``rows_of`` adds the condition that selects the rows.
 _LOCK = sa.select(_consumer.id).order_by(_consumer.uuid).with_for_update()
-# Read after the rows are locked: at READ COMMITTED a statement sees what was committed before it.
-# A locking statement would read names, in subqueries or joins, as they were when it began to wait.
+# Executed after the rows are locked: at READ COMMITTED a statement sees everything that was
+# committed before it. A locking statement would read names, in subqueries or joins, as they were
+# when it began to wait.
 _ALLOCATED = (
+    resource_providers.c.id.label("provider_id"),
     resource_providers.c.uuid.label("provider_uuid"),
     resource_classes.c.id.label("class_id"),
     resource_classes.c.name.label("resource_class"),
@@ -134,196 +141,192 @@ _READ_ALLOCATIONS = (
     .select_from(_with_names(allocations))
     .order_by(_allocation.id)
 )
-_INSERT = compiled.inserted(
-    consumers, "uuid", "project_id", "user_id", "consumer_type_id", "generation", "created_at"
-)
-_UPDATE = consumers.update().values(
-    project_id=sa.bindparam("project"),
-    user_id=sa.bindparam("user"),
-    generation=_consumer.generation + 1,
-    updated_at=sa.bindparam("now"),
+_ARE_CONSUMERS = one_of(_consumer.id, "ids")
+_INSERT = consumers.insert().inline()
+_UPDATE = (
+    consumers.update()
+    .where(_ARE_CONSUMERS)
+    .values(
+        project_id=sa.bindparam("project"),
+        user_id=sa.bindparam("user"),
+        generation=_consumer.generation + 1,
+        updated_at=sa.bindparam("now"),
+    )
 )
 _UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
-_DELETE = consumers.delete()
+_DELETE = consumers.delete().where(_ARE_CONSUMERS)
 
 
 @dataclass(frozen=True, slots=True)
 class LockedConsumers:
     """The consumers of a write.
 
-    ``ids`` and ``generations`` have those that exist, by UUID; their rows are locked.
-    ``allocated`` has what all of them have allocated now, ``class_ids`` the classes of that.
+    ``ids`` and ``generations`` have the consumers that exist, by UUID; their rows are locked.
+    ``allocated`` has the current amounts of all consumers, and ``class_ids`` has the ids of the
+    resource classes in ``allocated``.
     """
 
     ids: Mapping[str, int]
     generations: Mapping[str, int]
     allocated: AllocatedAmounts
     class_ids: Mapping[str, int]
-    owner_ids: OwnerIds
+    name_ids: NameIds
 
 
 def is_first(claim: ConsumerClaim) -> bool:
-    """Return whether the claim says that its consumer does not exist."""
+    """Return whether the claim requires that its consumer does not exist."""
     return claim.check_generation and claim.generation is None
 
 
 class Consumers:
     """Consumers, in one transaction."""
 
-    def __init__(self, batch: StatementBatch) -> None:
-        self._batch = batch
-        self._connection = batch.connection
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
 
     def lock(
         self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()
     ) -> LockedConsumers:
-        """Return the consumers with their allocations; no other transaction changes either.
+        """Return the consumers with their allocations; no other transaction changes them.
 
+        Also reads the ids of the owners and providers in the ``claims``.
         A consumer that does not exist cannot be locked, but its row can be inserted only once.
-        Allocations without a consumer row, from an older database, count as the consumer's.
-        Cost: two statements if all exist; one if the ``claims``, which are to be saved later, say
-        that none exists and are right. Otherwise one more for those that do not exist.
+        Allocations without a consumer row, from an older database, count as allocations of the
+        consumer.
+        Cost: one statement if the claims require that no consumer exists, and none exists.
+        Otherwise two statements, and one more for consumers that do not exist, or for owners or
+        providers that the consumers did not have.
         """
-        owner_ids = OwnerIds()
+        name_ids = NameIds()
         requested = set(filter(is_storable, uuids))
-        existing = sorted(requested - self._absent(claims, owner_ids))
+        existing = sorted(requested - self._absent(claims, name_ids))
         rows = [row for row in self._locked(existing) if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}
         without_row = sorted(set(existing) - ids.keys())
-        owner_ids.read_from(rows)
-        allocated = [*rows, *self._unrecorded(without_row, claims, owner_ids)]
+        name_ids.read_from(rows)
+        allocated = [*rows, *self._unrecorded(without_row, claims, name_ids)]
+        if not name_ids.looked_up:
+            self._look_up([], claims, name_ids)
         return LockedConsumers(
             ids,
             {row.uuid: row.generation for row in rows},
             _allocated(allocated),
             {row.resource_class: row.class_id for row in allocated if row.class_id is not None},
-            owner_ids,
+            name_ids,
         )
 
-    def _absent(self, claims: Sequence[ConsumerClaim], owner_ids: OwnerIds) -> set[str]:
-        """Return the consumers that claims say do not exist, and that have no rows.
+    def _absent(self, claims: Sequence[ConsumerClaim], name_ids: NameIds) -> set[str]:
+        """Return the consumers without row and allocations, as their claims require.
 
-        One statement sees one state, in which they have no allocations. A concurrent insert of
-        such a consumer is caught by the unique constraint.
+        One statement reads both, and sees one state. A concurrent insert of such a consumer is
+        caught by the unique constraint.
         """
         new = [claim.consumer_uuid for claim in claims if is_first(claim)]
         if not new:
             return set()
         lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]
-        recorded, allocated = self._look_up(lookups, claims, owner_ids)
+        recorded, allocated = self._look_up(lookups, claims, name_ids)
         return set(new) - recorded.keys() - allocated.keys()
 
     def _locked(self, uuids: Sequence[str]) -> list[sa.Row[Any]]:
         """Lock consumers in the order of UUIDs; return a row for each of their allocations."""
-        return [
-            row
-            for chunk in chunks(self._lock(_LOCK, _consumer.uuid, uuids))
-            for row in packed_rows.execute_for(self._connection, _READ, _consumer.id, chunk)
-        ]
-
-    def _lock(
-        self, statement: sa.Select[tuple[int]], column: sa.Column[str], uuids: Sequence[str]
-    ) -> list[int]:
-        """Return the ids of the locked rows."""
-        return [
-            id_
-            for chunk in chunks(uuids)
-            for (id_,) in compiled.execute_for(self._connection, statement, column, chunk)
-        ]
+        locked = rows_of(self._connection, _LOCK, _consumer.uuid, uuids)
+        return [*rows_of(self._connection, _READ, _consumer.id, [row.id for row in locked])]
 
     def _unrecorded(
-        self, uuids: Sequence[str], claims: Sequence[ConsumerClaim], owner_ids: OwnerIds
+        self, uuids: Sequence[str], claims: Sequence[ConsumerClaim], name_ids: NameIds
     ) -> list[sa.Row[Any]]:
         """Return the allocations, locked, of consumers that have no row.
 
-        A consumer may have been inserted since its row was not found, and its allocations may be
-        removed again. After they are locked, the check that it has no row is repeated.
+        After the first check, another transaction may have inserted the consumer, and removed or
+        replaced its allocations. The check that the consumer has no row is therefore repeated
+        after the lock.
         """
         if not uuids:
             return []
-        (allocated,) = self._look_up([(_allocation.consumer_id, uuids)], claims, owner_ids)
-        ids = self._lock(_LOCK_ALLOCATIONS, _allocation.consumer_id, sorted(allocated))
-        rows = [
-            row
-            for chunk in chunks(ids)
-            for row in packed_rows.execute_for(
-                self._connection, _READ_ALLOCATIONS, _allocation.id, chunk
-            )
-            if row.uuid in uuids
-        ]
-        if rows and any(row.uuid in uuids for row in self._locked(uuids)):
+        (allocated,) = self._look_up([(_allocation.consumer_id, uuids)], claims, name_ids)
+        locked = rows_of(
+            self._connection, _LOCK_ALLOCATIONS, _allocation.consumer_id, sorted(allocated)
+        )
+        ids = [row.id for row in locked]
+        allocation_rows = rows_of(self._connection, _READ_ALLOCATIONS, _allocation.id, ids)
+        rows = [row for row in allocation_rows if row.uuid in uuids]
+        if allocated and any(row.uuid in uuids for row in self._locked(uuids)):
             raise WriteConflict
         return rows
 
     def _look_up(
-        self, lookups: list[Lookup], claims: Sequence[ConsumerClaim], owner_ids: OwnerIds
+        self, lookups: list[Lookup], claims: Sequence[ConsumerClaim], name_ids: NameIds
     ) -> list[dict[str, int]]:
-        """Return the ids of the lookups; read those of the claims' owners in the same statement.
+        """Return the ids of the lookups; the same statement reads ids for the names in claims.
 
         Cost: one statement, or none if there is nothing to look up.
         """
-        owners = [] if owner_ids.looked_up else owner_ids.missing(claims)
-        ids = ids_by_column(self._connection, [*lookups, *owners])
-        for (column, _), own in zip(owners, ids[len(lookups) :], strict=True):
-            owner_ids.by_column[column].update(own)
-        owner_ids.looked_up |= bool(claims)
+        missing = [] if name_ids.looked_up else name_ids.missing(claims)
+        ids = ids_by_column(self._connection, [*lookups, *missing])
+        for (column, _), column_ids in zip(missing, ids[len(lookups) :], strict=True):
+            name_ids.by_column[column].update(column_ids)
+        name_ids.looked_up = True
         return ids[: len(lookups)]
 
-    def save(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> None:
-        """Insert or update the consumers of the claims, and increase their generations.
+    def owners(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> dict[str, Owner]:
+        """Return the owner of each consumer; projects, users and types are inserted as needed.
 
-        That another transaction inserted one of the consumers first is reported by the unique
-        constraint, and this transaction runs again.
-        Cost: one statement for all new consumers and one for each owner of existing ones. Names
-        of owners that ``lock`` did not look up: one statement more, and one for each new name.
+        Cost: none if all exist, otherwise one statement for each new name, or two for many.
         """
-        owners = self._owners(claims, locked.owner_ids)
-        self._insert({uuid: owner for uuid, owner in owners.items() if uuid not in locked.ids})
-        by_owner = defaultdict(list)
-        for uuid, owner in owners.items():
-            if uuid in locked.ids:
-                by_owner[owner].append(locked.ids[uuid])
-        for owner, ids in by_owner.items():
-            self._update(ids, owner)
+        name_ids = locked.name_ids
+        for column, names in name_ids.missing(claims):
+            if column is not PROVIDER:
+                ids = name_ids.by_column[column]
+                ids |= insert_names(
+                    self._connection, column.table, column, names, others_exist=bool(ids)
+                )
+        return {claim.consumer_uuid: name_ids.of(claim) for claim in claims}
 
-    def _owners(self, claims: Sequence[ConsumerClaim], owner_ids: OwnerIds) -> dict[str, Owner]:
-        """Return the owner of each consumer; projects, users and types are inserted as needed."""
-        if not owner_ids.looked_up and owner_ids.missing(claims):
-            self._look_up([], claims, owner_ids)
-        for column, names in owner_ids.missing(claims):
-            known = owner_ids.by_column[column]
-            known |= insert_names(
-                self._connection, column.table, column, names, others_exist=bool(known)
-            )
-        return {claim.consumer_uuid: owner_ids.of(claim) for claim in claims}
 
-    def _insert(self, owners: Mapping[str, Owner]) -> None:
-        rows = [
-            {
-                "uuid": uuid,
-                "project_id": owner.project_id,
-                "user_id": owner.user_id,
-                "consumer_type_id": owner.type_id,
-                "generation": 1,
-                "created_at": utcnow(),
-            }
-            for uuid, owner in sorted(owners.items())
-        ]
-        for chunk in chunks(rows):
-            self._batch.execute(_INSERT, chunk)
+def savings(owners: Mapping[str, Owner], ids: Mapping[str, int]) -> list[Write]:
+    """Return the writes that save consumers with these owners, and increase their generations.
 
-    def _update(self, ids: Iterable[int], owner: Owner) -> None:
-        values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
-        if owner.type_id is not None:
-            values["type"] = owner.type_id
-        statement = _UPDATE if owner.type_id is None else _UPDATE_WITH_TYPE
-        for chunk in chunks(ids):
-            self._batch.execute_for(statement, _consumer.id, chunk, values)
+    Consumers with an id exist and are locked; the other consumers are inserted. If another
+    transaction inserts one of these first, the unique constraint fails.
+    One write inserts all consumers, and one write updates all consumers with the same owner.
+    """
+    writes = _insertions({uuid: owner for uuid, owner in owners.items() if uuid not in ids})
+    by_owner = defaultdict(list)
+    for uuid, owner in owners.items():
+        if uuid in ids:
+            by_owner[owner].append(ids[uuid])
+    for owner, consumer_ids in by_owner.items():
+        writes += _updates(consumer_ids, owner)
+    return writes
 
-    def delete(self, ids: Iterable[int]) -> None:
-        """Delete locked consumers."""
-        for chunk in chunks(ids):
-            self._batch.execute_for(_DELETE, _consumer.id, chunk)
+
+def _insertions(owners: Mapping[str, Owner]) -> list[Write]:
+    rows = [
+        {
+            "uuid": uuid,
+            "project_id": owner.project_id,
+            "user_id": owner.user_id,
+            "consumer_type_id": owner.type_id,
+            "generation": 1,
+            "created_at": utcnow(),
+        }
+        for uuid, owner in sorted(owners.items())
+    ]
+    return [Write(_INSERT, chunk) for chunk in chunks(rows)]
+
+
+def _updates(ids: Iterable[int], owner: Owner) -> list[Write]:
+    values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
+    if owner.type_id is None:
+        return [Write(_UPDATE, {**values, "ids": chunk}) for chunk in chunks(ids)]
+    typed = {**values, "type": owner.type_id}
+    return [Write(_UPDATE_WITH_TYPE, {**typed, "ids": chunk}) for chunk in chunks(ids)]
+
+
+def deletions(ids: Iterable[int]) -> list[Write]:
+    """Return the writes that delete locked consumers."""
+    return [Write(_DELETE, {"ids": chunk}) for chunk in chunks(ids)]
 
 
 def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:

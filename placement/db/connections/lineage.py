@@ -3,8 +3,8 @@
 A process keeps a snapshot, and the clocks at which it was read. Both are valid for one lineage of
 one database: a history that only moves forward. After a failover to a replica that lacks the last
 commits, or after a restore, the same clock values may stand for other data. The lineage therefore
-ends whenever that may have happened: a connection was lost, a connection reached a server that was
-not seen before, or the table of clocks was created anew. What was read in an earlier lineage is
+ends whenever one of these may have happened: a connection was lost, a connection reached a server
+that was not seen before, or the table of clocks was created anew. Data of an earlier lineage is
 discarded. A restore with ``placement-manage db sync`` is also noticed by its new epoch.
 """
 
@@ -32,9 +32,10 @@ class Lineage:
             self.number += 1
 
     def reach(self, server: Hashable) -> None:
-        """End the lineage if a server was not seen before; the first one begins it.
+        """End the lineage if a server was not seen before; the first server begins it.
 
-        A server seen before is no reason: a proxy may choose among the nodes of a cluster.
+        A server that was seen before does not end the lineage: a proxy may choose among
+        the nodes of a cluster.
 
         >>> lineage = Lineage()
         >>> for server in "aabba":

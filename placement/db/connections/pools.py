@@ -1,20 +1,14 @@
-"""Engines of SQLAlchemy without its ping and rollback, which are round trips.
+"""Pools of connections to the database, set up so that a transaction costs few round trips.
 
-The pools of connections to a database server, for writes and for reads.
+A database server has two pools. Connections for writes begin transactions at READ COMMITTED: they
+read rows under locks, and see the data that was committed last. Connections for reads commit by
+themselves, so that one statement is one round trip; a read that needs several statements on one
+state sends BEGIN itself. Changing a connection between the two roles would cost up to four round
+trips each time with the MySQL drivers, and SQLAlchemy's ping before and rollback after each use
+two more.
 
-The pool of connections to a SQLite database: a file, or the memory of one connection.
-
-Connections to the database, set up so that a transaction costs few round trips.
-
-There are two pools. Connections for writes begin transactions at READ COMMITTED: they read rows
-under locks, and see what was committed last. Connections for reads commit by themselves, so that
-one statement is one round trip; a read that needs several statements on one state sends BEGIN
-itself. Changing a connection between the two roles would cost up to four round trips each time
-with the MySQL drivers, and SQLAlchemy's ping before and rollback after each use two more.
-
-SQLite has one pool: its transactions set their mode themselves.
-
-Values that belong to one process and must not be inherited by a forked child.
+SQLite has one pool, for a file or the memory of one connection: its transactions set their mode
+themselves.
 """
 
 import logging
@@ -29,11 +23,11 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import event, pool
 
+from placement.db import writes
 from placement.db.connections import server_checks, session_settings, timeouts
 from placement.db.connections.lineage import Lineage
 from placement.db.connections.server_checks import ConnectionWatch
 from placement.db.settings import DatabaseSettings
-from placement.db.statements import batch
 
 
 def new_engine(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
@@ -57,7 +51,7 @@ def new_engine(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
 def _add_origin(
     _connection: object, _cursor: object, statement: str, parameters: Any, *_: object
 ) -> tuple[str, Any]:
-    """Append, as a comment, the place in the code outside of ``db`` that sends it."""
+    """Append a comment with the place in the code, outside of ``db``, that sends the statement."""
     for frame in reversed(traceback.extract_stack()):
         if not any(folder in frame.filename for folder in ("/sqlalchemy/", "/placement/db/")):
             origin = f"{frame.filename}:{frame.lineno} {frame.name}".replace("*/", "")
@@ -71,11 +65,11 @@ POOL_SIZE = 15
 
 def server_writer(settings: DatabaseSettings) -> sa.Engine:
     """Return the pool for writes, whose connections begin transactions at READ COMMITTED."""
-    engine = new_engine(settings, **_arguments(settings))
+    engine = new_engine(settings, paramstyle="format", **_arguments(settings))
     event.listen(
         engine, "connect", session_settings.listener(settings, is_reader=False), insert=True
     )
-    batch.prepare(engine)
+    writes.accept_messages(engine)
     return engine
 
 
@@ -111,15 +105,16 @@ def _connect_args(settings: DatabaseSettings) -> dict[str, Any]:
         if _is_local_without_tls(settings.url):
             defaults["ssl_disabled"] = True
     else:
-        # of several hosts, or of one that was demoted, only a primary is used
+        # only a primary is used, also if there are several hosts or a host was demoted
         defaults |= {"target_session_attrs": "read-write", "client_encoding": "utf8"}
+        defaults |= timeouts.libpq_parameters()
     return {name: value for name, value in defaults.items() if name not in settings.url.query}
 
 
 def _is_local_without_tls(url: sa.URL) -> bool:
     """Return whether PyMySQL shall not offer TLS: a Unix socket, and no parameters of TLS.
 
-    Servers such as MariaDB 11.4 would encrypt what does not leave the machine.
+    Servers such as MariaDB 11.4 would encrypt data that does not leave the machine.
     """
     has_tls_parameters = any(name.startswith("ssl") for name in url.query)
     is_local = "unix_socket" in url.query and url.get_driver_name() == "pymysql"
@@ -189,10 +184,10 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _enable_write_ahead_log(connection: Any) -> None:
-    """Let readers go on while one connection writes; the file keeps this mode.
+    """Let readers continue while one connection writes; the file keeps this mode.
 
-    The first connection to a new file changes it. SQLite refuses others that do the same at that
-    moment, without the wait for a lock that it has elsewhere: they wait here.
+    The first connection to a new file changes it. SQLite refuses other connections that change
+    it at the same time, and does not wait for the lock as it does elsewhere: they wait here.
     """
     deadline = time.monotonic() + SQLITE_LOCK_TIMEOUT_SECONDS
     while True:
@@ -273,7 +268,7 @@ class PerProcess(Generic[T]):
         self._values: dict[int, T] = {}
 
     def __call__(self) -> T:
-        """Return the value of this process; concurrent first calls all return the same one."""
+        """Return the value of this process; concurrent first calls all return the same value."""
         value = self._values.get(os.getpid())
         return self._values.setdefault(os.getpid(), self._create()) if value is None else value
 

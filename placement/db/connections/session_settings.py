@@ -3,7 +3,7 @@
 The server, the database or the role may have other defaults, so they are set on each new
 connection. The documentation has the same list with the reasons (``install/databases``). Some
 settings are left to the operator: ``default_transaction_read_only`` of PostgreSQL, by which a
-former primary refuses writes, the limits of time for statements and idle sessions, and
+former primary refuses writes, the time limits for statements and idle sessions, and
 ``search_path``.
 
 ``standard_conforming_strings`` must not be set: psycopg2 reads it once, when it connects, and
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from placement.db.settings import DatabaseSettings
 
-# A lock that is held longer is held by something that is stuck.
+# A lock that is held for longer belongs to a transaction that does not end.
 LOCK_TIMEOUT_SECONDS = 10
-# The client of a transaction without statements for longer is lost: an unresponsive host would
-# otherwise keep its locks for hours.
+# A transaction that executes no statement for longer has lost its client. The locks of a client on
+# an unresponsive host would otherwise remain for hours.
 IDLE_TIMEOUT_SECONDS = 15
 # The maximum length of the joined values of many rows; MySQL truncates longer texts.
 MAX_JOINED_LENGTH = 2**20
@@ -35,7 +35,6 @@ class Setting(NamedTuple):
     name: str
     writes: _Value | None
     reads: _Value | None
-    is_of_mariadb: bool = False  # MySQL does not have it
 
     def value(self, *, is_reader: bool) -> _Value | None:
         """Return the value in one of the pools."""
@@ -52,7 +51,6 @@ MYSQL: Sequence[Setting] = (
     _in_both("default_storage_engine", "InnoDB"),
     _in_both("foreign_key_checks", 1),
     _in_both("group_concat_max_len", MAX_JOINED_LENGTH),
-    Setting("idle_transaction_timeout", IDLE_TIMEOUT_SECONDS, None, is_of_mariadb=True),
     _in_both("innodb_lock_wait_timeout", LOCK_TIMEOUT_SECONDS),
     _in_both("lc_messages", "en_US"),
     _in_both("lock_wait_timeout", LOCK_TIMEOUT_SECONDS),
@@ -65,14 +63,16 @@ MYSQL: Sequence[Setting] = (
     _in_both("time_zone", "+00:00"),
     _in_both("unique_checks", 1),
 )
-# A statement of its own, because the names of these variables differ between servers.
+# A separate statement, because the names of these variables differ between servers.
 MYSQL_TRANSACTION = Setting(
     "TRANSACTION",
     "ISOLATION LEVEL READ COMMITTED, READ WRITE",
     "ISOLATION LEVEL REPEATABLE READ, READ WRITE",
 )
-# On the nodes of a Galera cluster, after the others. Each transaction begins with everything that
-# any node acknowledged before.
+# Set after the other variables, on servers that have these: MySQL does not.
+MARIADB: Sequence[Setting] = (Setting("idle_transaction_timeout", IDLE_TIMEOUT_SECONDS, None),)
+# Set after the other variables on the nodes of a Galera cluster. Each transaction
+# begins with everything that any node acknowledged before.
 GALERA: Sequence[Setting] = (
     _in_both("wsrep_dirty_reads", 0),
     _in_both("wsrep_sync_wait", 7),
@@ -84,6 +84,7 @@ POSTGRESQL: Sequence[Setting] = (
     _in_both("extra_float_digits", 3),
     Setting("idle_in_transaction_session_timeout", f"{IDLE_TIMEOUT_SECONDS}s", None),
     _in_both("lock_timeout", f"{LOCK_TIMEOUT_SECONDS}s"),
+    _in_both("quote_all_identifiers", "off"),
     _in_both("transform_null_equals", "off"),
 )
 
@@ -112,35 +113,28 @@ _Statements = Sequence[tuple[str, Sequence[object]]]
 
 
 def _of_mysql(sql_mode: str | None, *, is_reader: bool) -> _Statements:
-    """Return two statements; without an SQL mode, that of the server applies."""
+    """Return two statements; without an SQL mode, the mode of the server applies."""
     mode, parameters = ("%s", [sql_mode]) if sql_mode else ("@@sql_mode", [])
     modes = f"SESSION sql_mode = CONCAT_WS(',', {mode}, '{REQUIRED_SQL_MODES}')"
-    others = assignments(MYSQL, is_reader=is_reader)
+    variables = assignments(MYSQL, is_reader=is_reader)
     transaction = f"SET SESSION TRANSACTION {MYSQL_TRANSACTION.value(is_reader=is_reader)}"
-    return (f"SET {modes}, {others}", parameters), (transaction, ())
+    return (f"SET {modes}, {variables}", parameters), (transaction, ())
 
 
 def assignments(settings: Iterable[Setting], *, is_reader: bool = False) -> str:
-    """Return assignments for MySQL's SET statement; what only MariaDB executes is in comments.
+    """Return assignments for MySQL's SET statement.
 
     >>> assignments([Setting("a", 1, 2), Setting("b", "x", None)])
     "SESSION a = 1, SESSION b = 'x'"
-    >>> assignments([Setting("a", 1, 2), Setting("c", 3, 4, is_of_mariadb=True)], is_reader=True)
-    'SESSION a = 2 /*M! , SESSION c = 4 */'
+    >>> assignments([Setting("a", 1, 2), Setting("b", "x", None)], is_reader=True)
+    'SESSION a = 2'
     """
-    values = [(each, each.value(is_reader=is_reader)) for each in settings]
-    texts = [
-        f" /*M! , SESSION {each.name} = {value!r} */"
-        if each.is_of_mariadb
-        else f", SESSION {each.name} = {value!r}"
-        for each, value in values
-        if value is not None
-    ]
-    return "".join(texts).removeprefix(", ")
+    values = ((setting.name, setting.value(is_reader=is_reader)) for setting in settings)
+    return ", ".join(f"SESSION {name} = {value!r}" for name, value in values if value is not None)
 
 
 def _of_postgresql(*, is_reader: bool) -> _Statements:
-    values = {each.name: each.value(is_reader=is_reader) for each in POSTGRESQL}
+    values = {setting.name: setting.value(is_reader=is_reader) for setting in POSTGRESQL}
     calls = [
         f"set_config('{name}', '{value}', false)"
         for name, value in values.items()

@@ -51,8 +51,8 @@ class ParentLoops(RuntimeError):  # noqa: N818
 def set_root_provider_ids(store: Store, limit: int) -> Batch:
     """Set missing roots of providers to the last provider in their chain of parents.
 
-    Providers in or below a loop of parents are left as they are.
-    Raises: ParentLoops, if no others are left.
+    Providers in or below a loop of parents remain unchanged.
+    Raises: ParentLoops, if no other providers without a root exist.
     """
     return store.write(_set_roots, limit)
 
@@ -79,14 +79,14 @@ def _root_of(connection: sa.Connection, id_: int) -> int | None:
     """Return the last existing provider in the chain of parents, None if it is a loop."""
     parent_of = sa.select(_providers.c.id, _providers.c.parent_provider_id)
     chain: list[int] = []
-    following: int | None = id_
-    while following is not None and following not in chain:
-        row = connection.execute(parent_of.where(_providers.c.id == following)).one_or_none()
+    provider_id: int | None = id_
+    while provider_id is not None and provider_id not in chain:
+        row = connection.execute(parent_of.where(_providers.c.id == provider_id)).one_or_none()
         if row is None:  # a parent that does not exist
             return chain[-1]
-        chain.append(following)
-        following = row.parent_provider_id
-    return chain[-1] if following is None else None
+        chain.append(provider_id)
+        provider_id = row.parent_provider_id
+    return chain[-1] if provider_id is None else None
 
 
 def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> Batch:

@@ -1,12 +1,24 @@
-"""Reconciles all usage counters with the allocations; writers may be active."""
+"""Reconciles data that other programs wrote; writers may be active.
 
-from collections.abc import Callable
+The service looks up UUIDs in canonical form only: lower case, with hyphens. Other implementations,
+and earlier releases of this one, stored UUIDs of consumers and aggregates as clients wrote them.
+Other implementations do not update the usage counters.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
+from placement.core.text import canonical_uuid
 from placement.db.store import Store
-from placement.db.tables import resource_providers
+from placement.db.tables import allocations, consumers, placement_aggregates, resource_providers
+from placement.db.transaction import Transaction
 from placement.db.usage_counters import GENERATION, count_again, differences
+from placement.db.writes import chunks
+
+LOG = logging.getLogger(__name__)
 
 Report = Callable[[str], object]
 
@@ -14,6 +26,7 @@ _BATCH = 1000
 _NOT_COUNTED = sa.select(resource_providers.c.id).where(
     resource_providers.c.counted_generation != GENERATION
 )
+_CANONICAL_PATTERN = "-".join("_" * length for length in (8, 4, 4, 4, 12))
 
 
 def ignore(_text: str) -> None:
@@ -24,14 +37,14 @@ def reconcile(store: Store, report: Report = ignore) -> int:
     """Set the usage counters to the sums of allocations; return how many were wrong.
 
     Writers may be active: the providers are locked, a batch at a time, and compared again.
-    Providers whose allocations are not noted as counted are compared here, so that their next
-    write need not do it.
+    Providers whose ``counted_generation`` differs from their generation are also compared, so that
+    their next write does not have to compare them.
     Cost: two statements, one of which reads all allocations from an index, then ``count_again``
-    for each thousand providers with wrong counters or without that note.
+    for each thousand providers that are compared again.
     """
     report("Comparing usage counters with allocations")
     with store.read() as tx:
-        wrong = {each.provider_id for each in differences(tx.connection)}
+        wrong = {row.provider_id for row in differences(tx.connection)}
         provider_ids = sorted(wrong.union(tx.connection.execute(_NOT_COUNTED).scalars()))
     corrected = 0
     for start in range(0, len(provider_ids), _BATCH):
@@ -39,3 +52,81 @@ def reconcile(store: Store, report: Report = ignore) -> int:
         checked = min(start + _BATCH, len(provider_ids))
         report(f"Checked the usage counters of {checked} of {len(provider_ids)} providers")
     return corrected
+
+
+def convert_uuids(store: Store) -> int:
+    """Convert the stored UUIDs that are not canonical, and return their number.
+
+    A UUID is not converted if the database also has its canonical form; this is logged.
+    Cost: one scan of each table with UUIDs.
+    """
+    return store.write(_convert)
+
+
+def _convert(tx: Transaction) -> int:
+    connection = tx.connection
+    changed = 0
+    for column in (resource_providers.c.uuid, placement_aggregates.c.uuid):
+        spellings = _convertible(connection, column, _spellings(connection, column))
+        _update(connection, column, spellings)
+        changed += len(spellings)
+    if changed:
+        tx.publish(names=True, epoch=True)
+    return changed + _convert_consumers(connection)
+
+
+def _convert_consumers(connection: sa.Connection) -> int:
+    """Convert consumers with their allocations, and allocations without a consumer."""
+    columns = (consumers.c.uuid, allocations.c.consumer_id)
+    uuids = [uuid for column in columns for uuid in _spellings(connection, column)]
+    spellings = _convertible(connection, consumers.c.uuid, uuids)
+    for column in columns:
+        _update(connection, column, spellings)
+    return len(spellings)
+
+
+def _spellings(connection: sa.Connection, column: sa.Column[str]) -> list[str]:
+    """Return the distinct values of a column that are UUIDs, but not in canonical form."""
+    text: sa.ColumnElement[Any] = column
+    lower: sa.ColumnElement[Any] = sa.func.lower(column)
+    if connection.dialect.name in {"mysql", "mariadb"}:  # these ignore letter case
+        text, lower = sa.cast(text, sa.BINARY), sa.cast(lower, sa.BINARY)
+    query = sa.select(column).where(sa.or_(column.not_like(_CANONICAL_PATTERN), text != lower))
+    uuids = set(connection.scalars(query))
+    return sorted(uuid for uuid in uuids if canonical_uuid(uuid) not in (None, uuid))
+
+
+def _convertible(
+    connection: sa.Connection, column: sa.Column[str], uuids: Iterable[str]
+) -> dict[str, str]:
+    """Return the canonical forms by spelling, except forms that the column already has."""
+    canonical = {uuid: canonical_uuid(uuid) or uuid for uuid in uuids}
+    stored = {
+        uuid
+        for chunk in chunks(canonical.values())
+        for uuid in connection.scalars(sa.select(column).where(column.in_(chunk)))
+    }
+    convertible: dict[str, str] = {}
+    assigned: set[str] = set()
+    for spelling, uuid in canonical.items():
+        if uuid in stored or uuid in assigned:
+            LOG.warning(
+                "%s has the UUID %s in two spellings; %s is not found by requests. Remove one.",
+                column.table.name,
+                uuid,
+                spelling,
+            )
+        else:
+            convertible[spelling] = uuid
+            assigned.add(uuid)
+    return convertible
+
+
+def _update(connection: sa.Connection, column: sa.Column[str], spellings: dict[str, str]) -> None:
+    statement = (
+        sa.update(column.table)
+        .where(column == sa.bindparam("spelling"))
+        .values({column.name: sa.bindparam("canonical")})
+    )
+    for spelling, uuid in spellings.items():
+        connection.execute(statement, {"spelling": spelling, "canonical": uuid})

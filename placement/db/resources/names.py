@@ -1,16 +1,11 @@
-"""Finding rows by text that a client sent.
+"""Statements for names: resource classes, traits, and rows found by text that a client sent.
 
 Collations differ: MySQL finds ``cn1`` for ``CN1`` unless the operator chose another collation;
-SQLite and PostgreSQL do not. Rows found are therefore compared again, exactly.
+SQLite and PostgreSQL do not. The results are therefore compared again, exactly.
 
-Statements for resource classes.
-
-A write that uses a custom class locks its row, shared, until its end. A write that renames or
-deletes it locks the row exclusively. Standard classes never change and are not locked.
-
-Statements for traits, and for the traits of providers.
-
-Custom traits are locked like custom classes, see ``resource_classes``.
+A write that uses a custom class or trait locks its row in shared mode until the transaction ends.
+A write that renames or deletes it locks the row exclusively. Standard names never change and are
+not locked.
 """
 
 import re
@@ -18,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -26,29 +21,27 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
-from placement.db.statements import compiled, packed_rows
 from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
+from placement.db.writes import chunks, numbered, one_of_numbered, pad
 
-T = TypeVar("T")
-
-# Fewer than the maximum number of parameters of a statement in any database (SQLite: 32766)
-CHUNK = 1000
 _FEW = 3
 _UUID = re.compile("[0-9a-f-]+")
 
 Lookup = tuple[sa.Column[str], Sequence[str]]
 """A column and the names to find in it."""
 
+_class = resource_classes.c
+_class_modified_at = sa.func.coalesce(_class.updated_at, _class.created_at).label("modified_at")
+_SELECT_CLASSES = sa.select(_class.id, _class.name, _class_modified_at).order_by(_class.id)
 
-def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    """Yield the values in parts that fit into one statement.
-
-    >>> list(chunks("abcde", 2))
-    [('a', 'b'), ('c', 'd'), ('e',)]
-    """
-    rest = tuple(values)
-    for start in range(0, len(rest), size):
-        yield rest[start : start + size]
+_trait = traits.c
+_association = resource_provider_traits.c
+_trait_modified_at = sa.func.coalesce(_trait.updated_at, _trait.created_at).label("modified_at")
+_SELECT_TRAITS = sa.select(_trait.id, _trait.name, _trait_modified_at).order_by(_trait.id)
+_OF_PROVIDER = _SELECT_TRAITS.join(
+    resource_provider_traits, _association.trait_id == _trait.id
+).where(_association.resource_provider_id == sa.bindparam("provider_id"))
+_IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
 
 
 def rows_named(
@@ -89,46 +82,45 @@ def ids_by_name(
 
 
 def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[dict[str, int]]:
-    """Return, for each lookup, what ``ids_by_name`` returns for its column and names.
+    """Return the ids by name for each lookup, like ``ids_by_name`` for one column.
 
     Cost: one statement, or one for each thousand names of the longest lookup.
     """
     columns = tuple(column for column, _ in lookups)
     ids: list[dict[str, int]] = [{} for _ in columns]
     parts = (chunks(filter(is_storable, names)) for _, names in lookups)
-    for texts in zip_longest(*parts, fillvalue=()):
-        padded = [compiled.padded(own) for own in texts]
-        values = {_bind(i, j): text for i, own in enumerate(padded) for j, text in enumerate(own)}
-        statement = _union(columns, tuple(map(len, padded)))
-        for row in packed_rows.execute(connection, statement, values):
-            ids[row.position][row[2 + row.position]] = row.id
+    for lists in zip_longest(*parts, fillvalue=()):
+        padded = [pad(texts) for texts in lists]
+        values: dict[str, str] = {}
+        for position, texts in enumerate(padded):
+            values |= numbered(f"text_{position}", texts)
+        for row in connection.execute(_union(columns, tuple(map(len, padded))), values):
+            ids[row.position][row.name] = row.id
     return [
-        own if own.keys() <= set(names) else ids_by_name(connection, column.table, column, names)
-        for own, (column, names) in zip(ids, lookups, strict=True)
+        column_ids
+        if column_ids.keys() <= set(names)
+        else ids_by_name(connection, column.table, column, names)
+        for column_ids, (column, names) in zip(ids, lookups, strict=True)
     ]
 
 
-@lru_cache(maxsize=200)
-def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.ClauseElement:
-    """Each text column has a position of its own: the collations of the tables may differ."""
+@lru_cache(maxsize=200)  # building a statement takes longer than sending it
+def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.CompoundSelect[Any]:
+    """Return the statement that finds ``counts`` texts in the columns.
+
+    Names are cast because the collations of the tables may differ: MySQL refuses to mix them.
+    """
     return sa.union_all(
         *(
             sa.select(
                 sa.literal_column(str(position)).label("position"),
                 column.table.c.id,
-                *(
-                    (column if other is column else sa.null()).label(f"name_{number}")
-                    for number, other in enumerate(columns)
-                ),
-            ).where(column.in_([sa.bindparam(_bind(position, j)) for j in range(count)]))
+                sa.cast(column, sa.String).label("name"),
+            ).where(one_of_numbered(column, f"text_{position}", count))
             for position, (column, count) in enumerate(zip(columns, counts, strict=True))
             if count
         )
     )
-
-
-def _bind(position: int, number: int) -> str:
-    return f"text_{position}_{number}"
 
 
 def insert_names(
@@ -141,10 +133,11 @@ def insert_names(
 ) -> dict[str, int]:
     """Insert names that do not exist, and return their ids.
 
-    In order, so that concurrent transactions that insert the same names wait for one another in
-    one direction only. A name may equal one just inserted by the collation of the database, or one
-    that exists and is requested too (``others_exist``). Many UUIDs are inserted a thousand at a
-    time: no collation treats two of them as equal.
+    Names are inserted in order, so that concurrent transactions that insert the same names wait
+    for one another in one direction only. The collation of the database may treat a name as equal
+    to a name that was just inserted, or to an existing name that is also requested
+    (``others_exist``). Many UUIDs are inserted a thousand at a time: no collation treats two
+    different UUIDs as equal.
     """
     uuids = sorted({name for name in names if _UUID.fullmatch(name)})
     if len(uuids) <= _FEW:
@@ -165,14 +158,9 @@ def insert_names(
 
 
 def inserted_id(result: sa.CursorResult[Any]) -> int:
-    """Return the id that the database gave to the inserted row."""
+    """Return the id that the database assigned to the inserted row."""
     key: Any = result.inserted_primary_key
     return int(key[0])
-
-
-_class = resource_classes.c
-_class_modified_at = sa.func.coalesce(_class.updated_at, _class.created_at).label("modified_at")
-_SELECT_CLASSES = sa.select(_class.id, _class.name, _class_modified_at).order_by(_class.id)
 
 
 class ResourceClass(NamedTuple):
@@ -191,7 +179,7 @@ class ResourceClass(NamedTuple):
 def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
     """Return if no class was renamed between two statements.  Raises: WriteConflict.
 
-    A claim does not lock the classes that it reads, and computes by their names.
+    A claim does not lock the classes that it reads, and refers to them by name.
     """
     names = {id_: name for name, id_ in now.items()}
     if any(names.get(id_, name) != name for name, id_ in before.items()):
@@ -255,7 +243,10 @@ class ResourceClasses:
         )
 
     def is_in_use(self, id_: int) -> bool:
-        """Return whether an inventory has a locked class; no inventory gets it until the end."""
+        """Return whether inventories have a locked class.
+
+        No inventory of the class can be inserted until the transaction ends.
+        """
         advance_all_of_providers(self._connection)
         users = sa.select(inventories.c.id).where(inventories.c.resource_class_id == id_).limit(1)
         return self._connection.execute(users).first() is not None
@@ -263,16 +254,6 @@ class ResourceClasses:
     def delete(self, id_: int) -> None:
         """Delete a locked class."""
         self._connection.execute(resource_classes.delete().where(_class.id == id_))
-
-
-_trait = traits.c
-_association = resource_provider_traits.c
-_trait_modified_at = sa.func.coalesce(_trait.updated_at, _trait.created_at).label("modified_at")
-_SELECT_TRAITS = sa.select(_trait.id, _trait.name, _trait_modified_at).order_by(_trait.id)
-_OF_PROVIDER = _SELECT_TRAITS.join(
-    resource_provider_traits, _association.trait_id == _trait.id
-).where(_association.resource_provider_id == sa.bindparam("provider_id"))
-_IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
 
 
 class Trait(NamedTuple):
@@ -341,7 +322,10 @@ class Traits:
         self._connection.execute(traits.insert(), {"name": name, "created_at": utcnow()})
 
     def is_in_use(self, id_: int) -> bool:
-        """Return whether a provider has a locked trait; no provider gets it until the end."""
+        """Return whether providers have a locked trait.
+
+        The trait cannot be added to a provider until the transaction ends.
+        """
         advance_all_of_providers(self._connection)
         users = sa.select(_association.trait_id).where(_association.trait_id == id_).limit(1)
         return self._connection.execute(users).first() is not None

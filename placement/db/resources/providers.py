@@ -1,10 +1,8 @@
-"""Statements for resource providers and their trees.
+"""Statements for resource providers, their trees and their aggregates.
 
-Statements for aggregates: UUIDs that are inserted on first use and never removed.
-
-Statements that find providers by similar names: for operators and for errors.
-
-They run for conflicts and for ``/insight/identity`` only, not for requests that succeed.
+Aggregates are UUIDs that are inserted on first use and never removed. ``ProviderSummaries`` finds
+providers by similar names: for conflicts and for ``/insight/identity``, not for requests that
+succeed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +17,7 @@ from placement.core.text import is_storable
 from placement.db import errors
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
-from placement.db.resources.names import chunks, ids_by_name, insert_names, inserted_id
+from placement.db.resources.names import ids_by_name, insert_names, inserted_id
 from placement.db.tables import (
     allocations,
     inventories,
@@ -28,13 +26,14 @@ from placement.db.tables import (
     resource_provider_traits,
     resource_providers,
 )
+from placement.db.writes import chunks, one_of, rows_of
 
 _provider = resource_providers.c
 _root = resource_providers.alias("root")
 _parent = resource_providers.alias("parent")
 
-# The columns are those of ``core.model.Provider``. A provider without a root is partly removed or
-# not migrated, and is not returned.
+# The columns are the fields of ``core.model.Provider``. A provider without a root is partly
+# removed or not migrated, and is not returned.
 SELECT_PROVIDER = (
     sa.select(
         _provider.id,
@@ -49,18 +48,63 @@ SELECT_PROVIDER = (
     .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
 )
 _FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
+_generation = sa.func.coalesce(_provider.generation, 0)
+# ``rows_of`` adds the condition.
 _LOCK = (
-    sa.select(_provider.id, _provider.uuid)
-    .where(_provider.uuid == sa.bindparam("uuid"))
+    sa.select(
+        _provider.id,
+        _provider.uuid,
+        (_generation == _provider.counted_generation).label("is_counted"),
+    )
+    .order_by(_provider.id)
     .with_for_update()
 )
-_IDS: sa.BindParameter[int] = sa.bindparam("ids", expanding=True)
-_LOCK_IDS = (
-    sa.select(_provider.id).where(_provider.id.in_(_IDS)).order_by(_provider.id).with_for_update()
+_IDS = sa.select(_provider.uuid, _provider.id)
+_ROOTS = sa.select(_provider.root_provider_id).where(one_of(_provider.uuid, "uuids"))
+
+_association = resource_provider_aggregates.c
+_OF_PROVIDER = (
+    sa.select(placement_aggregates.c.uuid, placement_aggregates.c.id)
+    .join(resource_provider_aggregates, _association.aggregate_id == placement_aggregates.c.id)
+    .where(_association.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(placement_aggregates.c.id)
 )
-_ROOTS = sa.select(_provider.root_provider_id).where(
-    _provider.uuid.in_(sa.bindparam("uuids", expanding=True))
-)
+_TABLE = (placement_aggregates, placement_aggregates.c.uuid)
+
+_child = resource_providers.alias("child")
+
+_name = sa.func.lower(_provider.name)
+
+
+class LockedProvider(NamedTuple):
+    """The current row of a provider that the transaction has locked.
+
+    ``is_counted`` is false if its usage counters may lack allocations; see ``usage_counters``.
+    """
+
+    id: int
+    uuid: str
+    is_counted: bool
+
+
+def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[LockedProvider]:
+    """Lock the providers that exist, in the order of their ids, and return them.
+
+    No other transaction changes them or their resources. Later statements read these resources,
+    and see everything that was committed while this statement waited. Providers are selected by
+    id, because a database locks rows in the order in which it finds them.
+    Cost: one statement for each thousand providers.
+    """
+    return [
+        LockedProvider._make(row)
+        for row in rows_of(connection, _LOCK, _provider.id, sorted(set(ids)))
+    ]
+
+
+def provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
+    """Return the ids of the providers that exist, by UUID.  Cost: none without UUIDs."""
+    storable = sorted({uuid for uuid in uuids if is_storable(uuid)})
+    return {row.uuid: row.id for row in rows_of(connection, _IDS, _provider.uuid, storable)}
 
 
 class Node(NamedTuple):
@@ -86,7 +130,7 @@ class Providers:
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
     def stored_name(self, name: str) -> str | None:
-        """Return the stored name that is equal to this name to the database, None if none is."""
+        """Return the stored name that the database treats as equal to this name, or None."""
         stored: str | None = self._connection.scalar(
             sa.select(_provider.name).where(_provider.name == name)
         )
@@ -96,41 +140,39 @@ class Providers:
         """Return the current provider, locked: no other transaction changes it or its resources.
 
         A provider that is created after the lock was requested is not locked, and not returned.
-        Cost: two statements. With one, PostgreSQL would join the locked row with other rows as
-        they were before it waited for the lock.
+        Cost: three statements.
         """
-        if not is_storable(uuid) or not self._connection.execute(_LOCK, {"uuid": uuid}).all():
-            return None
-        return self.find(uuid)
+        locked = lock_providers(self._connection, provider_ids(self._connection, [uuid]).values())
+        return self.find(uuid) if locked else None
 
     def lock_as_parent(self, uuid: str) -> Provider | None:
         """Return the provider, locked together with its root: a child refers to both.
 
-        The rows are locked in the order of ids, like everywhere.
+        The rows are locked in the order of ids, as in all other writes.
         """
         if not is_storable(uuid):
             return None
-        ids = self._own_and_root_id(uuid)
-        self._lock_ids(set(ids))
-        if self._own_and_root_id(uuid) != ids:
+        ids = self._provider_and_root_id(uuid)
+        lock_providers(self._connection, ids)
+        if self._provider_and_root_id(uuid) != ids:
             raise WriteConflict
         return self.find(uuid) if ids else None
 
-    def _own_and_root_id(self, uuid: str) -> tuple[int, ...]:
+    def _provider_and_root_id(self, uuid: str) -> tuple[int, ...]:
         """Return the ids of a provider and of its root, nothing if it does not exist."""
         query = sa.select(_provider.id, _provider.root_provider_id).where(_provider.uuid == uuid)
         row = self._connection.execute(query).one_or_none()
         return () if row is None or row.root_provider_id is None else tuple(row)
 
     def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
-        """Return all providers in the trees of these, locked in the order of ids, by UUID.
+        """Lock the trees of these providers, in the order of ids; return the members by UUID.
 
         Trees may grow or merge while this transaction waits for their rows. Locking the new
-        members then, out of order, could deadlock: the transaction runs again instead.
+        members at that point, out of order, could deadlock: the transaction runs again instead.
         """
         named = sorted(filter(is_storable, uuids))
         locked_ids = {node.id for node in self._nodes(named).values()}
-        self._lock_ids(locked_ids)
+        lock_providers(self._connection, locked_ids)
         nodes = self._nodes(named)
         if not locked_ids.issuperset(node.id for node in nodes.values()):
             raise WriteConflict
@@ -149,10 +191,6 @@ class Providers:
         )
         return {row.uuid: Node(*row) for row in rows}
 
-    def _lock_ids(self, ids: Iterable[int]) -> None:
-        for chunk in chunks(sorted(ids)):
-            self._connection.execute(_LOCK_IDS, {"ids": chunk}).all()
-
     def insert(self, uuid: str, name: str, parent: Provider | None) -> int:
         """Insert a provider and return its id; without a parent it is its own root.
 
@@ -161,7 +199,7 @@ class Providers:
         """
         row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
         if parent is not None:
-            _, root_id = self._own_and_root_id(parent.uuid)
+            _, root_id = self._provider_and_root_id(parent.uuid)
             row |= {"parent_provider_id": parent.id, "root_provider_id": root_id}
         with _duplicates(uuid, name):
             result = self._connection.execute(resource_providers.insert(), row)
@@ -181,7 +219,7 @@ class Providers:
             self._update([id_], name=name, parent_provider_id=parent_id, updated_at=utcnow())
 
     def move(self, ids: Iterable[int], root_id: int) -> None:
-        """Change the root of locked providers, which every representation of them contains."""
+        """Change the root of locked providers, which is part of their representation."""
         self._update(ids, root_provider_id=root_id, updated_at=utcnow())
 
     def _update(self, ids: Iterable[int], **values: object) -> None:
@@ -204,7 +242,7 @@ class Providers:
         self._connection.execute(resource_providers.delete().where(_provider.id == id_))
 
     def add_generations(self, steps: Mapping[int, int]) -> None:
-        """Add to the generations of locked providers, besides the one that publish adds."""
+        """Add to the generations of locked providers, in addition to the step of ``publish``."""
         for step in set(steps.values()) - {0}:
             ids = [id_ for id_, count in steps.items() if count == step]
             self._update(
@@ -225,16 +263,6 @@ def _duplicates(uuid: str, name: str) -> Iterator[None]:
         if "uuid" in errors.duplicate_key(error):
             raise exception.DuplicateProviderUuid(uuid) from error
         raise exception.DuplicateProviderName(name) from error
-
-
-_association = resource_provider_aggregates.c
-_OF_PROVIDER = (
-    sa.select(placement_aggregates.c.uuid, placement_aggregates.c.id)
-    .join(resource_provider_aggregates, _association.aggregate_id == placement_aggregates.c.id)
-    .where(_association.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(placement_aggregates.c.id)
-)
-_TABLE = (placement_aggregates, placement_aggregates.c.uuid)
 
 
 class Aggregates:
@@ -280,15 +308,12 @@ class Aggregates:
             )
 
 
-_child = resource_providers.alias("child")
-
-
 def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
     return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
 
 
-# The columns are those of ProviderSummary. Providers without a root are included: their names are
-# taken, too.
+# The columns are the fields of ProviderSummary. Providers without a root are included, because
+# their names are also taken.
 _SELECT = (
     sa.select(
         _provider.uuid,
@@ -308,7 +333,6 @@ _SELECT = (
     .outerjoin(_root, _root.c.id == _provider.root_provider_id)
     .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
 )
-_name = sa.func.lower(_provider.name)
 
 
 class ProviderSummaries:
@@ -318,7 +342,7 @@ class ProviderSummaries:
         self._connection = connection
 
     def with_name(self, name: str) -> ProviderSummary | None:
-        """Return the provider whose name is this one to the unique key of the database."""
+        """Return the provider with this name, as the unique key compares names."""
         return self._first(_SELECT.where(_provider.name == name))
 
     def with_uuid(self, uuid: str) -> ProviderSummary | None:
@@ -326,11 +350,11 @@ class ProviderSummaries:
         return self._first(_SELECT.where(_provider.uuid == uuid))
 
     def similar(self, name: str, host: str, limit: int) -> list[ProviderSummary]:
-        """Return those whose name or UUID is this one, but for letter case and a domain.
+        """Return the providers with this name or UUID, apart from letter case and a domain.
 
-        ``host`` is the name without a domain. Children whose name begins with it and a dot are
-        among them. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII letters
-        only.
+        ``host`` is the name without a domain. Children whose name begins with ``host`` and a
+        dot are included. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII
+        letters only.
         Cost: compares the names of all providers, in the database.
         """
         if not is_storable(name):
@@ -346,7 +370,7 @@ class ProviderSummaries:
         return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
 
     def with_uuids(self, uuids: Iterable[str]) -> list[ProviderSummary]:
-        """Return those of these providers that exist."""
+        """Return the providers with these UUIDs; UUIDs without a provider are ignored."""
         return [
             provider
             for chunk in chunks(sorted(uuids))

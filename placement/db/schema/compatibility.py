@@ -1,42 +1,46 @@
-"""Checks databases at a revision that this release does not know.
+"""Compares the tables and columns of a database with the schema of this service.
 
-A later release of openstack-placement, or of this service, may have added revisions. As long as
-they only add, the service can read and write the database: all columns that it needs exist, and
-rows without a value for the new columns can be inserted.
+Each table and column that the first revision does not have names the revision that adds it, see
+:mod:`placement.db.tables`. One comparison therefore shows whether
 
-Compares the tables of a database with those of the revision that it records.
+* the service can use the database;
+* the schema of the recorded revision exists: ``placement-manage db stamp`` records a revision
+  without applying it, and ``db sync`` would then apply too little;
+* a revision that this release does not know has only added to the schema: a later release of
+  openstack-placement, or of this service, may have upgraded the database. The service can use it
+  if all columns exist that it needs, and rows without a value for the new columns can be inserted.
 
-`placement-manage db stamp` records a revision without applying it. If the schema is an older one,
-`db sync` would apply nothing or too little, and each later query would fail.
+Types, constraints and indexes are not compared.
 """
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from placement.db import tables
 
-# Tables and columns that openstack-placement does not have.
-_ADDED_TABLES = frozenset({"clocks", "removed_providers", "insight_requests"})
-_ADDED_COLUMNS = frozenset(
-    {
-        ("resource_providers", "stamp"),
-        ("resource_providers", "counted_generation"),
-        ("inventories", "used"),
-    }
+LOG = logging.getLogger(__name__)
+
+# Alembic's name for the state before the first revision
+BASE = "base"
+# The revisions, the oldest first; a test compares them with the scripts.
+REVISIONS = (
+    "b4ed3a175331",
+    "611cd6dffd7b",
+    "b5c396305c25",
+    tables.CONSUMER_TYPES,
+    "a082b8bb98d0",
+    tables.OURS,
 )
+# Revisions of development releases of this service. They have parts of the newest revision.
+FORMER = frozenset(f"c0de5a1d7e0{number}" for number in range(1, 8))
+HEAD = REVISIONS[-1]
+# The newest revision of the schema of other implementations
+COMMON_HEAD = REVISIONS[-2]
 
-
-class IncompatibleSchema(RuntimeError):  # noqa: N818
-    """The schema is that of another release, and this one cannot use it."""
-
-
-# What is logged and reported at a revision that only adds.
+# Logged and reported if an unknown revision has only added to the schema
 UNKNOWN_REVISION = (
     "The database is at revision {}, which this release does not know. Checked: it has all tables "
     "and columns that this release needs, and no other column requires a value. Not checked: "
@@ -44,185 +48,148 @@ UNKNOWN_REVISION = (
 )
 
 
-def check_additive(connection: sa.Connection, revision: str) -> None:
-    """Check that an unknown revision has only added to the schema.  Raises: IncompatibleSchema."""
-    problems = list(_problems(sa.inspect(connection)))
-    if problems:
-        raise IncompatibleSchema(
-            f"The database is at revision {revision}, which this release does not know, and its "
-            f"schema cannot be used: {'; '.join(problems)}. Run a release that knows it, "
-            "or restore the database of before its upgrade."
-        )
-
-
-def _problems(inspector: sa.Inspector) -> Iterator[str]:
-    existing = set(inspector.get_table_names())
-    for table in tables.metadata.sorted_tables:
-        if table.name in _ADDED_TABLES:
-            continue
-        if table.name not in existing:
-            yield f"the table {table.name} is missing"
-            continue
-        yield from _column_problems(inspector, table)
-
-
-def _column_problems(inspector: sa.Inspector, table: sa.Table) -> Iterator[str]:
-    stored = {column["name"]: column for column in inspector.get_columns(table.name)}
-    for name in table.columns.keys() - stored.keys():
-        if (table.name, name) not in _ADDED_COLUMNS:
-            yield f"the column {table.name}.{name} is missing"
-    for name in stored.keys() - table.columns.keys():
-        if not stored[name]["nullable"] and stored[name]["default"] is None:
-            yield f"the column {table.name}.{name} requires a value"
-
-
-def has_additions(connection: sa.Connection) -> bool:
-    """Return whether a statement that reads all tables and columns of this service succeeds.
-
-    Reflection would parse the definitions of tables, which takes 15 ms of each start. On
-    PostgreSQL the transaction has failed if this is False.
-    """
-    try:
-        connection.execute(_READ_ADDITIONS)
-    except (sa.exc.OperationalError, sa.exc.ProgrammingError) as error:
-        if error.connection_invalidated:
-            raise
-        return False
-    return True
-
-
-def _read_additions() -> sa.Select[Any]:
-    keys = {
-        tables.metadata.tables[name].c[key]
-        for name in _ADDED_TABLES
-        for key in tables.metadata.tables[name].columns.keys()  # noqa: SIM118
-    }
-    columns = keys | {tables.metadata.tables[name].c[key] for name, key in _ADDED_COLUMNS}
-    nothing = (sa.select(column).where(sa.false()) for column in sorted(columns, key=str))
-    return sa.select(*(each.scalar_subquery() for each in nothing))
-
-
-_READ_ADDITIONS = _read_additions()
-
-
-def lacks_additions(connection: sa.Connection) -> bool:
-    """Return whether tables or columns of this service are missing."""
-    inspector = sa.inspect(connection)
-    if not set(inspector.get_table_names()) >= _ADDED_TABLES:
-        return True
-    return any(
-        column not in {each["name"] for each in inspector.get_columns(table)}
-        for table, column in _ADDED_COLUMNS
-    )
-
-
-LOG = logging.getLogger(__name__)
-
-BASE = "base"
-"""Alembic's name for the state before the first revision."""
-
-Schema = dict[str, frozenset[str]]
-"""The names of the columns of each table."""
+class IncompatibleSchema(RuntimeError):  # noqa: N818
+    """The schema belongs to another release, and this release cannot use it."""
 
 
 class RevisionNotApplied(IncompatibleSchema):
     """The database lacks tables or columns of a revision."""
 
 
-def of(connection: sa.Connection) -> Schema:
-    """Return the tables and columns of a database."""
-    tables = sa.inspect(connection).get_multi_columns()
-    return {
-        name: frozenset(column["name"] for column in columns)
-        for (_, name), columns in tables.items()
-    }
+class Element(NamedTuple):
+    """A table of this service, or one of its columns."""
+
+    table: str
+    column: str | None
+    revision: str  # the revision that adds it
+
+    def __str__(self) -> str:
+        """Return the kind and the name.
+
+        >>> print(Element("traits", "name", "b4ed3a175331"), Element("users", None, ""), sep=", ")
+        the column traits.name, the table users
+        """
+        return f"the column {self.name}" if self.column else f"the table {self.table}"
+
+    @property
+    def name(self) -> str:
+        """The name of the table, or of table and column."""
+        return f"{self.table}.{self.column}" if self.column else self.table
 
 
-def is_newest(stored: Schema) -> bool:
-    """Return whether a database has all tables and columns of the newest revision."""
-    newest = {
-        table.name: frozenset(table.columns.keys()) for table in tables.metadata.sorted_tables
-    }
-    return not _missing(stored, newest)
+class Comparison(NamedTuple):
+    """The differences between a database and the tables of this service."""
 
+    missing: Sequence[Element]
+    # columns that this service does not know, and that have no value in a row that it inserts
+    requiring: Sequence[str]
+    is_empty: bool  # whether the database has none of the tables
 
-def by_revision(scripts: ScriptDirectory) -> dict[str, Schema]:
-    """Return the schema of each revision, the oldest first.
+    def lacking(self, revision: str) -> list[Element]:
+        """Return the missing tables and columns of the schema of a known revision."""
+        if revision == BASE:
+            return []
+        applied = REVISIONS[: REVISIONS.index(revision) + 1]
+        return [element for element in self.missing if element.revision in applied]
 
-    Applies the revisions to an empty database in memory: 40 ms.
-    """
-    engine = sa.create_engine("sqlite://")
-    schemas: dict[str, Schema] = {BASE: {}}
-    with (
-        engine.connect() as connection,
-        Operations.context(_context(connection)),
-    ):
-        for script in [*scripts.walk_revisions()][::-1]:
-            script.module.upgrade()
-            schemas[script.revision] = of(connection)
-    engine.dispose()
-    return schemas
+    def check_additive(self, revision: str) -> None:
+        """Check that an unknown revision has only added to the common schema.
 
+        Raises: IncompatibleSchema.
+        """
+        problems = [f"{element} is missing" for element in self.lacking(COMMON_HEAD)]
+        problems += [f"the column {name} requires a value" for name in self.requiring]
+        if problems:
+            raise IncompatibleSchema(
+                f"The database is at revision {revision}, which this release does not know, and "
+                f"its schema cannot be used: {'; '.join(problems)}. Run a release that knows it, "
+                "or restore the database of before its upgrade."
+            )
 
-def _context(connection: sa.Connection) -> MigrationContext:
-    """Return alembic's context; do not log it, because it is not that of the database."""
-    logger = logging.getLogger("alembic.runtime.migration")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        return MigrationContext.configure(connection)
-    finally:
-        logger.setLevel(level)
+    def check_is_applied(self, revision: str) -> None:
+        """Check the recorded revision.  Raises: RevisionNotApplied, with the revision to stamp."""
+        missing = self.lacking(revision)
+        if missing:
+            raise RevisionNotApplied(
+                f"The database records revision {revision} but lacks {_names(missing)}. If it is "
+                "the right database, run `placement-manage db stamp "
+                f"{self._applied()}`, then `placement-manage db sync`."
+            )
 
+    def check_can_stamp(self, revision: str) -> None:
+        """Check that a database has the tables and columns of a revision.
 
-def check_can_stamp(stored: Schema, revision: str, schemas: dict[str, Schema]) -> None:
-    """Check that the tables of a database are those of a revision.  Raises: RevisionNotApplied.
-
-    Some may be missing, with a warning: ``mysql-migrate-db.sh`` can copy them one after the other.
-    """
-    expected = schemas[revision]
-    missing = _missing(stored, expected)
-    present = {name: columns for name, columns in expected.items() if name in stored}
-    if missing and (not present or _missing(stored, present)):
-        raise RevisionNotApplied(
-            f"Revision {revision} was not recorded: the database lacks {missing}. Run "
-            "`placement-manage db sync`, which creates what is missing and records the revision."
-        )
-    if missing:
+        Whole tables may be missing, which is logged: ``mysql-migrate-db.sh`` can copy them one
+        after the other.  Raises: RevisionNotApplied.
+        """
+        missing = self.lacking(revision)
+        if not missing:
+            return
+        if self.is_empty or any(element.column for element in missing):
+            raise RevisionNotApplied(
+                f"Revision {revision} was not recorded: the database lacks {_names(missing)}. Run "
+                "`placement-manage db sync`, which creates what is missing and records the "
+                "revision."
+            )
         LOG.warning(
             "Revision %s is recorded, but the database lacks %s. Copy them before it is used.",
             revision,
-            missing,
+            _names(missing),
         )
 
+    def _applied(self) -> str:
+        """Return the newest revision that adds tables or columns and whose schema exists.
 
-def check_is_applied(stored: Schema, revision: str, schemas: dict[str, Schema]) -> None:
-    """Check the recorded revision.  Raises: RevisionNotApplied, which names the one to stamp."""
-    missing = _missing(stored, schemas[revision])
-    if missing:
-        raise RevisionNotApplied(
-            f"The database records revision {revision} but lacks {missing}. If it is the right "
-            f"database, run `placement-manage db stamp {_applied(stored, schemas)}`, then "
-            "`placement-manage db sync`."
-        )
-
-
-def _missing(stored: Schema, expected: Schema) -> str:
-    """Return the missing tables and columns as words, empty if nothing is missing."""
-    tables = sorted(expected.keys() - stored.keys())
-    columns = sorted(
-        f"{table}.{name}"
-        for table in expected.keys() & stored.keys()
-        for name in expected[table] - stored[table]
-    )
-    kinds = (("tables", tables), ("columns", columns))
-    return " and ".join(f"the {kind} {', '.join(names)}" for kind, names in kinds if names)
+        Later revisions may differ from it in indexes, which `db sync` creates if they are missing.
+        """
+        applied = BASE
+        for revision in (REVISIONS[0], tables.CONSUMER_TYPES, tables.OURS):
+            if self.lacking(revision):
+                break
+            applied = revision
+        return applied
 
 
-def _applied(stored: Schema, schemas: dict[str, Schema]) -> str:
-    """Return the oldest revision that has the same columns as the newest applied one.
+def compare(connection: sa.Connection) -> Comparison:
+    """Return how a database differs from the tables of this service."""
+    reflected = sa.inspect(connection).get_multi_columns()
+    stored = {name: columns for (_, name), columns in reflected.items()}
+    missing: list[Element] = []
+    requiring: list[str] = []
+    for table in tables.metadata.sorted_tables:
+        if table.name not in stored:
+            missing.append(Element(table.name, None, _revision(table)))
+            continue
+        names = {column["name"] for column in stored[table.name]}
+        missing += [
+            Element(table.name, column.name, _revision(column))
+            for column in table.columns
+            if column.name not in names
+        ]
+        requiring += [
+            f"{table.name}.{column['name']}"
+            for column in stored[table.name]
+            if column["name"] not in table.columns and _requires_value(column)
+        ]
+    return Comparison(missing, requiring, stored.keys().isdisjoint(tables.metadata.tables))
 
-    Later revisions may differ from it in indexes, which `db sync` creates if they are missing.
+
+def _revision(added: sa.Table | sa.Column[object]) -> str:
+    revision: str = added.info.get("revision", REVISIONS[0])
+    return revision
+
+
+def _requires_value(column: sa.engine.interfaces.ReflectedColumn) -> bool:
+    return not (column["nullable"] or column["default"] is not None or "computed" in column)
+
+
+def _names(missing: Collection[Element]) -> str:
+    """Return the names of missing tables and columns.
+
+    >>> _names([Element("users", None, ""), Element("traits", "name", "")])
+    'the tables users and the columns traits.name'
     """
-    applied = [schema for schema in schemas.values() if not _missing(stored, schema)]
-    return next(revision for revision, schema in schemas.items() if schema == applied[-1])
+    of_tables = sorted(element.name for element in missing if not element.column)
+    of_columns = sorted(element.name for element in missing if element.column)
+    kinds = (("tables", of_tables), ("columns", of_columns))
+    return " and ".join(f"the {kind} {', '.join(names)}" for kind, names in kinds if names)

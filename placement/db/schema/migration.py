@@ -1,156 +1,131 @@
-"""Migrations of one database by several processes at once, also on different nodes of Galera.
+"""The schema of a database: reads its revision, and upgrades it to the newest one.
 
-On one server a lock lets one process migrate at a time. On Galera the lock is known to one node
-only, and no other kind of lock is known to all nodes across DDL statements, which commit. There
-several processes apply the same revision, which is correct for three reasons:
+Every Placement database has the first five revisions. The revision of this service follows them,
+and only adds to the schema, so that another implementation still works on the database.
 
-* Each step of a revision does nothing if it is done already (``revision_steps``).
-* DDL statements are executed in the same order on all nodes, so of two equal ones the second one
-  fails. They abort transactions and connections that are in their way.
-* A revision is recorded by one process: the others write the same row, or see another one.
+One process at a time upgrades a database; the others wait for it. The nodes of a Galera cluster
+do not share locks: if processes on two nodes upgrade at once, all nodes execute the DDL statements
+in the same order, and the second of two equal statements fails. Its process ends with an
+error message.
 
-A process that fails for one of these reasons starts again, and finds the work done.
-
-The schema of a database: reads its revision, and upgrades it to the newest one.
-
-The first five revisions are those of every Placement database. Ours come after
-them and only add, so that another implementation still works on the database.
-
-Steps of revisions that do nothing if they are done already.
-
-MySQL commits each DDL statement by itself: an interrupted revision leaves some of its steps done,
-and its number not recorded. The next run then begins with the first step and completes it. In
-a Galera cluster another node may run the same revision at the same time.
+MySQL commits each DDL statement by itself: an interrupted revision has applied some of its steps,
+and its number is not recorded. A step that was already applied does nothing, so the next run
+completes the revision.
 """
 
 import logging
-import random
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import command, op
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
-from placement import exception
 from placement.db import clocks, errors
-from placement.db.maintenance import canonical_uuids
-from placement.db.maintenance.reconcile import Report, ignore, reconcile
+from placement.db.maintenance.reconcile import Report, convert_uuids, ignore, reconcile
 from placement.db.schema import compatibility
+from placement.db.schema.compatibility import BASE, FORMER, REVISIONS
 from placement.db.store import Store
 
-if TYPE_CHECKING:
-    from alembic.runtime.migration import MigrationContext
+LOG = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
+_SCRIPTS = Path(__file__).parent / "alembic"
 _LOCK_NAME = "placement-migration"
-_LOCK_NUMBER = 7_034_150_918  # what PostgreSQL has for a name
-_NUMBER = {"number": _LOCK_NUMBER}
+_LOCK_NUMBER = 7_034_150_918  # PostgreSQL identifies a lock by number
 _LOCK_TIMEOUT_SECONDS = 3600
-# Each conflict is the progress of another process; a revision has about thirty steps.
-_ATTEMPTS = 30
-# MySQL: table, column, index, row or foreign key exists already, index does not exist, deadlock,
-# lock timeout, a row or table changed since it was read, a table is being changed, statement
-# interrupted
-_CONCURRENT = frozenset(
-    {1005, 1020, 1022, 1050, 1060, 1061, 1062, 1091, 1205, 1213, 1317, 1412, 1684, 1826}
-)
 _FORBIDDEN = 1105
 
+# The newest revision, and the newest one of other implementations
+HEAD, COMMON_HEAD = compatibility.HEAD, compatibility.COMMON_HEAD
 
-class RecordedByAnother(Exception):  # noqa: N818
-    """Another process has recorded a later revision meanwhile."""
+
+class SchemaTooOld(RuntimeError):  # noqa: N818
+    """The database has to be migrated before it can be served from."""
 
 
-def repeated(work: Callable[[], T]) -> T:
-    """Return the result of the work, repeated if another process or a lost connection ends it.
+class UpgradeInterrupted(RuntimeError):  # noqa: N818
+    """The schema was not upgraded completely; the next run completes it."""
 
-    Raises: the last error after 30 attempts.
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The upgrade of the schema was interrupted: {reason.rstrip('.')}. If another process "
+            "upgrades the database, for example on another node of a Galera cluster, wait for it. "
+            "Then run `placement-manage db sync` again: it completes the upgrade."
+        )
+
+
+def sync(store: Store, report: Report = ignore) -> None:
+    """Bring the schema to its newest revision, and all derived data up to date.
+
+    Safe to run in several processes at once, and while others write. Another implementation may
+    have written to the database: usage counters are reconciled with the allocations, and every
+    running process loads everything again.  Raises: as ``upgrade``.
     """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return work()
-        except Exception as error:
-            if not _is_concurrent(error):
-                raise
-            time.sleep(random.uniform(0.1, 1.0))  # noqa: S311
-    return work()
+    prepare(store, report)
+    store.write(lambda tx: clocks.start_epoch(tx.connection))
 
 
-def _is_concurrent(error: Exception) -> bool:
-    from alembic.util import CommandError
-
-    if isinstance(error, CommandError):
-        return "expected to match" in str(error)
-    if isinstance(error, exception.DatabaseUnavailable):
-        return not errors.is_access_denied(error)
-    if isinstance(error, sa.exc.DBAPIError):
-        return error.connection_invalidated or errors.code(error) in _CONCURRENT
-    return isinstance(
-        error,
-        RecordedByAnother
-        | exception.Conflict
-        | exception.CommitLost
-        | errors.ConnectionLost
-        | errors.WriteConflict
-        | sa.exc.InvalidatePoolError,
-    )
+def prepare(store: Store, report: Report = ignore) -> None:
+    """Do the same as ``sync`` for a process that starts, but without a new epoch."""
+    upgrade(store)
+    convert_uuids(store)
+    reconcile(store, report)
 
 
-def check_recorded_once(ctx: "MigrationContext", **_: Any) -> None:
-    """Check, in the transaction that records a revision, that it is the only one recorded.
+def upgrade(store: Store, revision: str = "head") -> None:
+    """Apply the missing revisions up to this one; an interrupted revision is completed.
 
-    A process inserts the first revision after it has found none. If another node has recorded a
-    later one meanwhile, it ends here, instead of going through the same revisions until the
-    unique key of the later one refuses it.  Raises: RecordedByAnother.
+    Raises: RuntimeError if the data is not ready for a revision, IncompatibleSchema,
+    UpgradeInterrupted.
     """
-    query = sa.text("SELECT COUNT(*) FROM alembic_version")
-    if ctx.connection is not None and ctx.connection.scalar(query) > 1:
-        raise RecordedByAnother
+    try:
+        with _exclusive(store) as connection:
+            if _is_upgradable(connection):
+                command.upgrade(_config(connection), revision)
+    except (sa.exc.DBAPIError, CommandError) as error:
+        raise UpgradeInterrupted(errors.first_line(error)) from error
 
 
 @contextmanager
-def exclusive(store: Store) -> Iterator[sa.Connection]:
-    """A connection, while no other process migrates this database on this server."""
+def _exclusive(store: Store) -> Iterator[sa.Connection]:
+    """A connection with a transaction, while no other process migrates on this server."""
     engines = store.engines()
     with store.exclusive, engines.writer.connect() as connection:
-        _lock(connection)
         try:
-            if engines.begin_write is not None:
-                # all revisions or none, and no other writer
-                connection.exec_driver_sql(engines.begin_write)
+            _lock(connection, engines.begin_write)
             yield connection
             connection.commit()
         finally:
-            _unlock(connection)
+            if store.settings.backend == "mysql":
+                connection.invalidate()  # the lock and the settings of the session end with it
 
 
-def _lock(connection: sa.Connection) -> None:
-    """Wait for other processes that migrate; on SQLite the transaction is the lock."""
+def _lock(connection: sa.Connection, begin_write: str | None) -> None:
+    """Wait for other processes that migrate, and let later statements wait for tables in use.
+
+    On PostgreSQL and SQLite the lock ends with the transaction.
+    """
     match connection.dialect.name:
         case "mysql" | "mariadb":
-            # a table in use is waited for, however long its transactions take
             connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {_LOCK_TIMEOUT_SECONDS}")
             _get_lock(connection)
         case "postgresql":
-            # a table in use is waited for, however long its transactions take
-            connection.execute(sa.text("SET lock_timeout = 0"))
-            connection.execute(sa.text("SELECT pg_advisory_lock(:number)"), _NUMBER)
-            connection.commit()
+            connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NUMBER)))
+        case _:
+            connection.exec_driver_sql(str(begin_write))
 
 
 def _get_lock(connection: sa.Connection) -> None:
-    """Take the lock of MySQL.
-
-    Percona XtraDB Cluster forbids it in strict mode (1105): processes of one node then run
-    without a lock, like those of several nodes.
-    """
-    wait = {"name": _LOCK_NAME, "seconds": _LOCK_TIMEOUT_SECONDS}
+    """Take the lock of MySQL, which Percona XtraDB Cluster forbids in strict mode."""
+    lock = sa.select(sa.func.GET_LOCK(_LOCK_NAME, _LOCK_TIMEOUT_SECONDS))
     try:
-        is_locked = connection.scalar(sa.text("SELECT GET_LOCK(:name, :seconds)"), wait)
+        is_locked = connection.scalar(lock)
     except sa.exc.DBAPIError as error:
         if errors.code(error) != _FORBIDDEN:
             raise
@@ -163,126 +138,44 @@ def _get_lock(connection: sa.Connection) -> None:
         )
 
 
-def _unlock(connection: sa.Connection) -> None:
-    """Roll back what is left, and release the lock.
+def check_recorded_once(ctx: MigrationContext, **_: Any) -> None:
+    """Check, in the transaction that records a revision, that it is the only one recorded.
 
-    MySQL's connections are closed, and their locks with them. A connection that was lost has no
-    lock; the error to raise is the one that reported the loss.
+    A process inserts the first revision after it has found none. In the meantime, a process on
+    another node of a Galera cluster may have recorded a later one.  Raises: UpgradeInterrupted.
     """
-    match connection.dialect.name:
-        case "mysql" | "mariadb":
-            with suppress(sa.exc.SQLAlchemyError):
-                connection.invalidate()
-        case "postgresql":
-            connection.rollback()
-            connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), _NUMBER)
-            connection.execute(sa.text("RESET lock_timeout"))
-            connection.commit()
-        case _:
-            connection.rollback()
-
-
-if TYPE_CHECKING:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-# Alembic is imported where it is used: it takes a fifth of the start-up of a process, and the
-# service does not need it if the schema is at HEAD.
-# ruff: noqa: PLC0415
-# It logs each of its plugins when it is imported.
-logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
-
-LOG = logging.getLogger(__name__)
-
-
-class SchemaTooOld(RuntimeError):  # noqa: N818
-    """The database has to be migrated before it can be served from."""
-
-
-# The newest revision of the schema of other implementations.
-COMMON_HEAD = "a082b8bb98d0"
-# The newest revision; a test compares it with the scripts.
-HEAD = "c0de5a1d7e07"
-
-
-def sync(store: Store, report: Report = ignore) -> None:
-    """Bring the schema to its newest revision, and all derived data up to date.
-
-    Safe to run in several processes at once, also on different nodes of a Galera cluster, and
-    while others write: all of it is repeated if another process gets in the way.
-    Another implementation may have written to the database: usage counters are reconciled with
-    the allocations, and every running process loads everything again.
-    """
-    prepare(store, report)
-    repeated(lambda: store.write(lambda tx: clocks.start_epoch(tx.connection)))
-
-
-def prepare(store: Store, report: Report = ignore) -> None:
-    """Do the same for a process that starts; running processes do not load everything again."""
-    upgrade(store)
-    repeated(lambda: _derive(store, report))
-
-
-def _derive(store: Store, report: Report) -> None:
-    canonical_uuids.convert(store)
-    reconcile(store, report)
-
-
-def upgrade(store: Store, revision: str = "head") -> None:
-    """Apply the missing revisions up to this one; safe to run in several processes at once.
-
-    An interrupted revision is completed. On one server, one process upgrades and the others wait
-    for it; on Galera, processes on different nodes take part in the same upgrade, and one that
-    finds a step done by another starts again, see ``concurrent_migrations``.
-    Raises: RuntimeError if the data is not ready for a revision.
-    """
-    repeated(lambda: _upgrade(store, revision))
-
-
-def _upgrade(store: Store, revision: str) -> None:
-    from alembic import command
-
-    with exclusive(store) as connection:
-        if _is_upgradable(connection):
-            command.upgrade(_config(connection), revision)
+    query = sa.text("SELECT COUNT(*) FROM alembic_version")
+    if ctx.connection is not None and ctx.connection.scalar(query) > 1:
+        raise UpgradeInterrupted("another process has recorded a revision")
 
 
 def _is_upgradable(connection: sa.Connection) -> bool:
     """Return whether revisions can be applied.  Raises: IncompatibleSchema, RevisionNotApplied.
 
-    At an unknown revision that only adds to the schema, the revisions of this service are applied
-    if its tables or columns are missing; otherwise the database is left as it is.
+    At an unknown revision that only adds to the schema, the revision of this service is applied
+    if its tables or columns are missing; otherwise the database is not changed.
     """
-    from alembic import command
-
-    current = _revision(connection)
-    if current is None:
+    recorded = _revision(connection)
+    comparison = compatibility.compare(connection)
+    if recorded is None:
         return True
-    if current in revisions():
-        _check_is_applied(connection, current)
+    if recorded in REVISIONS:
+        comparison.check_is_applied(recorded)
         return True
-    compatibility.check_additive(connection, current)
-    if not compatibility.lacks_additions(connection):
-        LOG.warning(compatibility.UNKNOWN_REVISION.format(current))
-        return False
-    LOG.warning(
-        "The database is at revision %s, which this release does not know and which only adds to "
-        "the schema. To return to the release that knows it, run "
-        "`placement-manage db stamp %s` with that release",
-        current,
-        current,
-    )
+    if recorded not in FORMER:
+        comparison.check_additive(recorded)
+        if not comparison.missing:
+            LOG.warning(compatibility.UNKNOWN_REVISION.format(recorded))
+            return False
+        LOG.warning(
+            "The database is at revision %s, which this release does not know and which only adds "
+            "to the schema. To return to the release that knows it, run "
+            "`placement-manage db stamp %s` with that release",
+            recorded,
+            recorded,
+        )
     command.stamp(_config(connection), COMMON_HEAD, purge=True)
     return True
-
-
-def _check_is_applied(connection: sa.Connection, revision: str) -> None:
-    """Check that the recorded revision is that of the schema.  Raises: RevisionNotApplied."""
-    from placement.db.schema import compatibility
-
-    schema = compatibility.of(connection)
-    if revision != HEAD or not compatibility.is_newest(schema):
-        compatibility.check_is_applied(schema, revision, compatibility.by_revision(_scripts()))
 
 
 def version(store: Store) -> str | None:
@@ -305,18 +198,12 @@ def stamp(store: Store, revision: str) -> None:
 
     Raises: alembic's CommandError if the revision does not exist, RevisionNotApplied.
     """
-    from alembic import command
-
-    from placement.db.schema import compatibility
-
-    scripts = _scripts()
-    script = scripts.get_revision(revision)
-    target = script.revision if script else compatibility.BASE
-    with exclusive(store) as connection:
-        compatibility.check_can_stamp(
-            compatibility.of(connection), target, compatibility.by_revision(scripts)
-        )
-        command.stamp(_config(connection), revision)
+    script = ScriptDirectory.from_config(_config()).get_revision(revision)
+    with _exclusive(store) as connection:
+        comparison = compatibility.compare(connection)
+        comparison.check_can_stamp(script.revision if script else BASE)
+        # also if the database records a revision that has no script
+        command.stamp(_config(connection), revision, purge=True)
 
 
 def check_is_new_enough(store: Store) -> None:
@@ -324,16 +211,14 @@ def check_is_new_enough(store: Store) -> None:
 
     Raises: SchemaTooOld, IncompatibleSchema, RevisionNotApplied.
     """
-    if _is_at_head(store):
-        return
     with store.read() as tx:
         recorded = _revision(tx.connection)
-        if warning := _unknown_revision(tx.connection, recorded):
-            LOG.warning(warning)
-        is_incomplete = compatibility.lacks_additions(tx.connection)
-        if is_incomplete and recorded == HEAD:
-            _check_is_applied(tx.connection, HEAD)
-    if is_incomplete or (recorded != HEAD and recorded in _earlier_revisions()):
+        comparison = compatibility.compare(tx.connection)
+    if warning := _warning(recorded, comparison):
+        LOG.warning(warning)
+    if recorded == HEAD:
+        comparison.check_is_applied(HEAD)
+    elif comparison.missing or recorded in FORMER.union(REVISIONS):
         raise SchemaTooOld(
             f"The schema of the database is at revision {recorded}, and {HEAD} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
@@ -346,78 +231,45 @@ def unknown_revision(store: Store) -> str | None:
     Raises: IncompatibleSchema if the revision has not only added to the schema.
     """
     with store.read() as tx:
-        return _unknown_revision(tx.connection, _revision(tx.connection))
+        return _warning(_revision(tx.connection), compatibility.compare(tx.connection))
 
 
-def _unknown_revision(connection: sa.Connection, recorded: str | None) -> str | None:
-    if recorded in {HEAD, None} or recorded in revisions():
+def _warning(recorded: str | None, comparison: compatibility.Comparison) -> str | None:
+    if recorded is None or recorded in FORMER.union(REVISIONS):
         return None
-    compatibility.check_additive(connection, recorded)
+    comparison.check_additive(recorded)
     return compatibility.UNKNOWN_REVISION.format(recorded)
-
-
-def _is_at_head(store: Store) -> bool:
-    """Return whether the schema is that of this release: the usual case, at a low cost."""
-    with store.read() as tx:
-        return _revision(tx.connection) == HEAD and compatibility.has_additions(tx.connection)
 
 
 def check_has_tables(store: Store) -> None:
     """Check that the database has a Placement schema of any revision.  Raises: SchemaTooOld."""
     with store.read() as tx:
-        tables = sa.inspect(tx.connection).get_table_names()
-    if "resource_providers" not in tables:
+        has_schema = sa.inspect(tx.connection).has_table("resource_providers")
+    if not has_schema:
         raise SchemaTooOld(
             "The database has no Placement schema. Run `placement-manage db sync`, and check that "
             "[placement_database]connection names the right database."
         )
 
 
-def _earlier_revisions() -> set[str]:
-    """Return the revisions that lead to ours.
-
-    One that is not known here is newer: revisions only add, so that a process of the release
-    before still serves while a deployment is upgraded step by step.
-    """
-    return {step.revision for step in _scripts().walk_revisions()} - {HEAD}
-
-
-def revisions() -> list[str]:
-    """Return the known revisions, the oldest first."""
-    return [step.revision for step in _scripts().walk_revisions()][::-1]
-
-
-def _scripts() -> "ScriptDirectory":
-    from alembic.script import ScriptDirectory
-
-    return ScriptDirectory.from_config(_config())
-
-
-def _config(connection: sa.Connection | None = None) -> "Config":
-    from alembic.config import Config
-
-    config = Config(Path(__file__).parent / "alembic.ini")
+def _config(connection: sa.Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
-def _inspector() -> sa.Inspector:
-    return sa.inspect(op.get_bind())
+# --- steps of revisions ---------------------------------------------------------------------
 
 
 def has_column(table: str, column: str) -> bool:
     """Return whether a table has a column."""
-    return column in {each["name"] for each in _inspector().get_columns(table)}
+    return column in _names(_inspector().get_columns(table))
 
 
 def has_foreign_key(table: str, name: str) -> bool:
     """Return whether a table has a foreign key."""
-    return name in {each["name"] for each in _inspector().get_foreign_keys(table)}
-
-
-def has_index(table: str, name: str) -> bool:
-    """Return whether a table has an index."""
-    return name in {each["name"] for each in _inspector().get_indexes(table)}
+    return name in _names(_inspector().get_foreign_keys(table))
 
 
 def create_table(name: str, *columns: sa.schema.SchemaItem) -> None:
@@ -434,11 +286,19 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
 
 def create_index(name: str, table: str, columns: Sequence[str]) -> None:
     """Create an index unless it exists."""
-    if not has_index(table, name):
+    if name not in _names(_inspector().get_indexes(table)):
         op.create_index(name, table, list(columns))
 
 
 def drop_index(name: str, table: str) -> None:
     """Drop an index if it exists."""
-    if has_index(table, name):
+    if name in _names(_inspector().get_indexes(table)):
         op.drop_index(name, table)
+
+
+def _names(reflected: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {element["name"] for element in reflected}
+
+
+def _inspector() -> sa.Inspector:
+    return sa.inspect(op.get_bind())

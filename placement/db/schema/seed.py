@@ -23,25 +23,24 @@ def sync(store: Store) -> None:
     with store.read() as tx:
         missing = _missing_clocks(tx.connection), *_missing_names(tx.connection)
     if any(missing):
-        store.write(_insert_clocks)
+        store.write(lambda tx: insert_clocks(tx.connection))
         store.write(_insert_names)
 
 
-def _insert_clocks(tx: Transaction) -> None:
-    missing = _missing_clocks(tx.connection)
-    if missing:
-        rows = [{"id": clock, "value": _first_value(clock)} for clock in missing]
-        tx.connection.execute(clocks_table.insert(), rows)
+def insert_clocks(connection: sa.Connection) -> None:
+    """Insert the missing clocks: a database that was created without revisions has none."""
+    rows = _missing_clocks(connection)
+    if rows:
+        connection.execute(clocks_table.insert(), rows)
 
 
-def _missing_clocks(connection: sa.Connection) -> list[int]:
-    """Return the missing clocks: a database that was created without revisions has none."""
-    existing = set(clocks.values(connection))
-    return [clock for clock in range(clocks.CLOCKS) if clock not in existing]
-
-
-def _first_value(clock: int) -> int:
-    return clocks.new_epoch() if clock == EPOCH_CLOCK else clocks.first_value(clock)
+def _missing_clocks(connection: sa.Connection) -> list[dict[str, int]]:
+    existing = set(connection.scalars(sa.select(clocks_table.c.id)))
+    first_values = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
+    first_values[EPOCH_CLOCK] = clocks.new_epoch()
+    return [
+        {"id": id_, "value": value} for id_, value in first_values.items() if id_ not in existing
+    ]
 
 
 def _insert_names(tx: Transaction) -> None:
@@ -50,7 +49,9 @@ def _insert_names(tx: Transaction) -> None:
         rows = [{"name": name, "created_at": clocks.utcnow()} for name in sorted(new_traits)]
         tx.connection.execute(traits.insert(), rows)
     if new_classes:
-        _insert_classes(tx.connection, new_classes)
+        now = clocks.utcnow()
+        rows = [{"id": id_, "name": name, "created_at": now} for name, id_ in new_classes.items()]
+        tx.connection.execute(resource_classes.insert(), rows)
     if new_traits or new_classes:
         tx.publish(names=True)
 
@@ -68,9 +69,3 @@ def _missing_names(connection: sa.Connection) -> tuple[set[str], Mapping[str, in
 
 def _names(connection: sa.Connection, table: sa.Table) -> set[str]:
     return set(connection.execute(sa.select(table.c.name)).scalars())
-
-
-def _insert_classes(connection: sa.Connection, ids: Mapping[str, int]) -> None:
-    now = clocks.utcnow()
-    rows = [{"id": id_, "name": name, "created_at": now} for name, id_ in ids.items()]
-    connection.execute(resource_classes.insert(), rows)

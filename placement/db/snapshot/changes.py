@@ -1,31 +1,26 @@
 """The one statement that reads the providers that changed since the clocks were last read.
 
 A single statement sees one state of the database even outside a transaction, so it needs neither
-BEGIN nor COMMIT: one round trip instead of nine for the same data. Its rows are of several kinds,
-given by their first column; columns that a kind does not use are NULL.
+BEGIN nor COMMIT: one round trip instead of nine for the same data. The first column of a row is
+its kind; columns that a kind does not use are NULL.
 
-A changed provider is one row, in which its inventories, traits and aggregates are texts: drivers
-written in Python take time for each row and each column. See ``joined_values``.
-
-The inventories, traits and aggregates of providers, of which a statement returned texts.
-
-Providers with equal texts share the objects: of many providers that changed, most have the same
-inventories, and each text is read once.
+A changed provider is one row, in which its inventories, traits and aggregates are texts: see
+``grouped_rows``.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, reduce
+from functools import cache, lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.model import Inventory
-from placement.core.snapshot.provider_table import InventoriesAndUsed
-from placement.db import clocks, tables
+from placement.core.model import Inventory, Provider, ProviderState
+from placement.db import clocks
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import grouped_rows, inconsistent_rows
-from placement.db.snapshot.grouped_rows import Times
 from placement.db.tables import (
     inventories,
     placement_aggregates,
@@ -37,121 +32,28 @@ from placement.db.tables import (
     traits,
 )
 
-# The kinds of rows: a provider, a removed provider, the values of all clocks, a resource class, a
-# trait. Columns are those of a provider; ``name`` is also that of a class or trait, or the clocks.
-PROVIDER, REMOVED, CLOCKS, RESOURCE_CLASS, TRAIT = range(5)
-
 _provider, _inventory = resource_providers.c, inventories.c
 _other = resource_providers.alias("other").c
 _trait, _member = resource_provider_traits.c, resource_provider_aggregates.c
 
-_LIMITS = (
+# the fields of ``core.model.Inventory``
+LIMITS = (
     _inventory.total,
     _inventory.reserved,
     _inventory.min_unit,
     _inventory.max_unit,
     _inventory.step_size,
-)
-INVENTORY = (
-    _inventory.resource_class_id,
-    _inventory.used,
-    *_LIMITS,
     _inventory.allocation_ratio,
 )
+INVENTORY = (_inventory.resource_class_id, _inventory.used, *LIMITS)
 
 
-def _text(value: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
-    """Return the value as a text of the connection's collation: those of tables may differ."""
-    return sa.cast(value, sa.Text)
+# --- the statement ----------------------------------------------------------------
 
-
-def _inventory_text(dialect: str) -> sa.ColumnElement[str]:
-    """Return an inventory as one text; see ``StateTexts.amounts``."""
-    ratio = _inventory.allocation_ratio
-    # a cast in SQLite would round to 15 digits
-    ratio_text = sa.func.quote(ratio) if dialect == "sqlite" else _text(ratio)
-    integers = map(_text, (_inventory.resource_class_id, *_LIMITS))
-    comma = sa.literal_column("','", sa.Text)
-    return reduce(
-        lambda text, value: text + comma + value, (*integers, ratio_text, _text(_inventory.used))
-    )
-
-
-def since(
-    seen: Mapping[int, int],
-    moved: Sequence[int],
-    *,
-    dialect: str,
-    has_names: bool,
-    has_many_versions: bool = False,
-) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
-    """Return the statement and its parameters for the changes of the ``moved`` clocks.
-
-    With ``has_names`` it also reads all resource classes and traits. ``has_many_versions`` is that
-    of the clocks, see ``clock_versions``.
-    """
-    all_clocks = tables.ALL_OF_MANY_VERSIONS if has_many_versions else clocks.ALL
-    statement = _since(len(moved), all_clocks, dialect, has_names=has_names)
-    return statement, _parameters(seen, moved)
-
-
-def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
-    parameters = {}
-    for number, clock in enumerate(moved):
-        parameters[f"after_{number}"] = seen[clock]
-        parameters[f"before_{number}"] = clocks.first_value(clock + 1)
-    return parameters
-
-
-@lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))
-def _since(
-    count: int, all_clocks: sa.ColumnElement[str], dialect: str, *, has_names: bool
-) -> sa.CompoundSelect[Any]:
-    """Return the statement for so many clocks; to build it costs more than to send it."""
-    removed = removed_providers.c
-    return sa.union_all(
-        # the first part gives the columns their names and types
-        _providers(dialect).where(_between(_provider.stamp, count)),
-        _part(REMOVED, id=removed.provider_id).where(_between(removed.stamp, count)),
-        _part(CLOCKS, name=all_clocks),
-        *(_name_parts() if has_names else ()),
-    )
-
-
-def _providers(dialect: str) -> sa.Select[Any]:
-    """Return the statement for the rows of providers; ``root_uuid`` is NULL without a root.
-
-    All other tables are in subqueries. PostgreSQL estimates that a 200th of all providers changed
-    unless statistics say otherwise, and for so many it would join whole tables.
-    """
-    traits_of = sa.select(grouped_rows.joined(_text(_trait.trait_id))).where(
-        _trait.resource_provider_id == _provider.id
-    )
-    aggregates_of = (
-        sa.select(grouped_rows.joined(_text(placement_aggregates.c.uuid)))
-        .join_from(resource_provider_aggregates, placement_aggregates, _IS_AGGREGATE)
-        .where(_member.resource_provider_id == _provider.id)
-    )
-    inventories_of = sa.select(grouped_rows.joined(_inventory_text(dialect))).where(
-        _inventory.resource_provider_id == _provider.id
-    )
-    values = {
-        "kind": _kind(PROVIDER),
-        **dict(SELECT_PROVIDER.selected_columns.items()),
-        "parent_uuid": _uuid_of(_provider.parent_provider_id),
-        "root_uuid": _uuid_of(_provider.root_provider_id),
-        "inventories": inventories_of.scalar_subquery(),
-        "traits": traits_of.scalar_subquery(),
-        "aggregates": aggregates_of.scalar_subquery(),
-    }
-    return sa.select(*(values[name].label(name) for name in _COLUMNS))
-
-
-def _uuid_of(id_: sa.Column[int]) -> sa.ScalarSelect[str]:
-    return sa.select(_other.uuid).where(_other.id == id_).scalar_subquery()
-
-
-_IS_AGGREGATE = placement_aggregates.c.id == _member.aggregate_id
+# The kinds of rows: a provider, a removed provider, the values of all clocks, a resource class, a
+# trait. The columns are the fields of a provider; ``name`` is also the name of a class or trait,
+# or the values of the clocks.
+_PROVIDER, _REMOVED, _CLOCKS, _RESOURCE_CLASS, _TRAIT = range(5)
 _COLUMNS = (
     "kind",
     "id",
@@ -167,35 +69,302 @@ _COLUMNS = (
 )
 
 
-def _kind(kind: int) -> sa.ColumnElement[int]:
-    return sa.literal_column(str(kind), sa.Integer)
+def since(
+    seen: Mapping[int, int], moved: Sequence[int], *, dialect: str, has_names: bool
+) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
+    """Return the statement and its parameters for the changes of the ``moved`` clocks.
+
+    With ``has_names`` it also reads all resource classes and traits.
+    """
+    return _since(len(moved), dialect, has_names=has_names), _parameters(seen, moved)
+
+
+@lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))
+def _since(count: int, dialect: str, *, has_names: bool) -> sa.CompoundSelect[Any]:
+    """Return the statement for ``count`` clocks; building it costs more than sending it."""
+    removed = removed_providers.c
+    return sa.union_all(
+        # the first part determines the names and types of the columns
+        _providers(dialect).where(_between(_provider.stamp, count)),
+        _part(_REMOVED, id=removed.provider_id).where(_between(removed.stamp, count)),
+        _part(_CLOCKS, name=clocks.ALL),
+        *(_name_parts() if has_names else ()),
+    )
+
+
+def _providers(dialect: str) -> sa.Select[Any]:
+    """Return the statement for the rows of providers; ``root_uuid`` is NULL without a root.
+
+    All other tables are in subqueries. PostgreSQL estimates that a 200th of all providers changed
+    unless statistics say otherwise, and for so many it would join whole tables.
+    """
+    inventories_of = sa.select(grouped_rows.joined(dialect, *INVENTORY)).where(
+        _inventory.resource_provider_id == _provider.id
+    )
+    traits_of = sa.select(grouped_rows.joined(dialect, _trait.trait_id)).where(
+        _trait.resource_provider_id == _provider.id
+    )
+    aggregates_of = (
+        sa.select(grouped_rows.joined(dialect, grouped_rows.escaped(placement_aggregates.c.uuid)))
+        .join_from(
+            resource_provider_aggregates,
+            placement_aggregates,
+            placement_aggregates.c.id == _member.aggregate_id,
+        )
+        .where(_member.resource_provider_id == _provider.id)
+    )
+    columns = SELECT_PROVIDER.selected_columns
+    return _part(
+        _PROVIDER,
+        **dict(columns.items())
+        | {
+            "name": _text(columns.name),
+            "parent_uuid": _uuid_of(_provider.parent_provider_id),
+            "root_uuid": _uuid_of(_provider.root_provider_id),
+            "inventories": inventories_of.scalar_subquery(),
+            "traits": traits_of.scalar_subquery(),
+            "aggregates": aggregates_of.scalar_subquery(),
+        },
+    )
+
+
+def _uuid_of(id_: sa.Column[int]) -> sa.ScalarSelect[str]:
+    return sa.select(_other.uuid).where(_other.id == id_).scalar_subquery()
+
+
+def _text(value: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Return the value as a text of the connection's collation: tables may have different ones."""
+    return sa.cast(value, sa.Text)
 
 
 def _part(kind: int, **values: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """Return the statement for the rows of another kind, by the values that they have."""
-    values["kind"] = _kind(kind)
+    """Return the statement for the rows of one kind, which have these values."""
+    values["kind"] = sa.literal_column(str(kind), sa.Integer)
     null: sa.ColumnElement[Any] = sa.literal_column("NULL")
     return sa.select(*(values.get(name, null).label(name) for name in _COLUMNS))
 
 
 def _name_parts() -> Iterator[sa.Select[Any]]:
-    for kind, table in ((RESOURCE_CLASS, resource_classes), (TRAIT, traits)):
+    for kind, table in ((_RESOURCE_CLASS, resource_classes), (_TRAIT, traits)):
         yield _part(kind, id=table.c.id, name=_text(table.c.name))
 
 
-def touched_since(
-    seen: Mapping[int, int], moved: Sequence[int]
-) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
-    """Return the statement, and its parameters, for the ids of changed and removed providers.
+def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
+    parameters = {}
+    for number, clock in enumerate(moved):
+        parameters[f"after_{number}"] = seen[clock]
+        parameters[f"before_{number}"] = clocks.first_value(clock + 1)
+    return parameters
 
-    A row is the id of a provider; for a removed one also True and its UUID, which is NULL if an
-    older release removed it.
+
+def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
+    """Return the condition for stamps after the seen values of the clocks.
+
+    It is one range of the index for each clock.
     """
-    return _touched_since(len(moved)), _parameters(seen, moved)
+    return sa.or_(
+        sa.false(),
+        *(
+            (stamp > _bound(f"after_{number}")) & (stamp < _bound(f"before_{number}"))
+            for number in range(count)
+        ),
+    )
+
+
+def _bound(name: str) -> sa.BindParameter[int]:
+    return sa.bindparam(name, type_=sa.BigInteger)
+
+
+# --- its result --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NameTables:
+    """The names of all resource classes and traits, by id."""
+
+    classes: Mapping[int, str]
+    traits: Mapping[int, str]
+
+    def renames(self, before: "NameTables") -> bool:
+        """Return whether an id has another name than before, so that older states are wrong.
+
+        Custom classes can be renamed; SQLite reuses the id of a removed trait.
+        """
+        return _renamed(before.classes, self.classes) or _renamed(before.traits, self.traits)
+
+    def has_usable(self, class_id: int, inventory: Inventory) -> bool:
+        """Return whether an inventory can be used; otherwise log once that it is left out."""
+        is_usable = class_id in self.classes and inventory.step_size >= 1
+        if not is_usable:
+            inconsistent_rows.warn_inventories(class_id)
+        return is_usable
+
+    def of_traits(self, ids: Iterable[int]) -> frozenset[str]:
+        """Return the names of traits; missing traits are left out, and logged once."""
+        existing = []
+        for id_ in ids:
+            if id_ in self.traits:
+                existing.append(self.traits[id_])
+            else:
+                inconsistent_rows.warn_trait(id_)
+        return frozenset(existing)
+
+
+def _renamed(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
+    return any(now.get(id_, name) != name for id_, name in before.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderChanges:
+    """The providers that changed, as rows, and the ids of the removed providers.
+
+    An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if no
+    resource class, trait or aggregate was created, renamed or removed. ``is_complete`` is false if
+    a clock advanced whose changes were not read; the changes of one transaction may then be read
+    in part.
+    """
+
+    clocks: Mapping[int, int]
+    is_complete: bool
+    removed: Sequence[int]
+    names: NameTables | None
+    _rows: Sequence[Any]
+
+    def states(self, names: NameTables) -> list[ProviderState]:
+        """Return the changed providers that have a root; the names must be as new as the clocks.
+
+        Raises: grouped_rows.Truncated.
+        """
+        texts = _StateTexts(names)
+        return [texts.state(row) for row in self._rows if row.root_uuid is not None]
+
+
+class _StateTexts:
+    """Reads the rows of providers; equal texts are read once, and share objects."""
+
+    def __init__(self, names: NameTables) -> None:
+        self._names = names
+        self._inventory = cache(inventory_of)
+        self._trait_names = cache(self._traits)
+        self._aggregates = cache(self._uuids)
+
+    def state(self, row: Any) -> ProviderState:
+        """Return the state in a row."""
+        provider = Provider(
+            row.id,
+            row.uuid,
+            row.name,
+            row.generation,
+            row.parent_uuid,
+            row.root_uuid,
+            time_of(row.modified_at),
+        )
+        traits_, aggregates = self._trait_names(row.traits), self._aggregates(row.aggregates)
+        return ProviderState(provider, *self._amounts(row.inventories), traits_, aggregates)
+
+    def _amounts(self, text: str | None) -> tuple[dict[str, Inventory], dict[str, int]]:
+        """Return the inventories and the used amounts by class, in the order of class ids."""
+        inventories_, used = {}, {}
+        class_ids, amounts, *limits = grouped_rows.fields(text, len(INVENTORY))
+        rows = zip(map(int, class_ids), amounts, zip(*limits, strict=True), strict=True)
+        for class_id, amount, inventory_limits in sorted(rows):
+            inventory = self._inventory(inventory_limits)
+            if self._names.has_usable(class_id, inventory):
+                inventories_[self._names.classes[class_id]] = inventory
+                if amount != "0":
+                    used[self._names.classes[class_id]] = int(amount)
+        return inventories_, used
+
+    def _traits(self, text: str | None) -> frozenset[str]:
+        (ids,) = grouped_rows.fields(text, 1)
+        return self._names.of_traits(map(int, ids))
+
+    def _uuids(self, text: str | None) -> frozenset[str]:
+        (uuids,) = grouped_rows.fields(text, 1)
+        return frozenset(map(grouped_rows.unescaped, uuids))
+
+
+def inventory_of(limits: Sequence[Any]) -> Inventory:
+    """Return the inventory of the columns ``LIMITS``: numbers, or texts of numbers."""
+    *integers, ratio = limits
+    total, reserved, min_unit, max_unit, step_size = map(int, integers)
+    return Inventory(total, reserved, min_unit, max_unit, step_size, float(ratio))
+
+
+def time_of(value: object) -> datetime | None:
+    """Return the time of a row; None for NULL, and for a text: a date of zeros with PyMySQL."""
+    return value if isinstance(value, datetime) else None
+
+
+def read(
+    connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]
+) -> ProviderChanges:
+    """Return the providers that changed since the clocks had the values ``seen``.
+
+    Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
+    Cost: one statement, which sees one state of the database even without a transaction.
+    """
+    moved = _moved(seen, now)
+    has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
+    statement, parameters = since(
+        seen, moved, dialect=connection.dialect.name, has_names=has_names
+    )
+    rows = defaultdict[int, list[Any]](list)
+    for row in connection.execute(statement, parameters):
+        rows[row.kind].append(row)
+    values = clocks.by_id(rows[_CLOCKS][0].name)
+    moved_and_names = {*moved, clocks.NAMES_CLOCK} if has_names else set(moved)
+    names = NameTables(
+        classes={row.id: row.name for row in rows[_RESOURCE_CLASS]},
+        traits={row.id: row.name for row in rows[_TRAIT]},
+    )
+    return ProviderChanges(
+        clocks=values,
+        is_complete=all(values[id_] == seen.get(id_) or id_ in moved_and_names for id_ in values),
+        removed=[row.id for row in rows[_REMOVED]],
+        names=names if has_names else None,
+        _rows=rows[_PROVIDER],
+    )
+
+
+def _moved(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
+    return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
+
+
+# --- the ids alone -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedProviders:
+    """Ids of changed providers, and UUIDs of removed ones; None if a UUID was not recorded."""
+
+    ids: Sequence[int]
+    removed: Sequence[str] | None
+
+
+def touched(
+    connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]
+) -> TouchedProviders:
+    """Return the providers that changed since the clocks had the values ``seen``.
+
+    Reads the changes of the clocks whose values differ between ``seen`` and ``now``. The result
+    may include changes after ``now``. Cost: one statement.
+    """
+    moved = _moved(seen, now)
+    rows = connection.execute(_touched_since(len(moved)), _parameters(seen, moved)).all()
+    removed = [row.uuid for row in rows if row.is_removed]
+    return TouchedProviders(
+        ids=[row.id for row in rows if not row.is_removed],
+        removed=None if None in removed else removed,
+    )
 
 
 @lru_cache(maxsize=clocks.PROVIDER_CLOCKS + 1)
 def _touched_since(count: int) -> sa.CompoundSelect[Any]:
+    """Return the statement for the ids of changed and removed providers of ``count`` clocks.
+
+    The row of a removed provider also has its UUID, which is NULL if an older release removed it.
+    """
     removed = removed_providers.c
     return sa.union_all(
         sa.select(
@@ -207,107 +376,3 @@ def _touched_since(count: int) -> sa.CompoundSelect[Any]:
             _between(removed.stamp, count)
         ),
     )
-
-
-def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
-    """Stamps of the clocks above the values seen: one range of the index for each clock."""
-    return sa.or_(
-        sa.false(),
-        *(
-            (stamp > _bound(f"after_{number}")) & (stamp < _bound(f"before_{number}"))
-            for number in range(count)
-        ),
-    )
-
-
-def _bound(name: str) -> sa.BindParameter[int]:
-    # with a value, as a statement with written-out parameters needs one to be compiled
-    return sa.bindparam(name, 0, type_=sa.BigInteger)
-
-
-_Named = tuple[str, Inventory] | None
-
-
-class StateTexts:
-    """Reads texts with the names of classes and traits by id.  Methods raise: Unreadable."""
-
-    def __init__(self, class_names: Mapping[int, str], trait_names: Mapping[int, str]) -> None:
-        self._class_names = class_names
-        self._trait_names = trait_names
-        self._amounts: dict[str | None, InventoriesAndUsed] = {}
-        self._inventories: dict[tuple[str, ...], Mapping[str, Inventory]] = {}
-        self._named: dict[str, _Named] = {}
-        self._traits: dict[str | None, frozenset[str]] = {}
-        self._aggregates: dict[str | None, frozenset[str]] = {}
-        self._times = Times()
-
-    def amounts(self, provider_id: int, text: str | None) -> InventoriesAndUsed:
-        """Return the inventories and the used amounts by class, in the order of class ids.
-
-        A value is the integers of ``changed_providers.INVENTORY``, the ratio, the used amount.
-        """
-        amounts = self._amounts.get(text)
-        if amounts is None:
-            amounts = self._amounts[text] = self._read_amounts(provider_id, text)
-        return amounts
-
-    def _read_amounts(self, provider_id: int, text: str | None) -> InventoriesAndUsed:
-        keys, used = [], {}
-        for value in sorted(grouped_rows.joined_values(text), key=_class_id):
-            key, _, amount = value.rpartition(",")
-            named = self._named[key] if key in self._named else self._name(provider_id, key)
-            if named is not None:
-                keys.append(key)
-                if amount != "0":
-                    used[named[0]] = int(amount)
-        return self._shared(tuple(keys)), used
-
-    def _name(self, provider_id: int, key: str) -> _Named:
-        """Return the class and the inventory of a text without the used amount."""
-        class_id, *integers, ratio = key.split(",")
-        limits: list[Any] = [*map(int, integers), float(ratio)]
-        inventory = Inventory(*limits)
-        name = self._class_names.get(int(class_id))
-        if name is None or inventory.step_size < 1:
-            inconsistent_rows.warn_inventory(provider_id, int(class_id))
-            name = None
-        named = self._named[key] = None if name is None else (name, inventory)
-        return named
-
-    def _shared(self, keys: tuple[str, ...]) -> Mapping[str, Inventory]:
-        inventories = self._inventories.get(keys)
-        if inventories is None:
-            named = (self._named[key] for key in keys)
-            inventories = self._inventories[keys] = dict(filter(None, named))
-        return inventories
-
-    def traits(self, provider_id: int, text: str | None) -> frozenset[str]:
-        """Return the names of the traits; a value is the id of one."""
-        return _kept(self._traits, text, lambda: self._read_traits(provider_id, text))
-
-    def _read_traits(self, provider_id: int, text: str | None) -> frozenset[str]:
-        names = {int(value): None for value in grouped_rows.joined_values(text)}
-        for trait_id in names.keys() - self._trait_names.keys():
-            inconsistent_rows.warn_trait(provider_id, trait_id)
-        return frozenset(self._trait_names[id_] for id_ in names if id_ in self._trait_names)
-
-    def aggregates(self, text: str | None) -> frozenset[str]:
-        """Return the UUIDs of the aggregates."""
-        return _kept(self._aggregates, text, lambda: frozenset(grouped_rows.joined_values(text)))
-
-    def time(self, value: datetime | str | None) -> datetime | None:
-        """Return a time, which is text in JSON and in SQLite."""
-        return self._times[value] if isinstance(value, str) else value
-
-
-def _class_id(value: str) -> int:
-    return int(value.partition(",")[0])
-
-
-def _kept(
-    sets: dict[str | None, frozenset[str]], text: str | None, read: Callable[[], frozenset[str]]
-) -> frozenset[str]:
-    names = sets.get(text)
-    if names is None:
-        names = sets[text] = read()
-    return names

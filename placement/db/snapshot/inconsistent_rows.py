@@ -28,21 +28,21 @@ def warn_once(message: str) -> None:
     LOG.warning("%s Run `placement-status upgrade check`.", message)
 
 
-def warn_inventory(provider_id: int, class_id: int) -> None:
-    """Log that an inventory is left out."""
+def warn_inventories(class_id: int) -> None:
+    """Log that inventories are left out."""
     warn_once(
-        f"Provider {provider_id} has an inventory of class {class_id} that is left out: "
-        "the class does not exist, or the step size is below 1."
+        f"Inventories of resource class {class_id} are left out: the class does not exist, or "
+        "their step_size is below 1."
     )
 
 
-def warn_trait(provider_id: int, trait_id: int) -> None:
-    """Log that a trait is left out."""
-    warn_once(f"Provider {provider_id} has a trait {trait_id} without name.")
+def warn_trait(trait_id: int) -> None:
+    """Log that a trait of providers is left out."""
+    warn_once(f"The trait {trait_id} of some providers does not exist, and is left out.")
 
 
 def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
-    """Return the providers that do not lead to a root: those in a loop, and those below one.
+    """Return the providers that do not lead to a root: they are in a loop, or below one.
 
     >>> sorted(in_loops({"root": None, "child": "root", "a": "b", "b": "a", "below": "a"}))
     ['a', 'b', 'below']

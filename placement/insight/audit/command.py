@@ -7,7 +7,7 @@ from placement.insight.audit.model import GRACE_MINUTES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select what is reported."""
+    """Add the options that select the findings."""
     parser.add_argument(
         "--grace-minutes",
         type=_whole,

@@ -1,13 +1,12 @@
-"""Findings that need a list of live consumers: orphaned ones, and those on two hosts.
+"""The classification of an audit: the defects of a database, and their repairs.
 
-An instance has its claim on one host; after an evacuation, or a migration that failed, the claim
-on the other host may remain. Providers of other trees that share a resource, such as storage, are
-recognized by the classes: no class of theirs is allocated on the host.
+Each finding has a stable code. An ``error`` makes the service return wrong results or wastes
+capacity; a ``notice`` may be intended; an operator should check it.
 
-The classification of an audit: the defects of a database, and the repair of each.
-
-Each finding has a stable code. ``error`` is what makes the service answer wrongly or wastes
-capacity; ``notice`` is for an operator to look at, and may be as intended.
+Orphaned and doubled consumers need a list of live consumers. An instance has its claim on one
+host; after an evacuation, or a migration that failed, the claim on the other host may remain.
+Providers of other trees that share a resource, such as storage, are recognized by the classes:
+the host has no allocations of their classes.
 """
 
 from collections import defaultdict
@@ -32,6 +31,8 @@ from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 
 ORPHANED = "orphaned_consumer"
 DOUBLED = "doubled_consumer"
+
+_NO_USAGE = UsageSum(0, None)
 
 
 class Root(NamedTuple):
@@ -62,16 +63,16 @@ def doubled(
 ) -> Iterator[Finding]:
     """Yield a finding for each instance with the same class in the trees of several hosts.
 
-    ``roots`` are those of the providers, by UUID.
+    ``roots`` has the root of each provider, by the UUID of the provider.
     """
     for consumer in consumers:
         host = live.hosts.get(consumer.uuid.lower())
         if host is None or consumer.type not in (None, INSTANCE):
             continue
         trees = _by_tree(consumer, roots)
-        own = [root for root in trees if root.name == host]
-        if own:
-            yield from _on_others(consumer, own[0], trees)
+        host_roots = [root for root in trees if root.name == host]
+        if host_roots:
+            yield from _on_other_hosts(consumer, host_roots[0], trees)
 
 
 def _by_tree(
@@ -84,23 +85,23 @@ def _by_tree(
     return trees
 
 
-def _on_others(
-    consumer: ListedConsumer, own: Root, trees: Mapping[Root, Mapping[str, Mapping[str, int]]]
+def _on_other_hosts(
+    consumer: ListedConsumer, host: Root, trees: Mapping[Root, Mapping[str, Mapping[str, int]]]
 ) -> Iterator[Finding]:
-    classes = {name for amounts in trees[own].values() for name in amounts}
-    others = [
+    classes = {name for amounts in trees[host].values() for name in amounts}
+    other_roots = [
         root
         for root, tree in trees.items()
-        if root != own and any(classes & amounts.keys() for amounts in tree.values())
+        if root != host and any(classes & amounts.keys() for amounts in tree.values())
     ]
-    if others:
+    if other_roots:
         rows = _rows(consumer) | {
-            "host": {"uuid": own.uuid, "name": own.name},
-            "others": [{"uuid": root.uuid, "name": root.name} for root in others],
-            "providers": sorted(uuid for root in others for uuid in trees[root]),
+            "host": {"uuid": host.uuid, "name": host.name},
+            "others": [{"uuid": root.uuid, "name": root.name} for root in other_roots],
+            "providers": sorted(uuid for root in other_roots for uuid in trees[root]),
         }
-        cause = f"the instance runs on {own.name}; an evacuation or a migration left the rest"
-        repair = f"remove its allocations outside of {own.name}"
+        cause = f"the instance runs on {host.name}; an evacuation or a migration left the rest"
+        repair = f"remove its allocations outside of {host.name}"
         yield Finding(DOUBLED, rows, cause, repair)
 
 
@@ -112,20 +113,19 @@ def _rows(consumer: ListedConsumer) -> dict[str, object]:
         "user_id": consumer.user_id,
         "generation": consumer.generation,
         "written_at": timestamp(consumer.updated_at or consumer.created_at),
-        "allocations": {key: dict(own) for key, own in consumer.allocations.items()},
+        "allocations": {
+            provider: dict(amounts) for provider, amounts in consumer.allocations.items()
+        },
     }
-
-
-_NO_USAGE = UsageSum(0, None)
 
 
 def findings(
     state: AuditedState, *, now: datetime | None = None, stale_days: int | None = None
 ) -> Iterator[Finding]:
-    """Yield what is wrong, in the order of the codes.
+    """Yield the findings in the order of their codes.
 
-    Providers without a change of their generation since ``stale_days`` before ``now`` (naive UTC)
-    are listed only if both are given.
+    With ``now`` (naive UTC) and ``stale_days``, the findings include providers with allocations
+    whose generation did not change in the last ``stale_days``.
     Cost: linear in the audited rows.
     """
     for find in _KINDS:
@@ -196,7 +196,7 @@ def _cause_of_missing(id_: int | None) -> str:
 
 def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
     providers = {provider.id: provider for provider in state.providers}
-    present = {(each.provider_id, each.class_id) for each in state.inventories}
+    present = {(inventory.provider_id, inventory.class_id) for inventory in state.inventories}
     for key, usage in sorted(state.usage.items()):
         provider = providers.get(key[0])
         resource_class = _class_name(state, key)
@@ -212,30 +212,35 @@ def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
 
 
 def _counters(state: AuditedState) -> Iterator[Finding]:
-    for provider, each, usage in _inventories(state):
-        if each.used != usage.amount:
-            rows = _inventory(state, provider, each) | {"counter": each.used, "used": usage.amount}
+    for provider, inventory, usage in _inventories(state):
+        if inventory.used != usage.amount:
+            rows = _inventory(state, provider, inventory) | {
+                "counter": inventory.used,
+                "used": usage.amount,
+            }
             cause = "another implementation wrote to the database"
             yield Finding("usage_counter", rows, cause, "set the counter to the sum")
 
 
 def _over_capacity(state: AuditedState) -> Iterator[Finding]:
-    for provider, each, usage in _inventories(state):
-        inventory = Inventory(each.total, each.reserved, allocation_ratio=each.allocation_ratio)
-        if usage.amount and not is_within_capacity(inventory, usage.amount, 0):
-            rows = _inventory(state, provider, each) | {
+    for provider, inventory, usage in _inventories(state):
+        limits = Inventory(
+            inventory.total, inventory.reserved, allocation_ratio=inventory.allocation_ratio
+        )
+        if usage.amount and not is_within_capacity(limits, usage.amount, 0):
+            rows = _inventory(state, provider, inventory) | {
                 "used": usage.amount,
-                "capacity": integer_capacity(inventory),
-                "total": each.total,
-                "reserved": each.reserved,
-                "allocation_ratio": each.allocation_ratio,
+                "capacity": integer_capacity(limits),
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "allocation_ratio": inventory.allocation_ratio,
             }
             repair = "raise the capacity, or move consumers away"
-            yield Finding("over_capacity", rows, _cause_of_excess(each, usage), repair)
+            yield Finding("over_capacity", rows, _cause_of_excess(inventory, usage), repair)
 
 
 def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
-    """Return what made more used than there is, by what is known of the two times."""
+    """Return why the usage exceeds the capacity; empty if the cause is unknown."""
     changed_at, claimed_at = inventory.changed_at, usage.newest_at
     if usage.amount <= inventory.total * inventory.allocation_ratio:
         return f"reserved: {inventory.reserved} are reserved of {inventory.total}"
@@ -249,13 +254,13 @@ def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
 def _inventories(
     state: AuditedState,
 ) -> Iterator[tuple[AuditedProvider, AuditedInventory, UsageSum]]:
-    """Yield the inventories of providers that exist, with what is allocated of them."""
+    """Yield the inventories of existing providers, with their usage."""
     providers = {provider.id: provider for provider in state.providers}
-    for each in state.inventories:
-        provider = providers.get(each.provider_id)
+    for inventory in state.inventories:
+        provider = providers.get(inventory.provider_id)
         if provider is not None:
-            key = (each.provider_id, each.class_id)
-            yield provider, each, state.usage.get(key, _NO_USAGE)
+            key = (inventory.provider_id, inventory.class_id)
+            yield provider, inventory, state.usage.get(key, _NO_USAGE)
 
 
 # --- consumers --------------------------------------------------------------------------
@@ -264,12 +269,12 @@ def _inventories(
 def _consumers(state: AuditedState) -> Iterator[Finding]:
     providers = {provider.id: provider.uuid for provider in state.providers}
     lone: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for each in state.lone_allocations:
-        provider = providers.get(each.provider_id, f"id {each.provider_id}")
-        name = _class_name(state, (each.provider_id, each.class_id))
-        lone[each.consumer_uuid][provider][name] = each.amount
+    for allocation in state.lone_allocations:
+        provider = providers.get(allocation.provider_id, f"id {allocation.provider_id}")
+        name = _class_name(state, (allocation.provider_id, allocation.class_id))
+        lone[allocation.consumer_uuid][provider][name] = allocation.amount
     for uuid, allocations in sorted(lone.items()):
-        amounts = {key: dict(own) for key, own in allocations.items()}
+        amounts = {provider: dict(by_class) for provider, by_class in allocations.items()}
         rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
         yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
@@ -286,9 +291,9 @@ def _live(state: AuditedState) -> Iterator[Finding]:
     yield from orphaned(state.unlisted)
     providers = {provider.id: provider for provider in state.providers}
     roots = {
-        each.uuid: Root(root.uuid, root.name)
-        for each in state.providers
-        if (root := providers.get(each.root_id or 0)) is not None
+        provider.uuid: Root(root.uuid, root.name)
+        for provider in state.providers
+        if (root := providers.get(provider.root_id or 0)) is not None
     }
     yield from doubled(state.on_several_roots, roots, state.live)
 
@@ -297,17 +302,17 @@ def _live(state: AuditedState) -> Iterator[Finding]:
 
 
 def _similar_names(state: AuditedState) -> Iterator[Finding]:
-    """Yield roots whose names differ only in letter case, or in the domain of one of them."""
-    roots = [each for each in state.providers if each.parent_id is None]
-    short = {each.name.lower() for each in roots if "." not in each.name}
+    """Yield a finding for roots whose names differ only in letter case or by a domain."""
+    roots = [root for root in state.providers if root.parent_id is None]
+    short = {root.name.lower() for root in roots if "." not in root.name}
     groups: dict[str, list[AuditedProvider]] = defaultdict(list)
-    for each in roots:
-        name = each.name.lower()
+    for root in roots:
+        name = root.name.lower()
         first = name.partition(".")[0]
-        groups[first if first in short else name].append(each)
-    for name, own in sorted(groups.items()):
-        if len(own) > 1:
-            rows = {"providers": [_provider(each) for each in sorted(own)]}
+        groups[first if first in short else name].append(root)
+    for name, group in sorted(groups.items()):
+        if len(group) > 1:
+            rows = {"providers": [_provider(root) for root in sorted(group)]}
             cause = f"all may be the host {name}"
             repair = "keep one, and move the allocations of the others to it"
             yield Finding("similar_names", rows, cause, repair)
@@ -322,9 +327,13 @@ def _unused(state: AuditedState) -> Iterator[Finding]:
 
 def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]:
     used = {provider_id for (provider_id, _), usage in state.usage.items() if usage.amount}
-    for each in state.providers:
-        if each.id in used and each.updated_at is not None and each.updated_at < before:
-            rows = {**_provider(each), "updated_at": timestamp(each.updated_at)}
+    for provider in state.providers:
+        if (
+            provider.id in used
+            and provider.updated_at is not None
+            and provider.updated_at < before
+        ):
+            rows = {**_provider(provider), "updated_at": timestamp(provider.updated_at)}
             repair = "check that the host exists; move its consumers away if it does not"
             yield Finding("stale_provider", rows, "nothing reports this provider", repair)
 

@@ -1,9 +1,4 @@
-"""What GET /insight/findings takes and returns.
-
-The query of GET /insight/findings.
-
-``GET /insight/findings``: inconsistent data in the database.
-"""
+"""``GET /insight/findings``: inconsistent data in the database."""
 
 import webob
 
@@ -11,11 +6,11 @@ from placement.http.request import Request, accepts_json, json_response
 from placement.insight.audit import report as render
 from placement.insight.audit.model import ERROR, GRACE_MINUTES, NOTICE, SEVERITIES, AuditSettings
 from placement.insight.audit.report import audit
-from placement.insight.schemas import answer, opened
+from placement.insight.schemas import TIME, answer, opened
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
-from placement.schemas.base import TEXT, Schema, always, closed
+from placement.schemas.base import TEXT, Schema, always, closed, list_of
 
 _CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
 _SEVERITY: Schema = {"type": "string", "enum": [ERROR, NOTICE]}
@@ -29,9 +24,9 @@ FINDINGS_QUERY = always(
 _FINDING = opened(code=_CODE, severity=_SEVERITY, rows={"type": "object"}, cause=TEXT, repair=TEXT)
 FINDINGS = always(
     answer(
-        at={"type": "string", "format": "date-time"},
-        findings={"type": "array", "items": _FINDING},
-        truncated={"type": "array", "items": _CODE},
+        at=TIME,
+        findings=list_of(_FINDING),
+        truncated=list_of(_CODE),
     )
 )
 
@@ -40,7 +35,7 @@ _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 
 
 def audit_settings(pairs: validation.QueryPairs, version: Version) -> AuditSettings:
-    """Return what a query asks to look for.  Raises: BadRequest."""
+    """Return the settings of the audit in a query.  Raises: BadRequest."""
     validation.check(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return AuditSettings(

@@ -1,10 +1,12 @@
-"""Reads a list of live consumers from where the option ``--live`` says, and judges its orphans.
+"""Reads a list of live consumers from the source in the option ``--live``.
 
-A text has a UUID a line, and optionally the name of its provider:
+A text has a UUID per line, and optionally the name of its provider:
 ``openstack server list --all-projects -f value -c ID -c "Hypervisor Hostname"`` writes such lines.
-Blank lines, and lines that begin with ``#``, do not count. ``nova`` lists the servers itself.
+Blank lines, and lines that begin with ``#``, are ignored. With ``nova`` the command lists the
+servers itself.
 
-Before anything is planned, the orphans are checked: are they plausible, and confirmed?
+Before orphans are repaired, ``checked`` refuses an implausible number of orphans. ``confirmed``
+requests the orphans from nova one by one, and removes the orphans that nova has.
 """
 
 import os
@@ -20,37 +22,6 @@ from placement.insight.audit.findings import ORPHANED
 from placement.insight.audit.model import INSTANCE, MIGRATION, Finding, InvalidList, LiveConsumers
 
 _NO_HOST = frozenset({"", "None", "-"})
-
-
-def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
-    """Return the consumers in the lines.
-
-    Raises: InvalidList for a line that has no UUID, and for an instance with two hosts.
-    """
-    hosts: dict[str, str | None] = {}
-    for number, text in enumerate(lines, start=1):
-        words = text.strip().lstrip("\ufeff").replace(",", " ").replace('"', " ").split()
-        if not words or words[0].startswith("#"):
-            continue
-        uuid, host = _uuid_of_line(words[0], number), " ".join(words[1:])
-        named = None if host in _NO_HOST else host
-        if hosts.get(uuid) and named and hosts[uuid] != named:
-            raise InvalidList(
-                f"Line {number}: {uuid} is also on {hosts[uuid]}, line {number} has {named}."
-            )
-        hosts[uuid] = named or hosts.get(uuid)
-    return LiveConsumers(hosts, listed_at, types)
-
-
-def _uuid_of_line(text: str, number: int) -> str:
-    try:
-        return str(UUID(text))
-    except ValueError:
-        raise InvalidList(
-            f"Line {number} has {text[:80]!r} where a UUID is expected. The list is not used: "
-            "what it lacks would count as orphaned."
-        ) from None
-
 
 NOVA: Final = "nova"
 STDIN: Final = "-"
@@ -85,6 +56,36 @@ OPTIONS: Final = (
     ),
 )
 """The options, for parsers of several programs: name and arguments of ``add_argument``."""
+
+
+def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
+    """Return the consumers in the lines.
+
+    Raises: InvalidList for a line that has no UUID, and for an instance with two hosts.
+    """
+    hosts: dict[str, str | None] = {}
+    for number, text in enumerate(lines, start=1):
+        words = text.strip().lstrip("\ufeff").replace(",", " ").replace('"', " ").split()
+        if not words or words[0].startswith("#"):
+            continue
+        uuid, host = _uuid_of_line(words[0], number), " ".join(words[1:])
+        named = None if host in _NO_HOST else host
+        if hosts.get(uuid) and named and hosts[uuid] != named:
+            raise InvalidList(
+                f"Line {number}: {uuid} is also on {hosts[uuid]}, line {number} has {named}."
+            )
+        hosts[uuid] = named or hosts.get(uuid)
+    return LiveConsumers(hosts, listed_at, types)
+
+
+def _uuid_of_line(text: str, number: int) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise InvalidList(
+            f"Line {number} has {text[:80]!r} where a UUID is expected. The list is not used: "
+            "what it lacks would count as orphaned."
+        ) from None
 
 
 def add_arguments(parser: Any) -> None:
@@ -130,7 +131,7 @@ def _read(source: str, types: Collection[str], connect: Callable[[], Any]) -> Li
 
 
 def _stdin_written_at() -> datetime | None:
-    """Return when a file that is the standard input was written, None if it is no file."""
+    """Return when the file at standard input was written, None if it is not a file."""
     try:
         status = os.fstat(sys.stdin.fileno())
     except (OSError, ValueError):
@@ -143,9 +144,9 @@ def _written_at(status: os.stat_result) -> datetime:
 
 
 def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
-    """Return unless most consumers would be orphaned: then the list is probably another one's.
+    """Check that a list does not make most consumers orphans.
 
-    Raises: InvalidList.
+    Such a list is probably incomplete, or of another region. Raises: InvalidList.
     """
     if orphans > FEW and 2 * orphans > compared and not accept_many:
         raise InvalidList(
@@ -157,7 +158,7 @@ def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
 def connection_to(cloud: str | None) -> Callable[[], Any]:
     """Return a function that returns a connection of openstacksdk.
 
-    ``cloud`` is its name in clouds.yaml; None uses the variables ``OS_*``.
+    ``cloud`` is the name of a cloud in clouds.yaml; None uses the variables ``OS_*``.
     """
 
     def connect() -> Any:
@@ -186,9 +187,10 @@ def checked(findings: Sequence[Finding], compared: int, *, accept_many: bool) ->
 
 
 def confirmed(findings: Sequence[Finding], connect: Callable[[], Any]) -> Sequence[Finding]:
-    """Return the findings without the orphans that nova knows when asked for each of them.
+    """Return the findings without the orphans that exist in nova.
 
-    Nova has no request for a single migration by its UUID: these are not confirmed.
+    Requests the servers one by one. Migrations are not confirmed, because nova has no request for
+    a single migration by its UUID.
     Raises: InvalidList.
     """
     suspects = [

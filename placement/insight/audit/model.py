@@ -1,11 +1,7 @@
-"""The consumers that exist outside of Placement, as nova or an operator lists them.
+"""Values of an audit: live consumers, the audited state of the database, and the findings.
 
-What an audit reads of the database: one state of it, summed up where rows are many.
-
-One finding of an audit, and the codes of all kinds.
-
-``error`` is what makes the service answer wrongly or wastes capacity; ``notice`` is for an
-operator to look at, and may be as intended.
+The audit reads one state of the database, with sums instead of all allocations. Live consumers are
+consumers that exist outside of Placement, in a list from nova or from an operator.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +14,34 @@ from placement.insight.consumers.model import ListedConsumer
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
 
+Key = tuple[int, int]
+"""The ids of a provider and of a resource class."""
+
+GRACE_MINUTES: Final = 30
+MOST_OF_ONE_CODE: Final = 1000
+
+ERROR = "error"
+NOTICE = "notice"
+
+SEVERITIES: Mapping[str, str] = {
+    "missing_root": ERROR,
+    "missing_parent": ERROR,
+    "wrong_root": ERROR,
+    "missing_provider": ERROR,
+    "missing_inventory": ERROR,
+    "missing_consumer": ERROR,
+    "empty_consumer": ERROR,
+    "orphaned_consumer": ERROR,
+    "doubled_consumer": ERROR,
+    "usage_counter": ERROR,
+    "over_capacity": ERROR,
+    "similar_names": NOTICE,
+    "unused_class": NOTICE,
+    "unused_trait": NOTICE,
+    "stale_provider": NOTICE,
+}
+"""All codes, in the order in which findings are listed."""
+
 
 class InvalidList(Exception):  # noqa: N818
     """The list cannot be used: a part of it could be missing."""
@@ -27,11 +51,11 @@ class InvalidList(Exception):  # noqa: N818
 class LiveConsumers:
     """A complete list of the consumers of some types.
 
-    ``hosts`` has the instances by UUID, with the name of the provider that each runs on, None if
-    that is not known or about to change. ``others`` are further live consumers, such as
-    migrations. ``types`` are the consumer types of which the list is complete: consumers of other
-    types are not compared; ``unknown`` is that of consumers without a type. ``listed_at`` is when
-    the list was begun (naive UTC): what was written later is not compared.
+    ``hosts`` has the name of the provider that an instance runs on, by the UUID of the instance;
+    None if the provider is not known or about to change. ``others`` are further live consumers,
+    such as migrations. The list is complete for the consumer types in ``types``: consumers of
+    other types are not compared. ``unknown`` is the type of consumers without a type.
+    ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
     """
 
     hosts: Mapping[str, str | None]
@@ -53,20 +77,14 @@ class LiveConsumers:
         return len(self.hosts) + len(self.others)
 
 
-Key = tuple[int, int]
-"""The ids of a provider and of a resource class."""
-
-GRACE_MINUTES: Final = 30
-MOST_OF_ONE_CODE: Final = 1000
-
-
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """What to look for.
+    """The settings of an audit.
 
     Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
-    those to list, all if empty. ``stale_days`` also lists providers without a change for so long.
-    ``live`` also lists consumers that are not in it. ``at_most`` findings of a code are listed.
+    the codes to list, all if empty. ``stale_days`` also lists providers that did not change for
+    this number of days. ``live`` also lists consumers that the list of live consumers lacks.
+    At most ``at_most`` findings of a code are listed.
     """
 
     grace_minutes: int = GRACE_MINUTES
@@ -110,7 +128,8 @@ class AuditedInventory(NamedTuple):
 class UsageSum(NamedTuple):
     """The sum of the allocations of a class on a provider.
 
-    ``newest_at`` is when the newest was created, read only where the sum exceeds the capacity.
+    ``newest_at`` is when the newest allocation was created. It is read only if a sum exceeds the
+    capacity.
     """
 
     amount: int
@@ -118,7 +137,7 @@ class UsageSum(NamedTuple):
 
 
 class LoneAllocation(NamedTuple):
-    """What a consumer that has no row has on a provider."""
+    """An allocation of a consumer that has no row."""
 
     consumer_uuid: str
     provider_id: int
@@ -130,10 +149,11 @@ class LoneAllocation(NamedTuple):
 class AuditedState:
     """One state of the database.
 
-    ``lone_allocations`` are of consumers without a row; they and ``empty_consumers`` are older
-    than the grace period, and of a limited number of consumers. ``unlisted`` are the consumers
-    that a list of live consumers lacks, and ``compared`` the number of consumers that it was
-    compared with; ``on_several_roots`` have allocations in several trees.
+    ``lone_allocations`` belong to consumers without a row. These allocations and
+    ``empty_consumers`` are older than the grace period, and the number of consumers is limited.
+    ``unlisted`` are the consumers that a list of live consumers lacks, ``compared`` is the number
+    of consumers that were compared with the list. ``on_several_roots`` are consumers with
+    allocations in several trees.
     """
 
     providers: Sequence[AuditedProvider]
@@ -150,34 +170,11 @@ class AuditedState:
     on_several_roots: Sequence[ListedConsumer] = ()
 
 
-ERROR = "error"
-NOTICE = "notice"
-
-SEVERITIES: Mapping[str, str] = {
-    "missing_root": ERROR,
-    "missing_parent": ERROR,
-    "wrong_root": ERROR,
-    "missing_provider": ERROR,
-    "missing_inventory": ERROR,
-    "missing_consumer": ERROR,
-    "empty_consumer": ERROR,
-    "orphaned_consumer": ERROR,
-    "doubled_consumer": ERROR,
-    "usage_counter": ERROR,
-    "over_capacity": ERROR,
-    "similar_names": NOTICE,
-    "unused_class": NOTICE,
-    "unused_trait": NOTICE,
-    "stale_provider": NOTICE,
-}
-"""All codes, in the order in which findings are listed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """A defect, or a possible defect, of the database.
 
-    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if it is not known.
+    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if unknown.
     """
 
     code: str

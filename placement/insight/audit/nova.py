@@ -1,9 +1,9 @@
 """Lists servers and migrations of nova, through openstacksdk.
 
-A list with a gap would make live consumers orphans, so nothing less than a complete list is
-returned. Servers of cells that are down are listed since microversion 2.69, and migrations have a
-UUID since 2.59. Lists do not have servers that are soft-deleted, and nova may leave out servers of
-cells that are down, so what a list lacks is asked for one by one (:class:`Confirmation`).
+Live consumers that a list lacks would count as orphans, so only a complete list is returned.
+Servers of cells that are down are listed since microversion 2.69, and migrations have a UUID since
+2.59. Lists do not have servers that are soft-deleted, and nova may leave out servers of cells that
+are down, so servers that a list lacks are requested one by one (:class:`Confirmation`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,14 +24,14 @@ MIGRATIONS_VERSION: Final = "2.59"
 PAGE: Final = 1000
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
-"""The states of a migration that has neither claim nor trouble; error and failed may have both."""
+"""The states of a migration that ended without a claim; in error and failed it may have one."""
 
 CELL_DOWN: Final = "UNKNOWN"
 
 _MOVING: Final = frozenset(
     {"MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN, "VERIFY_RESIZE"}
 )
-"""The states of a server whose claims are about to change, or not known."""
+"""The states of a server whose claims are about to change, or are unknown."""
 
 Json = dict[str, Any]
 
@@ -42,20 +42,23 @@ def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) ->
         compute = connection.compute
         migrations = list(_pages(compute, _MIGRATIONS, {}))
         servers = list(_pages(compute, _SERVERS, {"all_tenants": "1"}))
-        # again: a cell that was down for a moment had no migrations in the first list
+        # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
         migrations.extend(_pages(compute, _MIGRATIONS, {}))
-    if any(each.get("status") == CELL_DOWN for each in servers):
+    if any(server.get("status") == CELL_DOWN for server in servers):
         types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
-    current = [each for each in migrations if each.get("status") not in _ENDED]
-    moving = {each.get("instance_uuid") for each in current}
+    current = [row for row in migrations if row.get("status") not in _ENDED]
+    moving = {migration.get("instance_uuid") for migration in current}
     hosts = {
-        _uuid_of_row(each, "id"): None if each["id"] in moving else _host(each) for each in servers
+        _uuid_of_row(server, "id"): None if server["id"] in moving else _host(server)
+        for server in servers
     }
-    return LiveConsumers(hosts, listed_at, types, {_uuid_of_row(each, "uuid") for each in current})
+    return LiveConsumers(
+        hosts, listed_at, types, {_uuid_of_row(migration, "uuid") for migration in current}
+    )
 
 
 def _host(server: Json) -> str | None:
-    """Return the name of the provider that a server runs on, None if it moves or is not known."""
+    """Return the name of the provider that a server runs on, None if it moves or is unknown."""
     if server.get("status") in _MOVING or server.get("OS-EXT-STS:task_state"):
         return None
     name: str | None = server.get("OS-EXT-SRV-ATTR:hypervisor_hostname")
@@ -85,7 +88,7 @@ _MIGRATIONS = _List("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
 
 
 def _pages(compute: Any, listed: _List, query: dict[str, str]) -> Iterator[Json]:
-    """Yield the rows of all pages.  Raises: InvalidList for a page that is not one."""
+    """Yield the rows of all pages.  Raises: InvalidList for an invalid page."""
     marker: str | None = None
     while True:
         paged = {**query, "limit": str(PAGE), **({"marker": marker} if marker else {})}
@@ -95,7 +98,7 @@ def _pages(compute: Any, listed: _List, query: dict[str, str]) -> Iterator[Json]
         exceptions.raise_from_response(response)
         rows = _rows(response, listed)
         yield from rows
-        # A server can have a lower limit of its own: only an empty page is the last one for sure.
+        # Nova can have a limit below the requested one: only an empty page is the last one.
         if not rows:
             return
         last = rows[-1].get(listed.marker)
@@ -119,14 +122,14 @@ def _rows(response: Any, listed: _List) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Asks nova for single servers: only the answer "not found" means that one does not exist."""
+    """Requests single servers from nova: only "not found" shows that a server does not exist."""
 
     connection: Any
 
     def missing(
         self, uuids: Iterable[str], report: Callable[[int], object] = lambda _count: None
     ) -> set[str]:
-        """Return those that nova does not know.  Raises: InvalidList for any other answer."""
+        """Return the UUIDs that nova does not have.  Raises: InvalidList for errors of nova."""
         missing = set()
         with _translated():
             for count, uuid in enumerate(uuids, start=1):
@@ -142,7 +145,7 @@ class Confirmation:
 
 
 def _is_of_nova(response: Any) -> bool:
-    """Return whether a 404 is nova's: a proxy returns one for a path that it does not know."""
+    """Return whether nova returned the 404: a proxy returns 404 for an unknown path."""
     try:
         return "itemNotFound" in response.json()
     except (ValueError, TypeError):

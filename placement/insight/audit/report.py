@@ -1,7 +1,4 @@
-"""The audit of the database: what is wrong, bounded in number.
-
-The findings of an audit, as JSON.
-"""
+"""The audit of the database: findings, bounded in number, and their JSON document."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +15,7 @@ from placement.insight.documents import document
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The findings, in the order of their codes; of the codes in ``truncated`` only the first."""
+    """The findings in the order of their codes; codes in ``truncated`` have further findings."""
 
     at: datetime
     findings: Sequence[Finding]
@@ -28,12 +25,12 @@ class Audit:
 
     @property
     def has_errors(self) -> bool:
-        """Whether anything is wrong: more than notices."""
+        """Whether a finding has the severity ``error``."""
         return any(finding.severity == ERROR for finding in self.findings)
 
 
 def audit(store: Store, settings: AuditSettings, now: datetime | None = None) -> Audit:
-    """Return the findings in the database, as one transaction sees it.
+    """Return the findings in the database, from one transaction.
 
     Cost: a few scans of the tables in the database; writers are not locked.
     """
@@ -60,7 +57,7 @@ def findings_document(
     """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
     return document(
         at=timestamp(at),
-        findings=[_finding(each) for each in reported],
+        findings=[_finding(finding) for finding in reported],
         truncated=list(truncated),
     )
 

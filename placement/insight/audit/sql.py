@@ -1,6 +1,6 @@
-"""Reads what an audit needs: see :mod:`placement.insight.audit.model`.
+"""Reads the audited state: see :mod:`placement.insight.audit.model`.
 
-Plain reads in one transaction, which lock nothing; allocations are summed up by the database.
+The reads are in one transaction and take no locks; the database sums up the allocations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
-from placement.db.resources.names import chunks
 from placement.db.tables import (
     allocations,
     consumer_types,
@@ -21,6 +20,7 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
+from placement.db.writes import chunks
 from placement.insight.audit.findings import is_compared
 from placement.insight.audit.model import (
     AuditedInventory,
@@ -58,7 +58,7 @@ _INVENTORIES = sa.select(
     sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
 )
 _KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
-# An index has all three columns; the times of the newest are read for few keys.
+# An index has all three columns; the time of the newest allocation is read for few keys.
 _USAGE = sa.select(*_KEY, sa.func.sum(_allocation.used)).group_by(*_KEY)
 _NEWEST = sa.select(*_KEY, sa.func.max(_allocation.created_at)).group_by(*_KEY)
 # Each consumer is looked up once, however many allocations it has.
@@ -96,7 +96,7 @@ _ON_SEVERAL_ROOTS = sa.select(consumers.c.uuid).join(
 
 
 class AuditReader:
-    """What an audit reads, in one transaction."""
+    """The reads of an audit, in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -106,8 +106,8 @@ class AuditReader:
     ) -> AuditedState:
         """Return the state that the transaction sees.
 
-        Of consumers without row and consumers without allocations, those written before this
-        time (naive UTC), and ``at_most`` of each.
+        Consumers without a row and consumers without allocations are included if they were
+        written before ``written_before`` (naive UTC), at most ``at_most`` of each kind.
         Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
         """
         inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
@@ -134,13 +134,18 @@ class AuditReader:
         return self._connection.execute(statement)
 
     def _usage(self, inventories: Iterable[AuditedInventory]) -> Mapping[Key, UsageSum]:
-        """Return the sums; with the time of the newest allocation where they are too large."""
-        sums = {(own, class_id): int(amount) for own, class_id, amount in self._rows(_USAGE)}
-        exceeded = {each.provider_id for each in inventories if _is_exceeded(each, sums)}
+        """Return the sums, with the time of the newest allocation if a sum is too large."""
+        sums = {
+            (provider_id, class_id): int(amount)
+            for provider_id, class_id, amount in self._rows(_USAGE)
+        }
+        exceeded = {
+            inventory.provider_id for inventory in inventories if _is_exceeded(inventory, sums)
+        }
         newest: dict[Key, datetime] = {}
         for chunk in chunks(sorted(exceeded)):
             rows = self._rows(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
-            newest |= {(own, class_id): at for own, class_id, at in rows}
+            newest |= {(provider_id, class_id): at for provider_id, class_id, at in rows}
         return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
 
     def _lone(self, written_before: datetime, at_most: int) -> list[LoneAllocation]:
@@ -155,9 +160,9 @@ class AuditReader:
     def _unlisted(
         self, live: LiveConsumers | None, written_before: datetime, at_most: int
     ) -> tuple[Sequence[ListedConsumer], int]:
-        """Return the consumers that a list lacks, and how many it was compared with.
+        """Return the consumers that a list lacks, and the number of compared consumers.
 
-        Cost: one statement that reads all consumers, and some for those that are not listed.
+        Cost: one statement that reads all consumers, and some for the unlisted consumers.
         """
         if live is None:
             return (), 0
@@ -168,13 +173,13 @@ class AuditReader:
                 if not live.has(uuid):
                     unlisted.append(uuid)
         listed = ConsumerList(self._connection).named(sorted(unlisted)[:at_most])
-        # An empty consumer is a finding of its own.
-        return [each for each in listed if each.allocations], compared
+        # A consumer without allocations has another finding.
+        return [consumer for consumer in listed if consumer.allocations], compared
 
     def _on_several_roots(
         self, live: LiveConsumers | None, written_before: datetime, at_most: int
     ) -> Sequence[ListedConsumer]:
-        """Return the old consumers with allocations in several trees that a list has."""
+        """Return the old listed consumers that have allocations in several trees."""
         if live is None or not any(live.hosts.values()):
             return ()
         before = min(written_before, live.listed_at)
@@ -198,15 +203,19 @@ def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime)
 
 
 def _unused_classes() -> sa.Select[Any]:
-    own = resource_classes.c
+    resource_class = resource_classes.c
     used = (
-        sa.exists().where(table.c.resource_class_id == own.id)
+        sa.exists().where(table.c.resource_class_id == resource_class.id)
         for table in (inventories, allocations)
     )
-    return sa.select(own.name).where(own.id >= FIRST_CUSTOM_CLASS_ID, *(~each for each in used))
+    return sa.select(resource_class.name).where(
+        resource_class.id >= FIRST_CUSTOM_CLASS_ID, *(~condition for condition in used)
+    )
 
 
 def _unused_traits() -> sa.Select[Any]:
-    own = traits.c
-    used = sa.exists().where(resource_provider_traits.c.trait_id == own.id)
-    return sa.select(own.name).where(own.name.startswith(CUSTOM_PREFIX, autoescape=True), ~used)
+    trait = traits.c
+    used = sa.exists().where(resource_provider_traits.c.trait_id == trait.id)
+    return sa.select(trait.name).where(
+        trait.name.startswith(CUSTOM_PREFIX, autoescape=True), ~used
+    )

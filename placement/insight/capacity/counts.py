@@ -1,20 +1,18 @@
-"""What a shape needs, and which roots are considered for it.
+"""The capacity of single roots for a shape: sums by resource class, and simulated claims.
 
 A *shape* is one future claim, written as a query for candidates. A root is *considered* if it
-meets everything that the shape asks but the amounts: somewhere in its tree, or shared with it,
+meets all requirements of the shape except the amounts: somewhere in its tree, or shared with it,
 every need finds a provider that has the classes, the traits and the aggregates.
 
-Claims made on a snapshot, one after another, where no closed form counts them.
+``Reading`` sums up one resource class by root. Arrays are over all rows, int64, with values at the
+rows of roots. Amounts of sharing providers are separate: they count once for all roots that the
+provider is shared with.
 
-Each root takes the first candidate that the search would offer around it, as often as it fits,
-then the next one, until the search has none. That is done in rounds, for all roots at once: a
-round finds the domains once and, for each root that still has a candidate, one solution, which
-equal roots share.
-
-One resource class of a shape, summed up by root.
-
-Arrays are over all rows, int64, with values at the rows of roots. What sharing providers have is
-kept apart: it counts once for all roots that it is shared with.
+``simulate`` claims on a snapshot, one claim after another, for roots that no closed form counts.
+Every root takes the first candidate that the search returns for it as often as the candidate
+fits, then the next candidate, until the search returns no candidate. The simulation works in
+rounds, for all roots at once. A round finds the domains once, and one solution for every root
+that still has a candidate. Equal roots use the same solution.
 """
 
 from collections import defaultdict
@@ -36,20 +34,26 @@ from placement.core.snapshot.rows import (
     Indices,
     Mask,
     Numbers,
-    distinct,
     mask_of,
     numbers,
 )
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 
+Taken = Mapping[tuple[str, int], int]
+"""Amounts by class and row."""
+
+MAX_AMOUNT = 2**63 - 1
+"""More than all providers have free; a sum of requested amounts may be larger."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A plan by resource class.
 
-    ``totals`` is what one claim takes in all, ``needs`` which needs of the plan want the class,
-    ``single`` the classes that one slot wants, so that one provider gives the whole amount.
+    ``totals`` has the total amounts of one claim, ``needs`` the numbers of the plan's needs that
+    request the class. ``single`` has the classes that only one slot requests: one provider serves
+    the whole amount.
     """
 
     plan: SearchPlan
@@ -78,15 +82,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """The considered roots, as rows in order, and the providers capable of each need, as masks."""
+    """The considered roots, as ascending rows, and the capable providers by need, as masks."""
 
     roots: np.ndarray[tuple[int], np.dtype[np.intp]]
     capable: Sequence[Domain]
 
 
 def considered(snapshot: Snapshot, shape: Shape, deadline: Deadline) -> Considered:
-    """Return the roots that meet all but the amounts.  Cost: that of finding the domains.
+    """Return the roots that meet all requirements except the amounts.
 
+    Cost: the search for the domains.
     Raises: SearchDeadlineExceeded.
     """
     capable = [_capable(snapshot, need) for need in shape.plan.needs]
@@ -97,17 +102,17 @@ def considered(snapshot: Snapshot, shape: Shape, deadline: Deadline) -> Consider
 def _capable(snapshot: Snapshot, need: Need) -> Domain:
     """Return the providers that meet the need if amounts are ignored."""
     domain = find_domain(snapshot, replace(need, resources=()))
-    has = [_having(snapshot, name) for name, _ in need.resources]
-    if not has:
+    masks = [_having(snapshot, name) for name, _ in need.resources]
+    if not masks:
         return domain
-    able = reduce(np.logical_and, has)
+    able = reduce(np.logical_and, masks)
     return Domain(
         domain.local & able,
         tuple(row for row in domain.shared if able[row]),
         {
-            uuid: kept
+            uuid: able_rows
             for uuid, rows in domain.shared_by_aggregate.items()
-            if (kept := tuple(row for row in rows if able[row]))
+            if (able_rows := tuple(row for row in rows if able[row]))
         },
     )
 
@@ -117,15 +122,11 @@ def _having(snapshot: Snapshot, name: str) -> Mask:
     return mask_of(column.rows if column else numbers(()), snapshot.size)
 
 
-Taken = Mapping[tuple[str, int], int]
-"""Amounts by class and row."""
-
-
 @dataclass(slots=True)
 class Simulation:
-    """How many claims each root took, by row; ``is_finished`` unless the deadline passed.
+    """The number of claims of every root, by row; ``is_finished`` unless the deadline passed.
 
-    ``fitting`` are the roots around which there was a candidate at the beginning.
+    ``fitting`` are the roots that had a candidate at the beginning.
     """
 
     claims: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -134,7 +135,7 @@ class Simulation:
 
 
 def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simulation:
-    """Return the claims that roots take which do not serve the request as lone providers."""
+    """Return the claims on the roots that do not serve the request as a single provider."""
     outcome = Simulation()
     try:
         while True:
@@ -155,7 +156,7 @@ def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simula
 
 
 class _Round:
-    """One solution for each root, taken as often as it fits."""
+    """One solution for every root, taken as often as it fits."""
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
         domains = find_domains(snapshot, plan, deadline)
@@ -168,7 +169,10 @@ class _Round:
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
 
     def claims(self) -> Iterator[tuple[int, int]]:
-        """Yield the roots that have a candidate, and how often they took it: 0 if others did."""
+        """Yield the roots that have a candidate, and the number of claims.
+
+        The number is 0 if claims on other roots took the capacity in this round.
+        """
         for block in self._builder.blocks(self._anchors):
             for number, anchor in enumerate(block.anchors):
                 self._deadline.tick()
@@ -177,8 +181,8 @@ class _Round:
                     yield anchor, self._take(amounts)
 
     def _amounts(self, block: Block, number: int) -> Taken | None:
-        """Return what one claim takes, None if there is no candidate."""
-        for problem, start in block.parts_of(number):
+        """Return the amounts of one claim, None if no candidate exists."""
+        for problem, start in block.subproblems_of(number):
             assignment = self._solution(problem)
             if assignment is None:
                 continue
@@ -196,12 +200,12 @@ class _Round:
         return self._first[problem]
 
     def _take(self, amounts: Taken) -> int:
-        left = min(
+        count = min(
             (self._left(name, row) // amount for (name, row), amount in amounts.items()), default=0
         )
-        for key, amount in amounts.items() if left else ():
-            self.taken[key] += left * amount
-        return left
+        for key, amount in amounts.items() if count else ():
+            self.taken[key] += count * amount
+        return count
 
     def _left(self, name: str, row: int) -> int:
         if name not in self._free:
@@ -210,16 +214,16 @@ class _Round:
 
 
 def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
-    """Return what is free of a class in each row, 0 without inventory."""
-    dense = np.zeros(snapshot.size, dtype=np.int64)
+    """Return the free amount of a class in every row, 0 without inventory."""
+    amounts = np.zeros(snapshot.size, dtype=np.int64)
     column = snapshot.columns.get(name)
     if column is not None:
-        dense[column.rows] = column.free
-    return dense
+        amounts[column.rows] = column.free
+    return amounts
 
 
 def _after(snapshot: Snapshot, taken: Taken) -> Snapshot:
-    """Return the snapshot as the search sees it after the claims: only columns differ."""
+    """Return the snapshot after the claims, for the search: only columns differ."""
     by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for (name, row), amount in taken.items():
         by_class[name][row] = amount
@@ -230,7 +234,7 @@ def _after(snapshot: Snapshot, taken: Taken) -> Snapshot:
 
 
 def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
-    """Return the column after amounts, by row, were allocated; each was free."""
+    """Return the column after free amounts, by row, are allocated."""
     at = np.searchsorted(column.rows, numbers(amounts))
     free, allocatable = column.free.copy(), column.allocatable.copy()
     free[at] -= np.fromiter(amounts.values(), dtype=np.int64)
@@ -238,16 +242,13 @@ def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
     return replace(column, free=free, allocatable=allocatable)
 
 
-MAX_AMOUNT = 2**63 - 1
-"""More than all providers have free; a sum of requested amounts may be larger."""
-
-
 @dataclass(frozen=True, slots=True)
 class OfProviders:
-    """By row: what a provider has free, what one claim gets at most, and what counts for claims.
+    """The amounts of providers, by row.
 
-    If one slot of the shape wants the class, ``counted`` is the number of claims that the
-    provider can give; otherwise its free amount, which several slots take.
+    ``free`` is the free amount, ``largest`` the largest amount of one claim. If one slot of the
+    shape requests the class, ``counted`` is the number of claims that the provider can serve. If
+    several slots request the class, ``counted`` is the free amount.
     """
 
     free: Amounts
@@ -257,11 +258,11 @@ class OfProviders:
 
 @dataclass(frozen=True, slots=True)
 class ClassCapacity:
-    """One class: sums over the trees of roots, and the sharing providers that each root can use.
+    """One class: sums over the trees of roots, and the sharing providers that roots can use.
 
-    ``bound`` is how many claims a root can get of the class, ``claim`` what a claim takes of
-    ``counted``. ``sharing`` has the rows of sharing providers by the number of the set of
-    aggregates.
+    ``bound`` is the number of claims for which a root has enough of the class. ``claim`` is the
+    part of ``counted`` that one claim takes. ``sharing`` has the rows of sharing providers by the
+    number of the set of aggregates.
     """
 
     local: OfProviders
@@ -273,38 +274,38 @@ class ClassCapacity:
     root: Numbers
 
     def free_of(self, roots: Indices) -> int:
-        """Return what is free in the trees of the roots and shared with them."""
+        """Return the free amount in the trees of the roots and of their sharing providers."""
         shared = sum(self.providers.free.item(row) for row in self._shared(roots))
         return int(self.local.free[roots].sum()) + shared
 
     def largest_of(self, roots: Indices) -> int:
-        """Return the largest amount that one claim can get from one provider there."""
+        """Return the largest amount that one claim can get from one provider of the roots."""
         shared = [self.providers.largest.item(row) for row in self._shared(roots)]
         return max([int(self.local.largest[roots].max(initial=0)), *shared])
 
     def bound_of(self, roots: Indices) -> int:
-        """Return how many claims all roots together can get of the class."""
+        """Return the number of claims for which all roots together have enough of the class."""
         shared = sum(self.providers.counted.item(row) for row in self._shared(roots))
         return (int(self.local.counted[roots].sum()) + shared) // self.claim
 
     @property
     def is_shared(self) -> bool:
-        """Whether some provider shares the class."""
+        """Whether any provider shares the class."""
         return bool(self.sharing)
 
     def _shared(self, roots: Indices) -> Iterator[int]:
         """Yield the sharing providers that the roots can use and that are not in their trees."""
         if not self.sharing:
             return
-        own = set(roots.tolist())
-        numbers = distinct(self.numbers[roots]).values.tolist()
+        root_rows = set(roots.tolist())
+        numbers = np.unique(self.numbers[roots]).tolist()
         rows = {row for number in numbers for row in self.sharing.get(number, ())}
-        yield from (row for row in rows if self.root.item(row) not in own)
+        yield from (row for row in rows if self.root.item(row) not in root_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reads the classes of a shape from a snapshot, the roots and the needs being known."""
+    """Reads the classes of a shape from a snapshot, for the considered roots."""
 
     snapshot: Snapshot
     shape: Shape
@@ -314,7 +315,7 @@ class Reading:
     def of(self, name: str) -> ClassCapacity:
         """Return the capacity of a class.
 
-        Cost: a few array operations, and one for each sharing provider.
+        Cost: a few array operations, and one operation for every sharing provider.
         """
         needs, total = self.shape.needs[name], min(self.shape.totals[name], MAX_AMOUNT)
         is_single = name in self.shape.single
@@ -340,7 +341,7 @@ class Reading:
         )
 
     def _local(self, providers: OfProviders, capable: Mask) -> OfProviders:
-        """Return the sums, and the largest amount, over each tree."""
+        """Return the sums, and the largest amount, of every tree."""
         rows = np.flatnonzero(capable)
         root, size = self.snapshot.forest.root[rows], self.snapshot.size
         free, largest, counted = (np.zeros(size, dtype=np.int64) for _ in range(3))
@@ -350,7 +351,7 @@ class Reading:
         return OfProviders(free, largest, counted)
 
     def _sharing(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield the sharing providers of each set of aggregates that has any."""
+        """Yield the sharing providers of every set of aggregates that has sharing providers."""
         if not any(domain.shared for domain in capable):
             return
         for number, aggregates in enumerate(self.snapshot.tree_aggregates.aggregates):
@@ -364,7 +365,7 @@ class Reading:
                 yield number, sorted(rows)
 
     def _shared_by_root(self, counted: Amounts, sharing: Mapping[int, Sequence[int]]) -> Amounts:
-        """Return what is shared with each root by providers of other trees."""
+        """Return the sum of ``counted`` over the providers that other trees share with a root."""
         sums = np.zeros(self.snapshot.size, dtype=np.int64)
         if not sharing:
             return sums
@@ -375,21 +376,21 @@ class Reading:
         roots = np.flatnonzero(self.snapshot.forest.is_root)
         sums[roots] = by_number[numbers[roots]]
         for row in {row for rows in sharing.values() for row in rows}:
-            own = root.item(row)
-            if row in sharing.get(numbers.item(own), ()):
-                sums[own] -= counted.item(row)
+            root_row = root.item(row)
+            if row in sharing.get(numbers.item(root_row), ()):
+                sums[root_row] -= counted.item(row)
         return sums
 
 
 def largest_by_row(snapshot: Snapshot, name: str) -> Amounts:
-    """Return the largest amount of a class that one claim gets in each row."""
-    dense = np.zeros(snapshot.size, dtype=np.int64)
+    """Return the largest amount of a class that one claim gets in every row."""
+    amounts = np.zeros(snapshot.size, dtype=np.int64)
     column = snapshot.columns.get(name)
     if column is not None:
         low, step = np.array(column.unit_rules, dtype=np.int64).T[:, column.unit_rule]
         amount = np.maximum(column.allocatable, 0) // step * step
-        dense[column.rows] = np.where(amount >= low, amount, 0)
-    return dense
+        amounts[column.rows] = np.where(amount >= low, amount, 0)
+    return amounts
 
 
 def _any(masks: Sequence[Mask]) -> Mask:

@@ -1,9 +1,4 @@
-"""The query of ``GET /insight/capacity``.
-
-Capacity in shapes as JSON.
-
-``GET /insight/capacity``: how often a shape can still be claimed, and where.
-"""
+"""``GET /insight/capacity``: the number of claims of a shape that still fit, by group of roots."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,9 +30,12 @@ from placement.policies import insight as policies
 _VALIDATORS = validation.query_validators(schemas.CAPACITY_QUERY)
 BY = ("none", "aggregate", "root_trait", "root")
 
+Group = tuple[Mapping[str, str], Capacity]
+"""The properties that the roots of a group have in common, and their capacity."""
+
 
 class CapacityQuery(NamedTuple):
-    """A shape, the query string that says it, and how to group roots: by traits of a prefix."""
+    """A shape, its query string, the grouping of roots, and the prefix of traits to group by."""
 
     request: CandidateRequest
     text: str
@@ -46,9 +44,9 @@ class CapacityQuery(NamedTuple):
 
 
 def capacity_query(pairs: validation.QueryPairs, version: Version) -> CapacityQuery:
-    """Return what is asked for.
+    """Return the parsed query.
 
-    Raises: what ``candidate_request`` raises; BadRequest below 1.10 and for another ``by``.
+    Raises: the exceptions of ``candidate_request``; BadRequest below 1.10 and for another ``by``.
     """
     queries.check_has_candidates(version)
     validation.check(_VALIDATORS, pairs, version)
@@ -67,10 +65,6 @@ def _by(text: str) -> tuple[str, str]:
     return by, prefix
 
 
-Group = tuple[Mapping[str, str], Capacity]
-"""What the roots of a group have in common, and their capacity."""
-
-
 def capacity(
     total: Capacity, groups: Iterable[Group], *, query: str, microversion: str, is_complete: bool
 ) -> bytes:
@@ -81,7 +75,7 @@ def capacity(
         formula=FORMULA,
         complete=is_complete,
         **_fields(total),
-        by=[{**name, **_fields(each)} for name, each in groups],
+        by=[{**properties, **_fields(group)} for properties, group in groups],
     )
 
 
@@ -100,7 +94,7 @@ def _fields(capacity: Capacity) -> dict[str, Any]:
 
 @accepts_json
 def show_capacity(request: Request) -> webob.Response:
-    """Return how often the shape fits, in all and by group of roots."""
+    """Return the number of claims of the shape that fit, in total and by group of roots."""
     request.context.can(policies.CAPACITY)
     query = capacity_query(request.query_pairs, request.version)
     seconds = request.services.search.budget_seconds
@@ -124,7 +118,7 @@ def show_capacity(request: Request) -> webob.Response:
 def _groups(
     snapshot: Snapshot, rows: Indices, query: CapacityQuery
 ) -> Iterator[tuple[Mapping[str, str], Indices]]:
-    """Yield each group of the considered roots, with what they have in common."""
+    """Yield the groups of the considered roots, with the properties they have in common."""
     match query.by:
         case "aggregate":
             for uuid, roots in by_aggregate(snapshot, rows):

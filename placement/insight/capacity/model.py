@@ -1,12 +1,12 @@
-"""How often a shape can still be claimed, and on how many roots.
+"""The number of claims of a shape that still fit, and the number of roots with a candidate.
 
 Roots that serve the shape as one provider with nothing shared are counted in closed form: the
-least, over the classes, of what is free divided by what one claim takes. Around the others claims
-are simulated (``simulation``). Beside the count stands a bound that no order of claims exceeds;
-where both are equal the count is exact.
+minimum, over the classes, of the free amount divided by the amount of one claim. Claims on other
+roots are simulated (``counts.simulate``). An upper bound of the claims in any order is returned
+with the count. If both are equal, the count is exact.
 
 Free capacity is ``int((total - reserved) * allocation_ratio) - used``. ``min_unit``, ``max_unit``
-and ``step_size`` decide whether a provider gives the amount at all.
+and ``step_size`` decide whether a provider accepts the amount.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,12 +32,13 @@ FORMULA = "capacity = int((total - reserved) * allocation_ratio); free = capacit
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What some roots can still take of a shape.
+    """The remaining capacity of some roots for a shape.
 
-    ``claims`` fit one after another, never more than ``at_most``; ``roots`` have a candidate now.
-    ``largest`` is the largest amount of a class that one claim gets from one provider, ``free``
-    what is left in all, ``stranded`` what is left after the claims, ``limited_by`` for how many
-    roots a class is the first to run out.
+    ``claims`` is the number of claims that fit one after another, ``at_most`` an upper bound of
+    it. ``roots`` is the number of roots that have a candidate now. The other fields are by class:
+    ``largest`` is the largest amount that one claim gets from one provider, ``free`` the free
+    amount, ``stranded`` the free amount after the claims, ``limited_by`` the number of roots on
+    which the class is the first to run out.
     """
 
     claims: int
@@ -50,15 +51,15 @@ class Capacity:
 
     @property
     def is_exact(self) -> bool:
-        """Whether no order of claims could make more of them."""
+        """Whether no other order of claims fits more claims."""
         return self.claims == self.at_most
 
 
 class CapacityOfRoots:
-    """The capacity of every root that is considered, to be summed up over some of them.
+    """The capacity of all considered roots, which can be summed up over groups of roots.
 
-    Cost: a few array operations for standalone roots, 10,000 of them within 10 ms; the others
-    by ``simulation``, up to the deadline.
+    Cost: a few array operations for standalone roots, 10 ms for 10,000 of them. Other roots are
+    simulated until the deadline.
     Raises: UnknownTrait, UnknownResourceClass, SearchDeadlineExceeded.
     """
 
@@ -75,11 +76,11 @@ class CapacityOfRoots:
         self._count(domains, deadline)
 
     def _count(self, domains: Sequence[Domain], deadline: Deadline) -> None:
-        """Count the claims of each row, the roots that fit now, and the bounds."""
+        """Count the claims of every row, the roots that fit now, and the bounds."""
         snapshot, plan, size = self.snapshot, self._shape.plan, self.snapshot.size
         possible = possible_anchors(snapshot, plan, domains, deadline)
         anchors = anchors_by_kind(snapshot, plan, domains, possible)
-        bounds = np.stack([of.bound for of in self._by_class.values()])
+        bounds = np.stack([capacity.bound for capacity in self._by_class.values()])
         self._limiting = np.argmin(bounds, axis=0)
         self._least: Amounts = bounds.min(axis=0)
         self.claims: Amounts = np.zeros(size, dtype=np.int64)
@@ -95,27 +96,32 @@ class CapacityOfRoots:
         self.is_finished = outcome.is_finished
         for row, count in outcome.claims.items():
             self.claims[row] = count
-        # roots with the same providers in reach and none of their own have the same candidates
-        near = self.snapshot.tree_aggregates.number
-        alike = {near.item(row) for row in outcome.fitting if not self._has_own(row)}
+        # roots without local providers have the same candidates if they share the same providers
+        numbers = self.snapshot.tree_aggregates.number
+        fitting_numbers = {
+            numbers.item(row) for row in outcome.fitting if not self._has_local(row)
+        }
         for row in roots.tolist():
-            is_alike = near.item(row) in alike and not self._has_own(row)
+            is_alike = numbers.item(row) in fitting_numbers and not self._has_local(row)
             self.fits[row] = row in outcome.fitting or is_alike
             if self.fits[row] or not outcome.is_finished:
                 self.bound[row] = self._least[row]
 
-    def _has_own(self, root: int) -> bool:
-        return any(of.local.counted.item(root) > 0 for of in self._by_class.values())
+    def _has_local(self, root: int) -> bool:
+        """Return whether the tree of a root has free capacity of a class."""
+        return any(capacity.local.counted.item(root) > 0 for capacity in self._by_class.values())
 
     def of(self, roots: Indices) -> Capacity:
         """Return the capacity of some of the considered roots together."""
         claims = int(self.claims[roots].sum())
-        free = {name: of.free_of(roots) for name, of in self._by_class.items()}
+        free = {name: capacity.free_of(roots) for name, capacity in self._by_class.items()}
         return Capacity(
             claims=claims,
             at_most=max(claims, self._at_most(roots)),
             roots=int(self.fits[roots].sum()),
-            largest={name: of.largest_of(roots) for name, of in self._by_class.items()},
+            largest={
+                name: capacity.largest_of(roots) for name, capacity in self._by_class.items()
+            },
             free=free,
             stranded={
                 name: max(free[name] - claims * total, 0)
@@ -125,7 +131,7 @@ class CapacityOfRoots:
         )
 
     def of_each(self, groups: Iterable[tuple[Name, Indices]]) -> Iterator[tuple[Name, Capacity]]:
-        """Yield the capacity of each group of roots, until the deadline: see ``is_finished``."""
+        """Yield the capacity of every group of roots, until the deadline: see ``is_finished``."""
         for name, roots in groups:
             try:
                 self._deadline.check()
@@ -139,8 +145,10 @@ class CapacityOfRoots:
         return self.of(np.array([row], dtype=np.intp))
 
     def _at_most(self, roots: Indices) -> int:
-        """Return a bound: what is shared counts once for all roots that share it."""
-        bounds = [of.bound_of(roots) for of in self._by_class.values() if of.is_shared]
+        """Return a bound in which a sharing provider counts once for all roots that share it."""
+        bounds = [
+            capacity.bound_of(roots) for capacity in self._by_class.values() if capacity.is_shared
+        ]
         return min([int(self.bound[roots].sum()), *bounds])
 
     def _limited_by(self, roots: Indices) -> dict[str, int]:
@@ -154,14 +162,14 @@ class CapacityOfRoots:
 
 
 def by_aggregate(snapshot: Snapshot, rows: Indices) -> Iterator[tuple[str, Indices]]:
-    """Yield the aggregates that any of the roots is in itself, with these roots."""
+    """Yield the aggregates that contain any of the roots, with these roots."""
     yield from _grouped(snapshot.aggregates, snapshot, rows)
 
 
 def by_root_trait(snapshot: Snapshot, rows: Indices, prefix: str) -> Iterator[tuple[str, Indices]]:
-    """Yield the traits of this prefix that any of the roots has itself, with these roots."""
-    named = {name: held for name, held in snapshot.traits.items() if name.startswith(prefix)}
-    yield from _grouped(named, snapshot, rows)
+    """Yield the traits with this prefix that any of the roots has, with these roots."""
+    traits = {name: having for name, having in snapshot.traits.items() if name.startswith(prefix)}
+    yield from _grouped(traits, snapshot, rows)
 
 
 def _grouped(

@@ -1,7 +1,4 @@
-"""The query of ``GET /insight/consumers``.
-
-``GET /insight/consumers``: consumers with their allocations, page by page.
-"""
+"""``GET /insight/consumers``: consumers with their allocations, page by page."""
 
 import webob
 
@@ -19,7 +16,7 @@ _LIMIT = 1000
 
 
 def consumer_filter(pairs: validation.QueryPairs, version: Version) -> ConsumerFilter:
-    """Return which consumers a query asks for.  Raises: BadRequest."""
+    """Return the filter in a query.  Raises: BadRequest."""
     validation.check(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return ConsumerFilter(

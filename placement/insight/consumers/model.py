@@ -1,7 +1,4 @@
-"""Consumers with what they have, as operators list them.
-
-Consumers with their allocations as JSON.
-"""
+"""Consumers with their allocations, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +16,8 @@ UNKNOWN_TYPE: Final = "unknown"
 class ConsumerFilter:
     """Which consumers are listed: at most ``limit``, in the order of UUIDs, after ``marker``.
 
-    ``provider`` is one that they have allocations on, ``in_tree`` one of a tree in which they
-    have. ``created_before`` is UTC.
+    ``provider`` selects consumers with allocations on this provider, ``in_tree`` consumers with
+    allocations in the tree of this provider. ``created_before`` is UTC.
     """
 
     project_id: str | None = None
@@ -35,7 +32,7 @@ class ConsumerFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedConsumer:
-    """A consumer, and what it has: amounts by provider UUID and resource class.
+    """A consumer with its allocations: amounts by provider UUID and resource class.
 
     ``project_id`` and ``user_id`` are None if the database lacks their rows.
     """
@@ -60,7 +57,9 @@ class ConsumerPage:
 
 def consumers_document(page: ConsumerPage) -> bytes:
     """Return the body of GET /insight/consumers.  Cost: about 5 microseconds a consumer."""
-    return document(consumers=[_consumer(each) for each in page.consumers], next=page.next_marker)
+    return document(
+        consumers=[_consumer(consumer) for consumer in page.consumers], next=page.next_marker
+    )
 
 
 def _consumer(consumer: ListedConsumer) -> dict[str, Any]:

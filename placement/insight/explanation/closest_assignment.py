@@ -1,15 +1,15 @@
-"""What one root lacks: the requirements that its closest assignment does not meet.
+"""The requirements that the closest assignment of one root does not meet.
 
-Theory of operation.  An *assignment* names a provider for each slot of the request. For one root,
-and the few providers that it can use, each slot has as options the providers that fail the fewest
-conditions. The search's own solver looks for an assignment of these that meets the conditions
-between groups; those that cannot be met, in the order of the funnel, are given up. The root lacks
-these, and what the assigned providers fail.
+Theory of operation.  An *assignment* names a provider for every slot of the request. The options
+of a slot are the providers, of the few providers that the root can use, that fail the fewest
+conditions. The solver of the search finds an assignment that meets the conditions between groups.
+Conditions that cannot be met are given up, in the order of the funnel. The root lacks the given-up
+conditions and the conditions that the assigned providers fail.
 
-What is listed is then added to a copy of the world, or dropped from the request if no provider can
-have it (``in_tree``, ``group_policy``, ``same_subtree``), and the search is asked whether the root
-fits: only then the list is complete. It is not if the providers must not have what they lack,
-because another group forbids it.
+The missing amounts, traits and aggregates are then added to a copy of the world. A requirement
+that no provider can meet (``in_tree``, ``group_policy``, ``same_subtree``) is dropped from the
+request. The list is complete if the search then finds that the root fits. The list is not complete
+if another group forbids a missing trait or aggregate.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,7 +23,13 @@ from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import Domain, any_of_text, sharing_by_aggregate
+from placement.core.search.filters import (
+    Condition,
+    Domain,
+    any_of_text,
+    having_one,
+    sharing_by_aggregate,
+)
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
 from placement.core.search.solver import solve
@@ -31,21 +37,19 @@ from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
-from placement.insight.explanation.conditions import (
+from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.funnel import resources_text
+from placement.insight.explanation.groups import (
     NO_PROVIDER,
-    Condition,
     Group,
     GroupsBuilder,
     Part,
     Reach,
     Scores,
-    trait_condition,
 )
-from placement.insight.explanation.feasibility import Feasibility
-from placement.insight.explanation.funnel import resources_text
 from placement.insight.explanation.model import CODES, NearMiss, Unmet
 
-ROUNDS = 3  # what a root that has all that it lacks lacks then, because of sums, is added
+ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The row of the provider of each slot, and the conditions between slots that it violates."""
+    """The rows of the providers of the slots, and the violated conditions between slots."""
 
     rows: Sequence[int]
     given_up: Sequence[Joint]
@@ -67,11 +71,12 @@ class Assignment:
 def near_miss(
     snapshot: Snapshot, plan: SearchPlan, rows: Sequence[int], deadline: Deadline
 ) -> NearMiss:
-    """Return what a root lacks, given its row and the others that a candidate may use there.
+    """Return the requirements that a root does not meet.
 
-    If the deadline passes meanwhile, the conditions between groups may be missing, and the list
-    is not complete.
-    Raises: SearchDeadlineExceeded if it has passed before.
+    ``rows`` has the row of the root first, then the rows of other providers that its candidates
+    may use. If the deadline passes during the call, the conditions between groups may be missing,
+    and the list is not complete.
+    Raises: SearchDeadlineExceeded if the deadline passed before the call.
     """
     world = Snapshot.of([snapshot.entries.state(row) for row in rows])
     first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
@@ -80,13 +85,13 @@ def near_miss(
     try:
         for number in range(ROUNDS):
             assignment = root.closest_assignment()
-            more = root.lacks(assignment)
+            new_lacks = root.lacks(assignment)
             if not number:
-                shortest = more
-            elif any(each.traits or each.aggregates for each in more):
-                break  # what was added is in the way
-            lacks |= dict.fromkeys(map(first.with_own_amounts, more))
-            root = root.improved(more, assignment)
+                shortest = new_lacks
+            elif any(lack.traits or lack.aggregates for lack in new_lacks):
+                break  # a trait or aggregate added in the last round is forbidden elsewhere
+            lacks |= dict.fromkeys(map(first.with_own_amounts, new_lacks))
+            root = root.improved(new_lacks, assignment)
             if root.fits():
                 return NearMiss(first.name, _in_order(lacks), complete=True)
     except SearchDeadlineExceeded:
@@ -96,12 +101,12 @@ def near_miss(
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
-    """Return what is lacking in the order of the funnel."""
-    return tuple(sorted(lacks, key=lambda each: CODES.index(each.code)))
+    """Return the unmet requirements in the order of the funnel."""
+    return tuple(sorted(lacks, key=lambda lack: CODES.index(lack.code)))
 
 
 class _Root:
-    """One root, in a world that has only the providers that it can use."""
+    """One root, in a world that has only the providers that the root can use."""
 
     def __init__(self, world: Snapshot, plan: SearchPlan, uuid: str, deadline: Deadline) -> None:
         deadline.check()
@@ -128,8 +133,8 @@ class _Root:
     # --- the options of slots
 
     def _nearest(self, waived: Collection[str] = ()) -> list[Domain]:
-        """Return the providers with the fewest failures, of these those that are least short."""
-        return [self._domain(part, waived, part.shortfall(self._world)) for part in self._parts]
+        """Return the providers with the fewest failures and, among them, the least shortfall."""
+        return [self._domain(part, waived, part.shortfall()) for part in self._parts]
 
     def _closest(self, waived: Collection[str] = ()) -> list[Domain]:
         """Return the providers with the fewest failures."""
@@ -140,7 +145,7 @@ class _Root:
     ) -> Domain:
         """Return the options of a part.
 
-        Amounts of ``waived`` classes do not count if some provider fails nothing.
+        Amounts of ``waived`` classes do not count if a provider meets all conditions.
         """
         self._deadline.tick()
         scores = self._failures(part, waived if self._is_served(part) else ())
@@ -152,11 +157,11 @@ class _Root:
         return Domain(local == least, tuple(rows), sharing_by_aggregate(self._world, rows))
 
     def _is_served(self, part: Part) -> bool:
-        """Return whether some provider fails nothing."""
+        """Return whether a provider meets all conditions of the part."""
         return not self._failures(part, ()).all()
 
     def _failures(self, part: Part, waived: Collection[str]) -> Scores:
-        """Return how many conditions each provider fails, in the tree and shared with it."""
+        """Return the number of failures of every provider, in the tree and shared with it."""
         local = part.number_of_failures(is_shared=False, waived=waived)
         shared = part.number_of_failures(is_shared=True, waived=waived)
         return np.where([self._local, self._shared], [local, shared], NO_PROVIDER)
@@ -168,29 +173,32 @@ class _Root:
     # --- the assignment
 
     def closest_assignment(self) -> Assignment:
-        """Return the assignment that violates least.  Raises: SearchDeadlineExceeded."""
+        """Return the closest assignment.  Raises: SearchDeadlineExceeded."""
         if not self._joints:
             return self.nearest
         if any(amount > MAX_INT for need in self._plan.needs for _, amount in need.resources):
-            return self.nearest  # no inventory is so large
+            return self.nearest  # larger than any inventory
         rows = self._solution(self._joints, ())
         return Assignment(rows, ()) if rows else self._least_violating()
 
     def _least_violating(self) -> Assignment:
-        """Return an assignment that meets each condition that those before it allow."""
-        kept: list[Joint] = []
+        """Return an assignment that meets conditions in order.
+
+        A condition that conflicts with the conditions met before it is given up.
+        """
+        met_joints: list[Joint] = []
         given_up: list[Joint] = []
         rows = self.nearest.rows
         for joint in self._joints:
-            solution = self._solution([*kept, joint], given_up)
-            (kept if solution else given_up).append(joint)
-            rows = solution or self._solution(kept, given_up) or rows
+            solution = self._solution([*met_joints, joint], given_up)
+            (met_joints if solution else given_up).append(joint)
+            rows = solution or self._solution(met_joints, given_up) or rows
         return Assignment(rows, given_up)
 
     def _solution(
         self, joints: Collection[Joint], given_up: Collection[Joint]
     ) -> list[int] | None:
-        """Return the rows of an assignment that meets some conditions between slots."""
+        """Return the rows of an assignment that meets these conditions between slots."""
         waived, plan = _waived(given_up), self._with_only(joints)
         for domains in (self._nearest(waived), self._closest(waived)):
             rows = self._solved(plan, domains)
@@ -203,7 +211,7 @@ class _Root:
         self._deadline.check()
         builder = ProblemBuilder(self._with_amounts(domains), plan, domains)
         for block in builder.blocks([self._root]):
-            for problem, start in block.parts_of(0):
+            for problem, start in block.subproblems_of(0):
                 for assignment in solve(plan, problem, self._deadline):
                     return [
                         block.rows.item(start + option) if option >= 0 else ~option
@@ -216,7 +224,7 @@ class _Root:
         plan = SearchPlan.of(_relaxed(self._plan.request, set(self._joints).difference(joints)))
         return replace(
             plan,
-            any_of=tuple(each for each in plan.any_of if Joint("trait", each) in joints),
+            any_of=tuple(any_of for any_of in plan.any_of if Joint("trait", any_of) in joints),
             contended={
                 name: amounts
                 for name, amounts in plan.contended.items()
@@ -225,7 +233,7 @@ class _Root:
         )
 
     def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
-        """Return the world in which the options of each slot have the amounts."""
+        """Return the world in which the options of every slot have the requested amounts."""
         changed: dict[int, ProviderState] = {}
         for part, domain in zip(self._parts, domains, strict=True):
             options = domain.local | mask_of(numbers(domain.shared), self._world.size)
@@ -237,22 +245,22 @@ class _Root:
                     )
         return self._world.apply(changed.values()) if changed else self._world
 
-    # --- what it lacks
+    # --- unmet requirements
 
     def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
-        """Return what the providers of an assignment fail, and the violated conditions."""
-        at_root = near_miss_facts.of_root(self._world, self._plan.request, self._root)
-        joint = (self._violated(each, assignment) for each in assignment.given_up)
-        return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), joint)))
+        """Return the conditions that the providers of an assignment fail, or that it violates."""
+        at_root = near_miss_facts.of_root(self._world, self._plan, self._root)
+        violated = (self._violated(joint, assignment) for joint in assignment.given_up)
+        return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), violated)))
 
     def _failed(self, assignment: Assignment) -> Iterator[Unmet]:
-        """Yield what each provider fails, but for amounts that are lacking together."""
+        """Yield the conditions that providers fail, except amounts that are missing in a sum."""
         world, waived = self._world, _waived(assignment.given_up)
         for (group, part), row in zip(self._slots, assignment.rows, strict=True):
             if waived and self._is_served(part):
-                continue  # by another provider than this one, which the sum lacks
+                continue  # another provider meets the conditions: only the sum is missing
             for kind in part.kinds:
-                met = kind.met.local if self._local[row] else kind.met.shared
+                met = kind.local if self._local[row] else kind.shared
                 if not met[row]:
                     yield from self._of_kind(kind, group.group, row)
             for conditions in part.classes:
@@ -260,7 +268,7 @@ class _Root:
                 yield from near_miss_facts.of_class(world, conditions, codes, group.suffix, row)
 
     def _of_kind(self, kind: Condition, group: RequestGroup, row: int) -> Iterator[Unmet]:
-        """Yield a condition that a provider fails, at the root if that is as close."""
+        """Yield a condition that a provider fails, at the root if the root is as close."""
         spans = not group.suffix and self._local[row]
         if not (spans and kind.code == "aggregate"):
             at = self._root if spans and kind.code == "in_tree" else row
@@ -269,12 +277,11 @@ class _Root:
         missing = {at: self._not_in(group, at) for at in (self._root, row)}
         at = min(missing, key=lambda at: len(missing[at]))
         for any_of in missing[at]:
-            names, value = tuple(sorted(any_of)), any_of_text(any_of)
-            condition = Condition("aggregate", "member_of", value, kind.met, names)
+            condition = replace(kind, value=any_of_text(any_of), names=tuple(sorted(any_of)))
             yield near_miss_facts.of_kind(self._world, condition, group, at)
 
     def _not_in(self, group: RequestGroup, row: int) -> list[frozenset[str]]:
-        """Return the lists of aggregates of a group that a provider itself is in none of."""
+        """Return the lists of aggregates of a group without an aggregate of the provider."""
         aggregates = self._world.entries.state(row).aggregates
         return [any_of for any_of in group.member_of if not any_of & aggregates]
 
@@ -282,7 +289,7 @@ class _Root:
         """Return a condition between slots that is not met."""
         world, request = self._world, self._plan.request
         if joint.code == "trait":
-            condition = trait_condition(world, frozenset(joint.about))
+            condition = having_one(world, frozenset(joint.about))
             row = assignment.rows[self._plan.unsuffixed[0]]
             group = self._slots[self._plan.unsuffixed[0]][0].group
             return near_miss_facts.of_kind(world, condition, group, row)
@@ -294,18 +301,23 @@ class _Root:
         return Unmet(joint.code, "", requirement, self.name, amounts)
 
     def with_own_amounts(self, lack: Unmet) -> Unmet:
-        """Return what another world lacks with the amounts of this one."""
+        """Return an unmet requirement of another world with the amounts of this world.
+
+        The other world may have an inventory that was added for another unmet requirement. This
+        world does not have it.
+        """
         if lack.amounts is None:
             return lack
-        name, needed = lack.amounts.resource_class, lack.amounts.needed
-        return replace(
-            lack, amounts=near_miss_facts.amounts_of(self._world, self._rows(lack), name, needed)
-        )
+        name, rows = lack.amounts.resource_class, self._rows(lack)
+        amounts = near_miss_facts.amounts_of(self._world, rows, name, lack.amounts.needed)
+        is_absent = all(name not in self._world.entries.state(row).inventories for row in rows)
+        code = "no_inventory" if is_absent and lack.code != "combined" else lack.code
+        return replace(lack, code=code, amounts=amounts)
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
-        """Return the root once it has what it lacks."""
+        """Return the root in a world in which these requirements are met."""
         request = _relaxed(self._plan.request, assignment.given_up)
-        outside = {each.group for each in lacks if each.code == "in_tree"}
+        outside = {lack.group for lack in lacks if lack.code == "in_tree"}
         groups = tuple(
             replace(group, in_tree=None) if group.suffix in outside else group
             for group in request.groups
@@ -317,20 +329,20 @@ class _Root:
     def fits(self) -> bool:
         """Return whether the search has a candidate.  Raises: SearchDeadlineExceeded."""
         only_root = mask_of(numbers([self._root]), self._world.size)
-        fitting = Feasibility(self._world, self._deadline).roots(self._plan, only_root)
+        fitting = FittingRoots(self._world, self._deadline).of(self._plan, only_root)
         return bool(fitting[self._root])
 
     def _states_with(self, lacks: Sequence[Unmet]) -> dict[int, ProviderState]:
-        """Return the states of the providers, by row, that have what is lacking."""
+        """Return the states of providers, by row, after the missing resources are added."""
         changed: dict[int, ProviderState] = {}
-        for each in lacks:
-            for row in self._rows(each):
+        for lack in lacks:
+            for row in self._rows(lack):
                 state = changed.get(row, self._world.entries.state(row))
-                changed[row] = _with(state, each, self._plan.request)
+                changed[row] = _with(state, lack, self._plan.request)
         return changed
 
     def _rows(self, lack: Unmet) -> list[int]:
-        """Return the providers that lack something, alone or together."""
+        """Return the rows of the providers that do not meet a requirement, alone or together."""
         if lack.code == "combined" or lack.provider is None:
             return self._usable
         return [self._world.forest.row_of[lack.provider.uuid]]
@@ -352,7 +364,7 @@ def _joints(plan: SearchPlan) -> Iterator[Joint]:
 
 
 def _waived(given_up: Collection[Joint]) -> set[str]:
-    """Return the classes of which the slots together lack."""
+    """Return the classes whose sum over the slots is missing."""
     return {str(joint.about) for joint in given_up if joint.code == "combined"}
 
 
@@ -380,7 +392,7 @@ def _requirement(joint: Joint, request: CandidateRequest) -> str:
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
-    """Return a provider that has what it lacks."""
+    """Return a provider that meets the unmet requirement."""
     traits, aggregates = frozenset(lack.traits), frozenset(lack.aggregates)
     if lack.code == "forbidden_trait" or lack.requirement.startswith("root_required=!"):
         return replace(state, traits=state.traits - traits)
@@ -402,7 +414,7 @@ def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> Provi
 
 
 def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:
-    """Return a provider on which an amount fits, and all that fitted before."""
+    """Return a provider that fits the amount, and all amounts that fitted before."""
     amount = min(amount, MAX_INT)
     used, before = state.used.get(name, 0), state.inventories.get(name)
     if before is None:

@@ -1,8 +1,8 @@
-"""Options for a request: those of ``openstack allocation candidate list``, or ``--query``.
+"""Options for a request: the options of ``openstack allocation candidate list``, or ``--query``.
 
-Options after ``--group SUFFIX`` belong to that group, those before the first one to the
-unsuffixed group. Beyond the options of the list command there is one for each other parameter
-of the newest microversion.
+Options after ``--group SUFFIX`` belong to this group. Options before the first ``--group`` belong
+to the unsuffixed group. Other parameters of the newest microversion have an option that the list
+command does not have.
 """
 
 import argparse
@@ -94,7 +94,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
     """Return the parameters of the query that the options specify.
 
-    Raises: CommandError for an invalid amount, and with the text ``if_empty`` without a request.
+    Raises: CommandError for an invalid amount, and CommandError with the text ``if_empty`` if the
+    options specify no request.
     """
     pairs = _of_options(arguments)
     if arguments.query:

@@ -1,20 +1,16 @@
-"""Why a request has the candidates that it has, or none.
+"""Explanations: why a request has these candidates, or no candidates.
 
     explain(snapshot, request, *, query, now, budget_seconds=1.0, remedies=False) -> Explanation
 
-``query`` is the text that the request was read from; it is only repeated. ``now`` is a monotonic
-clock in seconds. ``insight.explanation.text`` has ``as_json``, ``as_text`` and ``as_line``.
+``query`` is the text of the request; it is copied to the explanation. ``now`` is a monotonic clock
+in seconds. ``insight.explanation.text`` has ``as_json``, ``as_text`` and ``as_line``.
 
 Theory of operation.  The search decides by masks over all providers and by problems of single
-trees. An explanation looks at the same masks requirement by requirement (``conditions``,
-``groups``), counts the roots that each removes (``funnel``), looks for the roots that lack
-least (``near_misses``) and, if asked to, changes the request (``remedies``). Everything but the
-conditions between groups is array operations; these are solved for the roots that are left
-(``feasibility``).
-
-Explanations of requests for candidates, as documents.
-
-A process imports this module for its first explanation: the import takes 25 ms.
+trees. An explanation applies the same masks requirement by requirement (``groups``), counts the
+roots that a requirement removes (``funnel``), finds the roots with the fewest unmet
+requirements (``near_misses``) and, if the caller requests it, changes the request (``remedies``).
+The solver of the search checks the conditions between groups, for the remaining roots
+(``fitting_roots``).
 """
 
 import json
@@ -34,9 +30,9 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.explanation.conditions import GroupsBuilder, Reach
-from placement.insight.explanation.feasibility import Feasibility
+from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
+from placement.insight.explanation.groups import GroupsBuilder, Reach
 from placement.insight.explanation.model import Explanation
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
@@ -44,6 +40,12 @@ from placement.insight.explanation.remedies import Remedies
 from placement.insight.explanation.text import Json, as_json, as_line
 
 NEAR_MISSES = 5
+
+BUDGET_SECONDS: Final = 1.0
+UNDETERMINED: Final = "undetermined"
+"""The reason of an empty response that was not explained within the budget."""
+NO_PROVIDERS: Final = "no_providers"
+"""The reason of an empty response if no roots exist."""
 
 
 def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thing
@@ -55,10 +57,10 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     budget_seconds: float = 1.0,
     remedies: bool = False,
 ) -> Explanation:
-    """Return what each requirement removes, and what comes closest.
+    """Return the explanation of a request on a snapshot.
 
-    ``request.limit`` does not matter. What does not finish within the budget is listed in
-    ``undetermined``.
+    ``request.limit`` is ignored. ``undetermined`` lists the computations that do not finish within
+    the budget.
 
     Raises: UnknownTrait, UnknownResourceClass.
     """
@@ -66,51 +68,44 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     deadline = Deadline(budget_seconds, now)
     plan = SearchPlan.of(request)
     reach = Reach(snapshot)
-    feasibility = Feasibility(snapshot, deadline)
+    fitting_roots = FittingRoots(snapshot, deadline)
     funnel = Funnel(snapshot, reach, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
         groups = list(GroupsBuilder(snapshot, reach, deadline).groups(plan))
-        funnel.run(plan, groups, feasibility)
+        funnel.run(plan, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    closest = NearMisses(snapshot, reach, deadline)
+    near_misses = NearMisses(snapshot, reach, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
-            closest.run(plan, groups, funnel, NEAR_MISSES)
-    tried = Remedies(snapshot, request, feasibility)
+            near_misses.run(plan, groups, funnel, NEAR_MISSES)
+    possible_remedies = Remedies(snapshot, request, fitting_roots)
     if remedies:
         with _listed("remedies", undetermined):
-            tried.run(fits or 0)
+            possible_remedies.run(fits or 0)
     return Explanation(
         query=query,
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
-        near_misses=closest.best(NEAR_MISSES),
-        remedies=tried.ordered,
+        near_misses=near_misses.best(NEAR_MISSES),
+        remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
     )
 
 
 @contextmanager
 def _listed(part: str, undetermined: list[str]) -> Iterator[None]:
-    """Add a part of the explanation to the list if the deadline ends it."""
+    """Add a part of the explanation to the list if the part exceeds the deadline."""
     try:
         yield
     except SearchDeadlineExceeded:
         undetermined.append(part)
 
 
-BUDGET_SECONDS: Final = 1.0
-UNDETERMINED: Final = "undetermined"
-"""The reason of an empty response that was not explained within the budget."""
-NO_PROVIDERS: Final = "no_providers"
-"""The reason of an empty response where there are no roots at all."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a request found nothing: a code, a line for the log, and the document in JSON."""
+    """The reason of an empty response: a code, a log line, and the JSON document."""
 
     code: str
     line: str
@@ -128,9 +123,9 @@ def explanation(snapshot: Snapshot, question: Question, *, remedies: bool = Fals
 
 
 def reason(snapshot: Snapshot, question: Question) -> Reason:
-    """Return why the request has no candidate on this snapshot.
+    """Return the reason why the request has no candidate on this snapshot.
 
-    The code is that of the requirement at which the last root was lost.
+    The code is the code of the requirement that removed the last root.
     Takes about ``BUDGET_SECONDS`` at most.
     """
     explanation = _explained(snapshot, question)

@@ -1,4 +1,4 @@
-"""Where the roots are lost, requirement by requirement.
+"""The funnel: the roots that a request loses, requirement by requirement.
 
 The order goes from the kind of host that is requested to its free capacity:
 
@@ -6,12 +6,12 @@ The order goes from the kind of host that is requested to its free capacity:
 2. for each group: aggregates, in_tree, traits
 3. for each group and class: an inventory; min_unit, max_unit and step_size; enough free
 4. the group as a whole: one provider meets all of it
-5. groups together: amounts; ``group_policy=isolate``; each ``same_subtree``; below 1.29,
+5. groups together: amounts; ``group_policy=isolate``; every ``same_subtree``; below 1.29,
    one provider for each tree
 
-Stage 2 narrows the providers of a part step by step: a root is lost where none is left. Stage 3
-looks at each class by itself among those that are left, so that two providers of which each
-lacks something else are charged to stage 4 and not to one of the classes.
+Stage 2 narrows the providers of a part step by step. A root is lost if no provider remains for it.
+Stage 3 checks every class separately among the remaining providers. If one provider lacks one
+class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +22,13 @@ import numpy as np
 
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import any_of_text, in_aggregate
+from placement.core.search.filters import AmountCondition, any_of_text, root_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
-from placement.insight.explanation.conditions import ClassConditions, Group, Part, Providers, Reach
-from placement.insight.explanation.feasibility import Feasibility
+from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.groups import Group, Part, Providers, Reach
 from placement.insight.explanation.model import FunnelRow
 from placement.insight.explanation.near_miss_facts import LostTogether
 from placement.insight.explanation.relaxations import spelled
@@ -38,7 +38,7 @@ Detail = Callable[[Mask], dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One condition between the groups: its code and spelling, and the plan that has it."""
+    """One condition between the groups: its code, its spelling, and a plan that includes it."""
 
     code: str
     requirement: str
@@ -46,9 +46,9 @@ class Stage:
 
 
 class Funnel:
-    """The roots that are left while the requirements are applied, and the rows so far.
+    """The remaining roots while the requirements are applied, and the rows so far.
 
-    ``lost_at`` has, for each root that was lost, the number of the row that lost it.
+    ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     """
 
     def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
@@ -63,8 +63,11 @@ class Funnel:
         self._applied: set[int] = set()
         self._served: set[int] = set()
 
-    def run(self, plan: SearchPlan, groups: Sequence[Group], feasibility: Feasibility) -> None:
-        """Apply all requirements.  Raises: SearchDeadlineExceeded, with the rows so far kept."""
+    def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
+        """Apply all requirements.
+
+        Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
+        """
         self._deadline.check()
         self._conditions_on_root(plan)
         for group in groups:
@@ -72,9 +75,9 @@ class Funnel:
         for group in groups:
             self._classes(group)
         for group in groups:
-            self._as_a_whole(group)
+            self._as_a_whole(group, fitting_roots)
         for stage in stages(plan):
-            self._together(stage, feasibility)
+            self._together(stage, fitting_roots)
 
     def _charge(
         self,
@@ -95,45 +98,41 @@ class Funnel:
     # --- 1. the root
 
     def _conditions_on_root(self, plan: SearchPlan) -> None:
-        request, snapshot = plan.request, self._snapshot
-        for name in sorted(request.root_required):
-            met = snapshot.with_trait(name).mask(snapshot.size)
-            self._charge("root_trait", "", f"root_required={name}", met)
-        for name in sorted(request.root_forbidden):
-            met = ~snapshot.with_trait(name).mask(snapshot.size)
-            self._charge("root_trait", "", f"root_required=!{name}", met)
-        for group in request.groups:
-            if not group.suffix and group.not_member_of:
-                met = ~in_aggregate(snapshot, group.not_member_of)
-                requirement = f"member_of=!{any_of_text(group.not_member_of)}"
-                self._charge("forbidden_aggregate", "", requirement, met)
+        for condition in root_conditions(self._snapshot, plan):
+            self._charge(condition.code, "", condition.spelled(""), condition.local)
 
-    # --- 2. what kind of provider
+    # --- 2. the kind of provider
 
     def _kinds(self, group: Group) -> None:
-        """Apply the conditions of a group; its parts have the same ones, in the same order."""
+        """Apply the conditions of a group.
+
+        All parts of the group have the same conditions in the same order.
+        """
         self._deadline.check()
-        fresh = [part for part in group.parts if id(part) not in self._survivors]
-        self._survivors |= {id(part): part.considered for part in fresh}
-        traits_due = bool(group.together)
-        for number in range(len(fresh[0].kinds) if fresh else 0):
-            condition = fresh[0].kinds[number]
-            if traits_due and condition.code == "forbidden_trait":
+        new_parts = [part for part in group.parts if id(part) not in self._survivors]
+        self._survivors |= {id(part): part.considered for part in new_parts}
+        are_traits_pending = bool(group.together)
+        for number in range(len(new_parts[0].kinds) if new_parts else 0):
+            condition = new_parts[0].kinds[number]
+            if are_traits_pending and condition.code == "forbidden_trait":
                 self._traits_together(group)
-                traits_due = False
-            met = self._narrowed(fresh, number)
+                are_traits_pending = False
+            met = self._narrowed(new_parts, number)
             detail = funnel_facts.of_kind(self._snapshot, condition)
             self._charge(
                 condition.code, group.suffix, condition.spelled(group.suffix), met, detail
             )
-        if traits_due:
+        if are_traits_pending:
             self._traits_together(group)
 
     def _narrowed(self, parts: Sequence[Part], number: int) -> Mask:
-        """Narrow the providers of each part by a condition; return the roots left to all."""
+        """Narrow the providers of the parts by a condition.
+
+        Return the roots that reach a remaining provider of every part.
+        """
         met = self._snapshot.forest.is_root
         for part in parts:
-            survivors = self._survivors[id(part)] & part.kinds[number].met
+            survivors = self._survivors[id(part)].meeting(part.kinds[number])
             self._survivors[id(part)] = survivors
             met = met & self._reach.roots(survivors)
         return met
@@ -141,14 +140,14 @@ class Funnel:
     def _traits_together(self, group: Group) -> None:
         """Apply traits that any provider of the unsuffixed group may have."""
         for condition in group.together:
-            met = reaching_any(self._reach, group, condition.met.local)
+            met = reaching_any(self._reach, group, condition.local)
             detail = funnel_facts.of_kind(self._snapshot, condition)
             self._charge("trait", group.suffix, condition.spelled(group.suffix), met, detail)
 
-    # --- 3. and 4. how much of it
+    # --- 3. and 4. the amounts
 
     def _classes(self, group: Group) -> None:
-        """Apply the amounts; a part that equals one of an earlier group loses nothing more."""
+        """Apply the amounts.  A part that equals a part of an earlier group is skipped."""
         self._deadline.check()
         for part in group.parts:
             if id(part) not in self._applied:
@@ -156,7 +155,7 @@ class Funnel:
                 for conditions in part.classes:
                     self._class(group, part, conditions)
 
-    def _class(self, group: Group, part: Part, conditions: ClassConditions) -> None:
+    def _class(self, group: Group, part: Part, conditions: AmountCondition) -> None:
         requirement = conditions.spelled(group.suffix)
         for code, mask in (
             ("no_inventory", conditions.present),
@@ -170,32 +169,32 @@ class Funnel:
             self._charge(code, group.suffix, requirement, met, detail)
 
     def _reaching(self, part: Part, mask: Mask) -> Mask:
-        """Return the roots at which a provider left to the part meets a condition on a class.
+        """Return the roots at which a remaining provider of the part meets a condition on a class.
 
-        Where no provider has all classes, any that has this one counts.
+        If a root reaches no provider with all classes, any provider with this class counts.
         """
         survivors = self._survivors[id(part)]
-        met = self._reach.roots(Providers(survivors.local & mask, survivors.shared & mask))
+        met = self._reach.roots(survivors.only(mask))
         if len(part.classes) > 1 and (self.left & ~part.equipped).any():
-            anybody = Providers(mask, self._reach.all_providers.shared & mask)
-            met = met | (self._reach.roots(anybody) & ~part.equipped)
+            providers = self._reach.all_providers.only(mask)
+            met = met | (self._reach.roots(providers) & ~part.equipped)
         return met
 
-    def _as_a_whole(self, group: Group) -> None:
+    def _as_a_whole(self, group: Group, fitting_roots: FittingRoots) -> None:
         self._deadline.check()
         for part in group.parts:
             if id(part) in self._served:
                 continue
             self._served.add(id(part))
-            met = self._reach.roots(part.serving)
+            met = self._reach.roots_with_option(fitting_roots.domain(part.need))
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
 
-    def _together(self, stage: Stage, feasibility: Feasibility) -> None:
+    def _together(self, stage: Stage, fitting_roots: FittingRoots) -> None:
         if not self.left.any():
             return
-        met = feasibility.roots(stage.plan, self.left)
+        met = fitting_roots.of(stage.plan, self.left)
         requested = {name: sum(amounts.values()) for name, amounts in stage.plan.contended.items()}
         lost = LostTogether(stage.code, stage.requirement, self.left & ~met, requested)
         if lost.roots.any():
@@ -205,13 +204,16 @@ class Funnel:
 
 
 def reaching_any(reach: Reach, group: Group, rows: Mask) -> Mask:
-    """Return the roots that reach one of the rows as a provider considered for some part."""
+    """Return the roots that reach one of the rows as a considered provider of any part."""
     masks = [reach.roots(part.considered.only(rows)) for part in group.parts]
     return reduce(np.logical_or, masks)
 
 
 def stages(plan: SearchPlan) -> Iterator[Stage]:
-    """Yield the plan with one more condition between its slots each time, at last all."""
+    """Yield plans of the request, from no condition between the slots to all conditions.
+
+    Every stage adds one condition.
+    """
     request = replace(plan.request, isolate=False, same_subtree=(), nested=True)
     loose = SearchPlan.of(request)
     if loose.any_of:
@@ -232,7 +234,7 @@ def stages(plan: SearchPlan) -> Iterator[Stage]:
 
 
 def resources_text(request: CandidateRequest) -> Iterator[str]:
-    """Yield the resources of each group as the query spells them."""
+    """Yield the resources of every group as the query spells them."""
     for group in request.groups:
         if group.resources:
             amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())

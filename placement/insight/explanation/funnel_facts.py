@@ -1,7 +1,7 @@
-"""The details of a row of the funnel: what exists instead of what was requested.
+"""The facts in a row of the funnel: the existing providers and amounts.
 
-Each function returns a function of the roots that the requirement removed. It is called only if
-there are such roots.
+The public functions return a function of the roots that the requirement removed. The returned
+function is called only if the requirement removed a root.
 """
 
 from collections import Counter
@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placement.core.search.filters import AmountCondition, Condition, having_trait, in_aggregate
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import Mask, distinct
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.conditions import ClassConditions, Condition, Providers
+from placement.insight.explanation.groups import Providers
 
 DetailX = Callable[[Mask], dict[str, object]]
 
@@ -30,30 +31,22 @@ def of_kind(snapshot: Snapshot, condition: Condition) -> DetailX:
         if condition.code == "in_tree":
             return {"exists": condition.value in snapshot.forest.row_of}
         if condition.code == "aggregate":
-            return {"members": _number_in_any(snapshot, condition.names)}
+            return {"members": int(np.count_nonzero(in_aggregate(snapshot, condition.names)))}
         if condition.code == "trait":
-            rows = [snapshot.with_trait(name).mask(snapshot.size) for name in condition.names]
-            return {"providers": int(np.count_nonzero(np.logical_or.reduce(rows)))}
+            return {"providers": int(np.count_nonzero(having_trait(snapshot, condition.names)))}
         return {}
 
     return detail
 
 
-def _number_in_any(snapshot: Snapshot, uuids: tuple[str, ...]) -> int:
-    rows = [snapshot.with_aggregate(uuid).mask(snapshot.size) for uuid in uuids]
-    return int(np.count_nonzero(np.logical_or.reduce(rows)))
-
-
 def of_class(
-    snapshot: Snapshot, code: str, conditions: ClassConditions, providers: Providers
+    snapshot: Snapshot, code: str, conditions: AmountCondition, providers: Providers
 ) -> DetailX:
-    """Return the limits of units, or the largest free amount and where it is."""
+    """Return the limits of units, or the largest free amount and its provider."""
 
     def detail(lost: Mask) -> dict[str, object]:
-        column = snapshot.columns.get(conditions.resource_class)
+        column = conditions.column
         requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
-        if column is None:
-            return {"resource_class": conditions.resource_class, "providers": 0}
         if code == "no_inventory":
             return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
         considered = _considered(snapshot, column, providers, lost)
@@ -67,17 +60,17 @@ def of_class(
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
-    """Return which rows of a column are considered at one of the lost roots."""
+    """Return a mask of the rows of a column that are considered at one of the lost roots."""
     rows = column.rows
     local: Mask = providers.local[rows] & lost[snapshot.forest.root[rows]]
     return local | providers.shared[rows]
 
 
 def _units(column: Column, considered: Mask) -> dict[str, object]:
-    """Return the widest limits among the considered providers, and whether all have the same."""
+    """Return the widest limits of the considered providers, and whether all limits are equal."""
     if not considered.any():
         return {}
-    numbers = distinct(column.unit_rule[considered]).values.tolist()
+    numbers = np.unique(column.unit_rule[considered]).tolist()
     unit_rules = [column.unit_rules[number] for number in numbers]
     largest = column.max_unit[considered]
     return {
@@ -104,21 +97,21 @@ def _largest_free(
 
 
 def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> DetailX:
-    """Return the sum that several groups request of a class, and the root with most of it."""
+    """Return the sum that several groups request of a class, and the root with most free."""
 
     def detail(lost: Mask) -> dict[str, object]:
         if code != "combined" or not plan.contended:
             return {}
         requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
         classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
-        insufficient = [each for each in classes if each["free"] < each["needed"]]  # type: ignore[operator]
+        insufficient = [facts for facts in classes if facts["free"] < facts["needed"]]  # type: ignore[operator]
         return {**(insufficient or classes)[0], "groups": _groups(plan)}
 
     return detail
 
 
 def _groups(plan: SearchPlan) -> list[dict[str, object]]:
-    """Return how many groups have the same request, the largest number first."""
+    """Return the distinct requests of groups with their number, in descending order."""
     counts = Counter(slot.resources for slot in plan.slots if slot.resources)
     return [
         {"resources": dict(resources), "groups": number}

@@ -1,7 +1,7 @@
 """The explanation of one request for candidates, as a value.
 
-``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The codes and the
-names of the fields are those of the JSON document, and are stable.
+``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The JSON document has
+the same codes and field names. They are stable.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ CODES = (
     "same_subtree",
     "one_provider_per_tree",
 )
-"""Why a root is lost, in the order of the funnel."""
+"""The reasons for the loss of a root, in the order of the funnel."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderName:
-    """A provider, as an operator and as a client know it."""
+    """The UUID and the name of a provider."""
 
     uuid: str
     name: str
@@ -39,10 +39,10 @@ class ProviderName:
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """How many roots one requirement removes of those that met everything before it.
+    """The number of roots that one requirement removes from the roots left by earlier rows.
 
-    ``group`` is the suffix, ``requirement`` is spelled as in the query. ``detail`` says what
-    there is instead; its keys depend on the code, see the API reference.
+    ``group`` is the suffix, ``requirement`` is spelled as in the query. ``detail`` has facts about
+    the existing providers. Its keys depend on the code: see the API reference.
     """
 
     code: str
@@ -55,9 +55,10 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The requested amount of a class beside what one provider has of it.
+    """The requested amount of a class, and the inventory and usage of one provider.
 
-    ``free`` is the capacity less what is used, negative if the provider is overcommitted.
+    ``free`` is the capacity minus the used amount. It is negative if the provider is
+    overcommitted.
     A provider without inventory of the class has 0 everywhere.
     """
 
@@ -74,10 +75,11 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """One requirement that a root does not meet, at the provider that comes closest to it.
+    """One requirement that a root does not meet, with the provider that comes closest to it.
 
-    ``traits`` and ``aggregates`` are missing, or in the way if the code is ``forbidden_trait``,
-    ``forbidden_aggregate`` or the requirement begins with an exclamation mark.
+    ``traits`` and ``aggregates`` are the missing ones. They are the forbidden ones of the provider
+    if the code is ``forbidden_trait`` or ``forbidden_aggregate``, or if the requirement forbids a
+    trait with an exclamation mark.
     """
 
     code: str
@@ -91,9 +93,9 @@ class Unmet:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A root that does not fit, and what it lacks.
+    """A root that does not fit, and the requirements that it does not meet.
 
-    If ``complete``, the search confirmed that the root fits once it has what it lacks.
+    If ``complete``, the search confirmed that the root fits once it meets these requirements.
     """
 
     root: ProviderName
@@ -105,9 +107,9 @@ class NearMiss:
 class Remedy:
     """A change to the request after which ``roots`` roots have a candidate.
 
-    ``query`` is the changed request. ``change`` is "drop" (of ``requirement``; the request has
-    ``instead`` what the API demands then), "amount" (``resource_class`` of ``group`` lowered
-    to ``to``), or "both": the two ``changes`` together.
+    ``query`` is the changed request. ``change`` is "drop" (``requirement`` is removed;
+    ``instead`` is the parameter that the API then requires), "amount" (the amount of
+    ``resource_class`` in ``group`` is lowered to ``to``), or "both": the two ``changes`` together.
     """
 
     change: str
@@ -123,12 +125,12 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What each requirement of a request removes, which roots come closest, and what would help.
+    """The losses of a request by requirement, the closest roots, and changes that would help.
 
-    ``fits`` roots have a candidate around them; it is None if the funnel did not finish, and
-    otherwise the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
-    asked for. ``undetermined`` names what did not finish within the budget: "funnel",
-    "near_misses", "remedies", or a requirement whose remedy was not computed.
+    ``fits`` is the number of roots with a candidate, None if the funnel did not finish. If the
+    funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
+    the caller requests remedies. ``undetermined`` names the computations that did not finish
+    within the budget: "funnel", "near_misses", "remedies".
     """
 
     query: str

@@ -1,9 +1,9 @@
-"""The roots that do not fit and lack least.
+"""The roots that do not fit and fail the fewest requirements.
 
-Roots are ranked with arrays over all of them: for each part of a request the provider counts that
-fails the fewest conditions, then by the smallest relative shortfall. What the best of them lack is
-then solved root by root (``closest_assignment``), with the conditions between groups, and these
-are ranked again by what was found.
+A ranking with arrays over all roots comes first. For every part of a request, the provider that
+fails the fewest conditions counts, and among equals the provider with the smallest relative
+shortfall. The best roots are then solved root by root (``closest_assignment``), including the
+conditions between groups, and are ranked again by the result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,29 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import sharing_by_aggregate
+from placement.core.search.filters import root_conditions, sharing_by_aggregate
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.closest_assignment import near_miss
-from placement.insight.explanation.conditions import NO_PROVIDER, Group, Part, Reach, Scores
 from placement.insight.explanation.funnel import Funnel, reaching_any
+from placement.insight.explanation.groups import NO_PROVIDER, Group, Part, Reach, Scores
 from placement.insight.explanation.model import NearMiss
 
 Rows = NDArray[np.intp]
 Rank = tuple[bool, float, float, int]
 
-SOLVED_FOR_EACH = 4  # so many roots are solved at most for each one that is listed
-MOST_SHARING = 1000  # a root is solved with so many sharing providers at most
+SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
+MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closest:
-    """For each root the provider that comes closest to serving a part, and whether it is shared.
+    """For every root, the provider that comes closest to serving a part.
 
-    ``row`` is -1 where no provider is considered, which only free rows and roots of which
-    nothing is looked at have.
+    ``is_shared`` is whether the root shares the provider of another tree.
     """
 
     row: Rows
@@ -57,14 +56,14 @@ class NearMisses:
         self._solved: list[tuple[Rank, NearMiss]] = []
 
     def best(self, number: int) -> tuple[NearMiss, ...]:
-        """Return the closest roots so far."""
+        """Return the closest roots of the solved roots."""
         ranked = sorted(self._solved, key=lambda pair: pair[0])
         return tuple(miss for _, miss in ranked[:number])
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel, number: int) -> None:
-        """Look for the closest roots.
+        """Find the closest roots.
 
-        Raises: SearchDeadlineExceeded; ``best`` returns those of the roots solved until then.
+        Raises: SearchDeadlineExceeded; ``best`` returns the closest roots solved until then.
         """
         self._deadline.check()
         missing = np.flatnonzero(~funnel.left[self._roots])
@@ -72,7 +71,7 @@ class NearMisses:
             return
         counts, shortfall = self._tally(plan, groups, funnel)
         is_other = ~np.isin(self._roots, self._named(groups))
-        # by the row of the funnel that lost the root, the last one first, then by the shortfall
+        # ordered by the row of the funnel that lost the root, descending, then by the shortfall
         rest = 2 * (len(funnel.rows) - funnel.lost_at[self._roots]) + shortfall
         score = is_other * (1 + counts * (2 * len(funnel.rows) + 2) + rest)
         order = missing[np.argsort(score[missing], kind="stable")]
@@ -80,16 +79,16 @@ class NearMisses:
             self._snapshot, self._snapshot.sharing.numbers.tolist()
         )
         for place, at in enumerate(order[: SOLVED_FOR_EACH * number].tolist()):
-            least = is_other.item(at), counts.item(at)
-            if len(self._solved) >= number and self._worst(number)[:2] <= least:
+            lower_bound = is_other.item(at), counts.item(at)
+            if len(self._solved) >= number and self._worst(number)[:2] <= lower_bound:
                 return
             rows = self._rows(at, groups, shared_by_aggregate)
             miss = near_miss(self._snapshot, plan, rows, self._deadline)
-            lacks = {(each.code, each.group, each.requirement) for each in miss.unmet}
-            self._solved.append(((least[0], len(lacks), rest.item(at), place), miss))
+            lacks = {(unmet.code, unmet.group, unmet.requirement) for unmet in miss.unmet}
+            self._solved.append(((lower_bound[0], len(lacks), rest.item(at), place), miss))
 
     def _worst(self, number: int) -> Rank:
-        """Return the rank of the last root that would be listed now."""
+        """Return the rank of the last listed root among the solved roots."""
         return sorted(rank for rank, _ in self._solved)[number - 1]
 
     def _named(self, groups: Sequence[Group]) -> list[int]:
@@ -101,18 +100,18 @@ class NearMisses:
     def _rows(
         self, at: int, groups: Sequence[Group], shared: Mapping[str, Sequence[int]]
     ) -> list[int]:
-        """Return the rows of a tree, the root first, and of what is shared with it.
+        """Return the rows of a tree, with the root first, and of the trees of sharing providers.
 
-        If very much is shared, the closest providers and some others.
+        If too many providers are shared, the closest providers and some other providers are used.
         """
         root, trees = self._roots.item(at), self._snapshot.tree_aggregates
         parts = [self._of(part) for group in groups for part in group.parts]
         closest = [part.row.item(at) for part in parts if part.is_shared.item(at)]
         aggregates = trees.aggregates[trees.number.item(root)]
         sharing = chain(closest, *(shared.get(uuid, ()) for uuid in sorted(aggregates)))
-        some = list(islice(dict.fromkeys(sharing), MOST_SHARING))
+        sharing_rows = list(islice(dict.fromkeys(sharing), MOST_SHARING))
         forest = self._snapshot.forest
-        roots = dict.fromkeys([root, *forest.root[some].tolist()])
+        roots = dict.fromkeys([root, *forest.root[sharing_rows].tolist()])
         return [row for root in roots for row in forest.members(root)]
 
     # --- all roots
@@ -120,7 +119,7 @@ class NearMisses:
     def _tally(
         self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel
     ) -> tuple[NDArray[np.int32], Scores]:
-        """Return how many requirements each root does not meet, and its largest shortfall."""
+        """Return the number of unmet requirements and the largest shortfall of every root."""
         counts = np.zeros(len(self._roots), dtype=np.int32)
         shortfall = np.zeros(len(self._roots), dtype=np.float32)
         for fails in self._fail_at_root(plan):
@@ -141,21 +140,19 @@ class NearMisses:
         return counts, shortfall
 
     def _fail_at_root(self, plan: SearchPlan) -> Iterator[Mask]:
-        request, size = plan.request, self._snapshot.size
-        for name in request.root_required:
-            yield ~self._snapshot.with_trait(name).mask(size)[self._roots]
-        for name in request.root_forbidden:
-            yield self._snapshot.with_trait(name).mask(size)[self._roots]
+        for condition in root_conditions(self._snapshot, plan):
+            if condition.code == "root_trait":
+                yield ~condition.local[self._roots]
 
     def _failures(self, group: Group) -> Iterator[Mask]:
-        """Yield for each requirement of a group where it is not met."""
+        """Yield, for every requirement of a group, a mask of the roots that do not meet it."""
         for number, kind in enumerate(group.parts[0].kinds):
             fails = reduce(np.logical_or, [self._fails_kind(part, number) for part in group.parts])
             if kind.code == "forbidden_aggregate" and not group.suffix:
-                fails = fails | ~kind.met.local[self._roots]  # a condition on the root as well
+                fails = fails | ~kind.local[self._roots]  # a condition on the root as well
             yield fails
         for condition in group.together:
-            yield ~reaching_any(self._reach, group, condition.met.local)[self._roots]
+            yield ~reaching_any(self._reach, group, condition.local)[self._roots]
         for part in group.parts:
             self._deadline.tick()
             rows = self._of(part).row
@@ -163,8 +160,10 @@ class NearMisses:
                 yield from (mask[rows] for _, mask in conditions.failing)
 
     def _fails_kind(self, part: Part, number: int) -> Mask:
-        closest, met = self._of(part), part.kinds[number].met
-        fails: Mask = ~np.where(closest.is_shared, met.shared[closest.row], met.local[closest.row])
+        closest, kind = self._of(part), part.kinds[number]
+        fails: Mask = ~np.where(
+            closest.is_shared, kind.shared[closest.row], kind.local[closest.row]
+        )
         return fails
 
     # --- the closest provider of a part
@@ -177,7 +176,7 @@ class NearMisses:
         return closest
 
     def _closest_to(self, part: Part) -> Closest:
-        short = part.shortfall(self._snapshot)
+        short = part.shortfall()
         local_score, row = self._best_local(part, short)
         is_shared = np.zeros(len(self._roots), dtype=np.bool_)
         if part.considered.shared.any():
@@ -192,14 +191,14 @@ class NearMisses:
         return Closest(row, is_shared, short_of_best.astype(np.float32))
 
     def _relative(self, part: Part, short: Scores, *, is_shared: bool) -> Scores:
-        """Return the shortfall, 1 where a condition that has no amount fails."""
+        """Return the shortfall, and 1 where a condition without an amount fails."""
         relative = short.copy()
         for kind in part.kinds:
-            relative[~(kind.met.shared if is_shared else kind.met.local)] = 1
+            relative[~(kind.shared if is_shared else kind.local)] = 1
         return relative
 
     def _best_local(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
-        """Return for each root the best score of its tree, and the first row that has it."""
+        """Return for every root the best score of its tree, and the first row with this score."""
         score = part.number_of_failures(is_shared=False) + short * np.float32(0.5)
         forest = self._snapshot.forest
         if not forest.is_nested:
@@ -213,7 +212,7 @@ class NearMisses:
         return best[self._roots], first[self._roots]
 
     def _best_shared(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
-        """Return for each root the best score of what is shared with it, and the row."""
+        """Return for every root the best score of its sharing providers, and the row."""
         score = part.number_of_failures(is_shared=True) + short * np.float32(0.5)
         best_of: dict[str, tuple[float, int]] = {}
         for row in np.flatnonzero(part.considered.shared).tolist():

@@ -1,7 +1,4 @@
-"""What an explanation is requested for.
-
-The query of ``GET /insight/explanation``.
-"""
+"""The query of ``GET /insight/explanation``, parsed."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,21 +10,20 @@ from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
 
+_EXPLANATION = validation.query_validators(schemas.EXPLANATION_QUERY)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request for candidates, with the query string and the microversion that it came in."""
+    """A request for candidates, with its query string and its microversion."""
 
     request: CandidateRequest
     query: str
     microversion: str
 
 
-_EXPLANATION = validation.query_validators(schemas.EXPLANATION_QUERY)
-
-
 class Explanation(NamedTuple):
-    """A request for candidates, the query string that says it, and whether remedies are sought."""
+    """A request for candidates, its query string, and whether remedies are requested."""
 
     request: CandidateRequest
     text: str
@@ -35,15 +31,15 @@ class Explanation(NamedTuple):
 
 
 def explanation(pairs: validation.QueryPairs, version: Version) -> Explanation:
-    """Return what a query asks to have explained: one for candidates, and perhaps ``remedies``.
+    """Return the request for candidates in a query, and its parameter ``remedies``.
 
-    Raises: what ``candidate_request`` raises; BadRequest below 1.10.
+    Raises: the exceptions of ``candidate_request``; BadRequest below 1.10.
     """
     check_has_candidates(version)
     validation.check(_EXPLANATION, pairs, version)
-    of_candidates = [(key, value) for key, value in pairs if key != "remedies"]
+    candidate_pairs = [(key, value) for key, value in pairs if key != "remedies"]
     return Explanation(
-        candidate_request(of_candidates, version),
-        text(of_candidates),
+        candidate_request(candidate_pairs, version),
+        text(candidate_pairs),
         dict(pairs).get("remedies") == "true",
     )

@@ -1,7 +1,7 @@
-"""A request without one of its requirements, each spelled as in the query.
+"""Requests without one of the requirements, with the requirement spelled as in the query.
 
-Only requests that the API accepts: a group has a requirement, and one without resources is named
-by a ``same_subtree``.
+The API accepts all of these requests: every group has a requirement, and a ``same_subtree`` names
+every group without resources.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,10 @@ from placement.core.search.filters import any_of_text
 
 
 class Relaxation(NamedTuple):
-    """A requirement, the request without it, and what the query has ``instead``, if anything."""
+    """A requirement, and the request without it.
+
+    ``instead`` is the parameter that replaces the requirement in the query, if any.
+    """
 
     requirement: str
     request: CandidateRequest
@@ -21,16 +24,16 @@ class Relaxation(NamedTuple):
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
-    """Yield the request without each of its requirements.
+    """Yield the request without one of its requirements, for every requirement.
 
-    The only class of a group cannot be dropped, but a group with all it asks can, if others remain
-    and no ``same_subtree`` names it.
+    The only class of a group cannot be dropped. A whole group can be dropped if other groups with
+    resources remain and no ``same_subtree`` names the group.
     """
     yield from filter(_is_accepted, _relaxations(request))
 
 
 def _is_accepted(relaxation: Relaxation) -> bool:
-    """Return whether each group still has a requirement: the API does not know it otherwise."""
+    """Return whether every group has a requirement: the API has no empty groups."""
     return all(any(spelled(group)) for group in relaxation.request.groups)
 
 
@@ -56,20 +59,21 @@ def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:
 def _without_subtree(request: CandidateRequest, suffixes: frozenset[str]) -> Relaxation:
     """Return the request without a ``same_subtree``.
 
-    A group without resources has to be named by one: by itself, that is no condition.
+    A ``same_subtree`` has to name every group without resources. A ``same_subtree`` of a single
+    group is no condition.
     """
-    others = tuple(other for other in request.same_subtree if other != suffixes)
+    subtrees = tuple(subtree for subtree in request.same_subtree if subtree != suffixes)
     alone = tuple(
         frozenset({group.suffix})
         for group in request.groups
-        if not group.resources and group.suffix not in frozenset().union(*others)
+        if not group.resources and group.suffix not in frozenset().union(*subtrees)
     )
-    looser = replace(request, same_subtree=(*others, *alone))
+    looser = replace(request, same_subtree=(*subtrees, *alone))
     return Relaxation(_same_subtree(suffixes), looser, "&".join(map(_same_subtree, alone)))
 
 
 def query_of(request: CandidateRequest) -> str:
-    """Return a request as a query, for each microversion that can express it."""
+    """Return a request as a query that is valid at every microversion that can express it."""
     parameters = [parameter for group in request.groups for parameter in _parameters(group)]
     root = [
         *sorted(request.root_required),
@@ -84,7 +88,10 @@ def query_of(request: CandidateRequest) -> str:
 
 
 def _parameters(group: RequestGroup) -> Iterator[str]:
-    """Yield the parameters of a group, single traits in one as needed below 1.39."""
+    """Yield the parameters of a group.
+
+    All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
+    """
     traits = [name for any_of in group.required if len(any_of) == 1 for name in any_of]
     traits += [f"!{name}" for name in sorted(group.forbidden)]
     alternatives = tuple(any_of for any_of in group.required if len(any_of) > 1)
@@ -94,7 +101,7 @@ def _parameters(group: RequestGroup) -> Iterator[str]:
 
 
 def _group_policy(request: CandidateRequest) -> str:
-    """Return the parameter, which several groups with a suffix must have."""
+    """Return the parameter ``group_policy``, which several groups with a suffix require."""
     if sum(bool(group.suffix) for group in request.groups) < 2:
         return ""
     return f"group_policy={'isolate' if request.isolate else 'none'}"
@@ -107,10 +114,10 @@ def _same_subtree(suffixes: frozenset[str]) -> str:
 def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
     related = frozenset[str]().union(*request.same_subtree)
     for group in request.groups:
-        others = tuple(other for other in request.groups if other.suffix != group.suffix)
-        is_needed = group.suffix in related or not any(other.resources for other in others)
+        groups = tuple(other for other in request.groups if other.suffix != group.suffix)
+        is_needed = group.suffix in related or not any(other.resources for other in groups)
         if not is_needed:
-            yield Relaxation("&".join(spelled(group)), replace(request, groups=others))
+            yield Relaxation("&".join(spelled(group)), replace(request, groups=groups))
 
 
 def spelled(group: RequestGroup) -> Iterator[str]:
@@ -132,7 +139,7 @@ def spelled(group: RequestGroup) -> Iterator[str]:
 
 
 def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateRequest:
-    """Return the request with another group in place of that with its suffix."""
+    """Return the request with the changed group in place of the group with the same suffix."""
     groups = [changed if group.suffix == changed.suffix else group for group in request.groups]
     return replace(request, groups=tuple(groups))
 
@@ -140,8 +147,8 @@ def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateReq
 def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
     suffix = group.suffix
     for name, amount in group.resources.items() if len(group.resources) > 1 else ():
-        others = {other: n for other, n in group.resources.items() if other != name}
-        yield f"resources{suffix}={name}:{amount}", replace(group, resources=others)
+        resources = {other: n for other, n in group.resources.items() if other != name}
+        yield f"resources{suffix}={name}:{amount}", replace(group, resources=resources)
     for any_of in dict.fromkeys(group.required):
         lists = tuple(other for other in group.required if other != any_of)
         yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)

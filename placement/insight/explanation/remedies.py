@@ -1,8 +1,8 @@
-"""Which changes of a request would let a root fit.
+"""The changes of a request after which a root fits.
 
-A change drops one requirement, or lowers one amount to the largest for which some root fits,
-everything else unchanged. Changes of two requirements are looked for only if no single one
-helps.
+A change drops one requirement, or lowers one amount to the largest amount for which a root fits.
+The rest of the request is unchanged. Changes of two requirements are tried only if no single
+change helps.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.feasibility import Feasibility
+from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.model import Remedy
 from placement.insight.explanation.relaxations import Relaxation, query_of, with_group, without_one
 
@@ -29,22 +29,22 @@ class Remedies:
     """Tries changes of one request."""
 
     def __init__(
-        self, snapshot: Snapshot, request: CandidateRequest, feasibility: Feasibility
+        self, snapshot: Snapshot, request: CandidateRequest, fitting_roots: FittingRoots
     ) -> None:
         self._snapshot = snapshot
         self._request = request
-        self._feasibility = feasibility
+        self._fitting_roots = fitting_roots
         self._remedies: list[Remedy] = []
 
     @property
     def ordered(self) -> tuple[Remedy, ...]:
-        """The remedies so far, those first after which most roots fit."""
+        """The remedies so far, in descending order of the number of roots that fit."""
         return tuple(sorted(self._remedies, key=lambda remedy: -remedy.roots))
 
     def run(self, fits: int) -> None:
-        """Look for remedies; ``fits`` roots fit as it is.
+        """Find remedies; ``fits`` is the number of roots that fit the unchanged request.
 
-        Raises: SearchDeadlineExceeded; ``ordered`` has the remedies until then.
+        Raises: SearchDeadlineExceeded; ``ordered`` has the remedies found until then.
         """
         for relaxation in without_one(self._request):
             roots = self._roots(relaxation.request)
@@ -57,12 +57,12 @@ class Remedies:
             self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
-        return int(np.count_nonzero(self._feasibility.roots(SearchPlan.of(request))))
+        return int(np.count_nonzero(self._fitting_roots.of(SearchPlan.of(request))))
 
     # --- amounts
 
     def _lowered(self, request: CandidateRequest) -> Iterator[Lowered]:
-        """Yield the request with each amount lowered as little as lets some root fit."""
+        """Yield the request with one amount lowered as little as possible for a root to fit."""
         for group in request.groups:
             for name in group.resources:
                 amount = self._largest(request, group, name)
@@ -79,9 +79,12 @@ class Remedies:
                     yield remedy, lowered
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
-        """Return the largest amount below the requested one for which a root fits, 0 if none."""
+        """Return the largest amount below the requested amount for which a root fits, else 0."""
         column = self._snapshot.columns.get(name)
-        best, below = 0, min(group.resources[name] - 1, MAX_INT)  # no inventory has more
+        best, below = (
+            0,
+            min(group.resources[name] - 1, MAX_INT),
+        )  # the largest amount of any inventory
         for low, step in sorted(set(column.unit_rules)) if column else ():
             first, last = -(-max(low, best + 1) // step), below // step
             best = max(best, self._search(request, group, name, range(first, last + 1), step))
@@ -95,14 +98,14 @@ class Remedies:
         multiples: range,
         step: int,
     ) -> int:
-        """Return the largest multiple of a step for which a root fits, 0 if none.
+        """Return the largest multiple of a step for which a root fits, else 0.
 
-        A larger amount fits nowhere that a smaller multiple of the same step does not fit.
+        If a multiple of the step does not fit a root, larger multiples do not fit the root.
         """
 
         def fitting(multiple: int) -> Mask:
             changed = _with_amount(request, group, name, multiple * step)
-            return self._feasibility.roots(SearchPlan.of(changed))
+            return self._fitting_roots.of(SearchPlan.of(changed))
 
         if len(multiples) <= FEW_AMOUNTS:
             return next((m * step for m in reversed(multiples) if fitting(m).any()), 0)
@@ -117,21 +120,21 @@ class Remedies:
         return low * step
 
     def _bound(self, name: str, roots: Mask) -> int:
-        """Return an amount that no provider of the roots, or shared, exceeds."""
+        """Return an upper bound of the amounts of the roots' providers and sharing providers."""
         column = self._snapshot.columns[name]
-        here = roots[self._snapshot.forest.root[column.rows]]
-        here |= self._snapshot.sharing.mask(self._snapshot.size)[column.rows]
-        return int(column.allocatable[here].max(initial=0))
+        reachable = roots[self._snapshot.forest.root[column.rows]]
+        reachable |= self._snapshot.sharing.mask(self._snapshot.size)[column.rows]
+        return int(column.allocatable[reachable].max(initial=0))
 
     # --- two changes
 
     def _pairs(self) -> None:
-        """Look for changes of two requirements that help together."""
-        tried: set[frozenset[object]] = set()
+        """Find changes of two requirements that help together."""
+        tried_pairs: set[frozenset[object]] = set()
         for pair in (*self._with_a_drop(), *self._of_amounts()):
             key = frozenset(map(_name, pair.changes))
-            if key not in tried and len(self._remedies) < MOST_PAIRS:
-                tried.add(key)
+            if key not in tried_pairs and len(self._remedies) < MOST_PAIRS:
+                tried_pairs.add(key)
                 self._remedies.append(pair)
 
     def _with_a_drop(self) -> Iterator[Remedy]:
@@ -145,14 +148,17 @@ class Remedies:
                 yield _both(first, lowered, lowered.roots, request)
 
     def _of_amounts(self) -> Iterator[Remedy]:
-        """Yield pairs of lowered amounts: the second as high as the least of the first allows."""
+        """Yield pairs of lowered amounts.
+
+        The second amount is the largest amount that fits with the smallest first amount.
+        """
         for group, name, least in self._least_amounts():
             for second, _ in self._lowered(_with_amount(self._request, group, name, least)):
                 if (second.group, second.resource_class) != (group.suffix, name):
                     yield from self._both_lowered(group, name, second)
 
     def _least_amounts(self) -> Iterator[tuple[RequestGroup, str, int]]:
-        """Yield the smallest amounts below the requested ones that units admit."""
+        """Yield the smallest valid amounts of the units that are below the requested amounts."""
         for group in self._request.groups:
             for name, amount in group.resources.items():
                 column = self._snapshot.columns.get(name)
@@ -162,13 +168,15 @@ class Remedies:
                         yield group, name, least
 
     def _both_lowered(self, group: RequestGroup, name: str, second: Remedy) -> Iterator[Remedy]:
-        """Yield the pair with the first amount raised as far as the second allows."""
-        other = next(each for each in self._request.groups if each.suffix == second.group)
-        request = _with_amount(self._request, other, second.resource_class, second.to)
-        own = next(each for each in request.groups if each.suffix == group.suffix)
-        amount = self._largest(request, own, name)
+        """Yield the pair with the largest first amount that fits with the second amount."""
+        second_group = next(
+            other for other in self._request.groups if other.suffix == second.group
+        )
+        request = _with_amount(self._request, second_group, second.resource_class, second.to)
+        first_group = next(other for other in request.groups if other.suffix == group.suffix)
+        amount = self._largest(request, first_group, name)
         if amount:
-            both = _with_amount(request, own, name, amount)
+            both = _with_amount(request, first_group, name, amount)
             first = Remedy("amount", 0, group=group.suffix, resource_class=name, to=amount)
             yield _both(first, second, self._roots(both), both)
 
@@ -179,7 +187,7 @@ def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
 
 
 def _both(first: Remedy, second: Remedy, roots: int, request: CandidateRequest) -> Remedy:
-    """Return two changes together; what each would be by itself is left out."""
+    """Return two changes together, without the roots and the query of the single changes."""
     changes = tuple(replace(change, roots=0, query="") for change in (first, second))
     return Remedy("both", roots, query_of(request), changes=changes)
 

@@ -1,35 +1,41 @@
-"""An explanation as JSON, as a text for terminals, and as one line for a log.
+"""An explanation as a JSON document, as a text for terminals, and as one line for a log.
 
-The JSON document of an explanation as text: a table for terminals, one line for a log.
-
-Works on the document and not on the value, because a client has only the document, as has
-whoever reads a recorded one. Names cannot control the terminal, or add lines.
+The texts are written from the document and not from the value, because a client has only the
+document, and recorded explanations are documents. Control characters in names are escaped.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from placement.core.text import printable
 from placement.insight.documents import VERSION
 from placement.insight.explanation.model import (
-    Amounts,
     Explanation,
     FunnelRow,
     NearMiss,
-    ProviderName,
     Remedy,
     Unmet,
 )
 
 Json = dict[str, object]
 
+Document = Mapping[str, Any]
+
+_COUNTED = {
+    "aggregate": ("members", "the aggregate has no providers"),
+    "in_tree": ("exists", "no such provider"),
+    "trait": ("providers", "no provider has it"),
+    "no_inventory": ("providers", "no provider has it"),
+}
+
 
 def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -> Json:
     """Return the JSON document of an explanation, ready for ``json.dumps``.
 
-    ``microversion`` is that at which the query was read, ``at`` the time of the explanation in
-    ISO 8601. Field names and codes are stable; fields may be added.
+    ``microversion`` is the microversion of the query. ``at`` is the time of the explanation in
+    ISO 8601. Field names and codes are stable; later releases may add fields.
     """
     return {
         "version": VERSION,
@@ -58,14 +64,10 @@ def _row(row: FunnelRow) -> Json:
 
 def _near_miss(miss: NearMiss) -> Json:
     return {
-        **_provider(miss.root),
-        "unmet": [_unmet(each) for each in miss.unmet],
+        **asdict(miss.root),
+        "unmet": [_unmet(unmet) for unmet in miss.unmet],
         "complete": miss.complete,
     }
-
-
-def _provider(provider: ProviderName) -> Json:
-    return {"uuid": provider.uuid, "name": provider.name}
 
 
 def _unmet(unmet: Unmet) -> Json:
@@ -75,28 +77,14 @@ def _unmet(unmet: Unmet) -> Json:
         "requirement": unmet.requirement,
     }
     if unmet.amounts:
-        document |= _amounts(unmet.amounts)
+        document |= asdict(unmet.amounts)
     if unmet.traits:
         document["traits"] = list(unmet.traits)
     if unmet.aggregates:
         document["aggregates"] = list(unmet.aggregates)
     if unmet.provider:
-        document["provider"] = _provider(unmet.provider)
+        document["provider"] = asdict(unmet.provider)
     return document
-
-
-def _amounts(amounts: Amounts) -> Json:
-    return {
-        "resource_class": amounts.resource_class,
-        "needed": amounts.needed,
-        "free": amounts.free,
-        "capacity": amounts.capacity,
-        "used": amounts.used,
-        "reserved": amounts.reserved,
-        "min_unit": amounts.min_unit,
-        "max_unit": amounts.max_unit,
-        "step_size": amounts.step_size,
-    }
 
 
 def _remedy(remedy: Remedy) -> Json:
@@ -105,7 +93,10 @@ def _remedy(remedy: Remedy) -> Json:
 
 def _change_document(remedy: Remedy) -> Json:
     if remedy.change == "both":
-        return {"change": "both", "changes": [_change_document(each) for each in remedy.changes]}
+        return {
+            "change": "both",
+            "changes": [_change_document(change) for change in remedy.changes],
+        }
     if remedy.change == "amount":
         return {
             "change": "amount",
@@ -117,11 +108,8 @@ def _change_document(remedy: Remedy) -> Json:
     return document | ({"instead": remedy.instead} if remedy.instead else {})
 
 
-Document = Mapping[str, Any]
-
-
 def as_line(document: Document) -> str:
-    """Return an explanation in one line, the cause first.
+    """Return an explanation in one line that begins with the cause.
 
     The cause is the requirement that removed the last roots.
     """
@@ -135,9 +123,10 @@ def as_line(document: Document) -> str:
 
 
 def as_text(document: Document, *, origin: str = "") -> str:
-    """Return an explanation as a table; ``origin`` says when it was requested, and its ids.
+    """Return an explanation as a table.
 
-    The first line has the answer, then come the funnel, what comes closest and what would help.
+    The first line has the result. The funnel, the closest roots and the remedies follow.
+    ``origin`` is the time and the ids of the request.
     """
     return "\n".join(map(printable, _lines(document, origin)))
 
@@ -146,7 +135,7 @@ def as_text(document: Document, *, origin: str = "") -> str:
 
 
 def _cause(document: Document) -> str:
-    """Return the requirement that removed the last roots, and how many those were."""
+    """Return the requirement that removed the last roots, and the number of these roots."""
     rows, roots = document["funnel"], document["roots"]
     if not roots:
         return "there are no resource providers"
@@ -194,7 +183,7 @@ def _title(document: Document) -> str:
 
 
 def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
-    """Yield a line for each row of a funnel, in columns."""
+    """Yield the rows of a funnel as lines with aligned columns."""
     if not rows:
         return
     phrases = [phrase(row) for row in rows]
@@ -213,7 +202,7 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
 
 
 def phrase(row: Document) -> str:
-    """Return what the roots of a row of the funnel, or a near miss, lack."""
+    """Return the reason of a row of the funnel, or of an unmet requirement, in words."""
     return _PHRASES[row["code"]](row) + _in_group(row)
 
 
@@ -292,7 +281,7 @@ _PHRASES: Mapping[str, Callable[[Document], str]] = {
 
 
 def note(row: Document) -> str:
-    """Return what there is instead, if a row of the funnel says so."""
+    """Return the facts about existing providers in a row of the funnel, if any."""
     detail, code = row["detail"], row["code"]
     if detail.get(_COUNTED.get(code, ("", ""))[0]) == 0:
         return _COUNTED[code][1]
@@ -301,14 +290,6 @@ def note(row: Document) -> str:
     if "free" in detail:
         return f"best: {detail['provider']['name']} has {detail['free']} free"
     return ""
-
-
-_COUNTED = {
-    "aggregate": ("members", "the aggregate has no providers"),
-    "in_tree": ("exists", "no such provider"),
-    "trait": ("providers", "no provider has it"),
-    "no_inventory": ("providers", "no provider has it"),
-}
 
 
 def _limits(detail: Document) -> str:
@@ -324,14 +305,14 @@ def _limits(detail: Document) -> str:
 
 
 def closest_line(miss: Document) -> str:
-    """Return a near miss: its name, and what it lacks."""
+    """Return the name of a near miss, and the requirements that it does not meet."""
     return printable(f"{miss['name']} ({_lacks(miss)})")
 
 
 def _closest(misses: Sequence[Document]) -> Iterator[str]:
-    """Yield the near misses, those that lack the same together."""
-    for lacks, alike in groupby(misses, _lacks):
-        yield f"{', '.join(miss['name'] for miss in alike)} ({lacks})"
+    """Yield the near misses. Adjacent near misses with the same unmet requirements are joined."""
+    for lacks, group in groupby(misses, _lacks):
+        yield f"{', '.join(miss['name'] for miss in group)} ({lacks})"
 
 
 def _lacks(miss: Document) -> str:
@@ -341,7 +322,7 @@ def _lacks(miss: Document) -> str:
 
 
 def _lack(unmet: Document) -> str:
-    """Return one unmet requirement: the amounts if it is about amounts, else in words."""
+    """Return one unmet requirement as amounts, or in words if it has no amounts."""
     is_short = unmet.get("free", 0) < unmet.get("needed", 0)
     if unmet["code"] == "capacity" or (unmet["code"] == "combined" and is_short):
         where = " together" if unmet["code"] == "combined" else _in_group(unmet)

@@ -1,7 +1,7 @@
-"""The clocks as one text, which a client of ``GET /insight/providers`` sends back unread.
+"""The clocks as one text, which a client of ``GET /insight/providers`` sends back unchanged.
 
-The text is opaque to clients: base64 of the compressed values, whose checksum tells a text
-that was cut or edited from one of ours. What the values mean is the store's business.
+The text is opaque to clients: base64 of the compressed values, with a checksum that detects a
+truncated or edited text. ``placement.db.clocks`` defines the meaning of the values.
 """
 
 import base64
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from placement.core.model import EPOCH_CLOCK
 
-_FORMAT = "c1"  # so that a later release can have another, and reject this one
+_FORMAT = "c1"  # a later release can have another format, and reject this format
 _LONGEST = 4_096
 _MOST_BYTES = 8_192
 _VALUE_BYTES = 8
@@ -45,7 +45,7 @@ def decode(token: str) -> dict[int, int] | None:
 
 
 def epoch(token: str) -> int | None:
-    """Return the epoch of the database that a token is of, None if the text is not a token.
+    """Return the epoch of the database in a token, None if the text is not a token.
 
     >>> epoch(encode({0: 5, EPOCH_CLOCK: 7})), epoch("yesterday")
     (7, None)
@@ -54,7 +54,7 @@ def epoch(token: str) -> int | None:
 
 
 def _unpacked(text: str) -> bytes | None:
-    """Return what was compressed, None if the text is damaged or holds more than a token does."""
+    """Return the decompressed values, None if the text is damaged or too long for a token."""
     inflate = zlib.decompressobj()
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

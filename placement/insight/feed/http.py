@@ -1,15 +1,11 @@
-"""The query of ``GET /insight/providers``.
+"""``GET /insight/providers``: all providers, or the changed providers, in one streamed response.
 
-Providers with everything they have, as JSON text, for ``GET /insight/providers``.
-
-The text is made in pieces of a few hundred providers, so that the response is never in
+The text is written in pieces of a few hundred providers, so that the response is never in
 memory as a whole. Inventories, traits and aggregates that many providers have in common are
-turned into text once for each response.
+converted to text once for every response.
 
-UUIDs of providers, class names and numbers hold nothing that JSON escapes; all else goes
-through the encoder.
-
-``GET /insight/providers``: all providers, or those that changed, in one streamed response.
+UUIDs of providers, class names and numbers contain nothing that JSON escapes; all other values
+are encoded by the JSON encoder.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,11 +33,18 @@ from placement.parse.resource_provider import provider_filter
 from placement.policies import insight as policies
 
 _VALIDATORS = validation.query_validators(schemas.PROVIDERS_QUERY)
-_OWN = frozenset({"fields", "changed_since"})
+_FEED_PARAMETERS = frozenset({"fields", "changed_since"})
+
+BATCH = 512  # providers in one piece of the response: about 300 kB
+
+Write = Callable[[ProviderState], str]
+
+LINES = "application/x-ndjson"
+GZIP = "gzip"
 
 
 class ProvidersQuery(NamedTuple):
-    """Which providers, which of their fields (None is all), and since when."""
+    """The filter of providers, the requested fields (None is all), and the token of changes."""
 
     criteria: ProviderFilter
     fields: tuple[str, ...] | None
@@ -51,17 +54,19 @@ class ProvidersQuery(NamedTuple):
 def providers_query(
     pairs: validation.QueryPairs, version: Version, available: tuple[str, ...]
 ) -> ProvidersQuery:
-    """Return what is asked for; ``available`` are the fields that exist.
+    """Return the parsed query; ``available`` are the existing fields.
 
-    Any text is a token: one that leads nowhere gives everything.
-    Raises: BadRequest, and what ``provider_filter`` raises.
+    Any text is accepted as a token: all providers are returned for an unknown token.
+    Raises: BadRequest, and the exceptions of ``provider_filter``.
     """
     validation.check(_VALIDATORS, pairs, version)
-    own = validation.effective([pair for pair in pairs if pair[0] in _OWN])
+    values = validation.effective([pair for pair in pairs if pair[0] in _FEED_PARAMETERS])
     return ProvidersQuery(
-        criteria=provider_filter([pair for pair in pairs if pair[0] not in _OWN], version),
-        fields=_fields(own["fields"], available) if "fields" in own else None,
-        changed_since=own.get("changed_since"),
+        criteria=provider_filter(
+            [pair for pair in pairs if pair[0] not in _FEED_PARAMETERS], version
+        ),
+        fields=_fields(values["fields"], available) if "fields" in values else None,
+        changed_since=values.get("changed_since"),
     )
 
 
@@ -74,11 +79,6 @@ def _fields(text: str, available: tuple[str, ...]) -> tuple[str, ...]:
                 f"Use some of: {', '.join(available)}."
             )
     return names
-
-
-BATCH = 512  # providers in one piece of the response: about 300 kB
-
-Write = Callable[[ProviderState], str]
 
 
 def _parent(provider: Provider) -> str:
@@ -122,7 +122,7 @@ def as_lines(
     removed: Sequence[str] = (),
     fields: Sequence[str] = FIELDS,
 ) -> Iterator[bytes]:
-    """Yield the same as newline-delimited JSON: a head, a provider a line, what was removed."""
+    """Yield newline-delimited JSON: a head, one provider in a line, the removed providers."""
     head = f'{{"version":{VERSION},"token":{quoted(token)},"complete":{_boolean(complete)}}}\n'
     yield head.encode("ascii")
     for text in _joined(states, fields, "\n"):
@@ -155,11 +155,11 @@ def writer(fields: Sequence[str]) -> Write:
 
 
 class _Parts:
-    """Texts that providers have in common, made once for each response."""
+    """Texts that providers have in common, written once for every response."""
 
     def __init__(self) -> None:
         self._names: dict[frozenset[str], str] = {}
-        # by identity: equal inventories of a snapshot are one object, which lives as long as it
+        # by identity: equal inventories are one object, which lives as long as the snapshot
         self._starts: dict[int, tuple[Mapping[str, Inventory], list[tuple[str, str]]]] = {}
 
     def everything(self, state: ProviderState) -> str:
@@ -181,13 +181,13 @@ class _Parts:
         return text
 
     def inventories(self, inventories: Mapping[str, Inventory], used: Mapping[str, int]) -> str:
-        """Return the inventories by class, sorted, with what is used of each."""
-        kept = self._starts.get(id(inventories))
-        if kept is None:
+        """Return the inventories by class, sorted, with the used amounts."""
+        entry = self._starts.get(id(inventories))
+        if entry is None:
             starts = [(name, _start(name, inventories[name])) for name in sorted(inventories)]
-            kept = self._starts[id(inventories)] = (inventories, starts)
+            entry = self._starts[id(inventories)] = (inventories, starts)
         return "{{{}}}".format(
-            ",".join([f"{start}{used.get(name, 0)}}}" for name, start in kept[1]])
+            ",".join([f"{start}{used.get(name, 0)}}}" for name, start in entry[1]])
         )
 
 
@@ -209,12 +209,8 @@ def _boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
-LINES = "application/x-ndjson"
-GZIP = "gzip"
-
-
 def list_providers(request: Request) -> webob.Response:
-    """Return every provider that matches, with all that it has, or what changed since a token."""
+    """Return all matching providers, or the providers that changed since a token."""
     media_type = _media_type(request)
     request.context.can(policies.PROVIDERS)
     query = providers_query(request.query_pairs, request.version, FIELDS)
@@ -258,11 +254,12 @@ def _written(feed: Feed, query: ProvidersQuery, media_type: str) -> Iterator[byt
 def _streamed(
     request: Request, write: Callable[[], Iterator[bytes]], media_type: str
 ) -> webob.Response:
-    """Return a response that sends the pieces as they are made, and says how long it is.
+    """Return a response that sends the pieces as they are written, with its content length.
 
-    The length is needed: some servers keep the connection open after a response without it,
-    and send no chunks. It is found by making all pieces once more, which takes less memory than
-    to keep them. Compressed, all of them are kept: a twentieth.
+    The length is required: some servers keep the connection open after a response without a
+    length, and send no chunks. The pieces are written twice, first to compute the length, because
+    the whole response would take more memory. A compressed response is kept in memory as a whole:
+    it has a twentieth of the size.
     """
     response = webob.Response(content_type=media_type, charset=None)
     response.headers["vary"] = "accept, accept-encoding"

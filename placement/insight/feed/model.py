@@ -1,8 +1,8 @@
-"""Which providers a client of ``GET /insight/providers`` is sent, and which were removed.
+"""The providers in a response of ``GET /insight/providers``, and the removed providers.
 
-A client that sends the token of an earlier response gets what changed since. The token is the
-clocks of that response: what was written later has a larger stamp, whichever process wrote it, so
-nothing is missed. A provider may be sent once more than needed if it changes at this very moment.
+A client that sends the token of an earlier response receives the changes since that response. The
+token has the clocks of the response. Later writes of any process have larger stamps, so that no
+change is missed. A provider that changes during the request may be sent twice.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ NO_FILTER = ProviderFilter()
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Providers to send; ``is_complete`` if these are all, otherwise what changed.
+    """The providers to send: all providers if ``is_complete``, otherwise the changed providers.
 
     ``states`` can be iterated over more than once.
 
-    ``removed`` are UUIDs of providers that the client no longer has to know: they were removed,
-    or changed and do not match the filter now.
+    ``removed`` has the UUIDs of providers that the client must remove: they were removed, or they
+    changed and do not match the filter now.
     """
 
     token: str
@@ -36,7 +36,7 @@ class Feed:
 
 
 def everything(snapshot: Snapshot, clocks: Mapping[int, int], criteria: ProviderFilter) -> Feed:
-    """Return all providers that match.  Raises: what ``filter_providers`` raises."""
+    """Return all matching providers.  Raises: the exceptions of ``filter_providers``."""
     token = change_token.encode(clocks)
     if criteria == NO_FILTER:
         return Feed(token, is_complete=True, states=tuple(snapshot.states()))
@@ -50,13 +50,13 @@ def changed_since(
     criteria: ProviderFilter,
     token: str,
 ) -> Feed:
-    """Return what changed since the token; everything, if the token does not lead here.
+    """Return the changes since the token, or all providers if the changes are unknown.
 
-    It does not if it is malformed, of another database or of an earlier epoch of this one, or if
-    a removal was noted without a UUID, by an earlier release.
-    Cost: one statement that reads a row for each change, and with a filter that of
+    The changes are unknown if the token is malformed, if it belongs to another database or to an
+    earlier epoch of this database, or if an earlier release recorded a removal without a UUID.
+    Cost: one statement that reads one row for every change, and with a filter the cost of
     ``filter_providers``.
-    Raises: DatabaseUnavailable, and what ``filter_providers`` raises.
+    Raises: DatabaseUnavailable, and the exceptions of ``filter_providers``.
     """
     client_clocks = change_token.decode(token)
     if client_clocks is None or not _leads_to(clocks, client_clocks, EPOCH_CLOCK):
@@ -68,7 +68,7 @@ def changed_since(
     removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
     matching = _matching(snapshot, criteria, entries)
     matching_ids = {entry.state.provider.id for entry in matching}
-    left = [
+    unmatched = [
         entry.state.provider.uuid
         for entry in entries
         if entry.state.provider.id not in matching_ids
@@ -77,7 +77,7 @@ def changed_since(
         change_token.encode(clocks),
         is_complete=False,
         states=_states(matching),
-        removed=sorted({*removed, *left}),
+        removed=sorted({*removed, *unmatched}),
     )
 
 
@@ -96,13 +96,14 @@ def _entries(snapshot: Snapshot, ids: Collection[int]) -> list[ProviderEntry]:
 def _moves_the_tree(
     criteria: ProviderFilter, entries: Iterable[ProviderEntry], removed: Sequence[str]
 ) -> bool:
-    """Tell whether the provider that ``in_tree`` names changed.
+    """Return whether the provider that ``in_tree`` names changed.
 
-    It may be in another tree now, whose other members match although they did not change.
+    The provider may be in another tree now. Other members of that tree then match although they
+    did not change.
     """
-    top = criteria.group.in_tree
-    return top is not None and (
-        top in removed or any(entry.state.provider.uuid == top for entry in entries)
+    tree_uuid = criteria.group.in_tree
+    return tree_uuid is not None and (
+        tree_uuid in removed or any(entry.state.provider.uuid == tree_uuid for entry in entries)
     )
 
 

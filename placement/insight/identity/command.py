@@ -15,7 +15,7 @@ from placement.insight.repair.actions import Action
 from placement.insight.repair.plan_file import Plan, as_text
 
 ConsumersOf = Callable[[str], Sequence[AllocatedConsumer]]
-"""Returns the consumers that have allocations on a provider, given by UUID."""
+"""Returns the consumers that have allocations on the provider with a UUID."""
 
 
 def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def _days(text: str) -> int:
 def write_plan(
     options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
 ) -> str | None:
-    """Write the plan that the options ask for; return a sentence about it, None without a plan.
+    """Write the plan that the options request; return a message about it, None without a plan.
 
     Raises: CannotPlan, OSError.
     """

@@ -14,11 +14,11 @@ CASE: Final = "case"
 DOMAIN: Final = "domain"
 CONFLICT: Final = "conflict"
 MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
-"""Why a provider could be meant, the closest first."""
+"""The reasons why a provider could be meant, the closest match first."""
 
 
 class NameConflict(NamedTuple):
-    """A refused creation or renaming; ``name`` and ``uuid`` are those of the request.
+    """A refused creation or renaming; ``name`` and ``uuid`` are from the request.
 
     ``reason`` is ``duplicate_name`` or ``duplicate_uuid``; ``holder`` the UUID of the provider
     that had the name or UUID then.
@@ -44,7 +44,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a name could mean; ``database`` is the epoch of the database, for plans."""
+    """The providers that a name could mean; ``database`` is the epoch of the database."""
 
     name: str
     database: str
@@ -72,7 +72,7 @@ def match_of(
 ) -> str | None:
     """Return why a provider with this name and UUID could be meant, None if it could not.
 
-    Domains are compared for roots only: names of children often begin with that of the host.
+    Domains are compared for roots only: names of children often begin with the host name.
 
     >>> match_of("cn1", "CN1"), match_of("cn1.a.org", "cn1"), match_of("cn1", "cn10")
     ('case', 'domain', None)

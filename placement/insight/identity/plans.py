@@ -19,7 +19,7 @@ FINDING: Final = "similar_names"
 
 
 class CannotPlan(Exception):  # noqa: N818
-    """The change is not possible; the message says why and what to do."""
+    """The change is not possible; the message states the reason and the action."""
 
 
 class AllocatedConsumer(NamedTuple):
@@ -38,7 +38,7 @@ def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
             f"Cannot rename provider {provider.uuid} to {new_name!a}: a name has 1 to "
             f"{LONGEST_NAME} characters, without NUL and surrogates."
         )
-    taken = [each.provider for each in identity.matches if each.provider.name == new_name]
+    taken = [match.provider for match in identity.matches if match.provider.name == new_name]
     if taken:
         raise CannotPlan(
             f"Cannot rename provider {provider.uuid}: provider {taken[0].uuid} has the name "
@@ -61,23 +61,23 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     Raises: CannotPlan.
     """
     match = _match(identity, uuid)
-    for each in (*match.descendants, match.provider):
-        if each.consumers:
+    for provider in (*match.descendants, match.provider):
+        if provider.consumers:
             raise CannotPlan(
-                f"Cannot retire provider {match.provider.uuid}: {each.consumers} consumers have "
-                f"allocations on {each.name} ({each.uuid}). Move them with --adopt, or remove "
-                "those of servers that do not exist with `openstack placement audit`."
+                f"Cannot retire provider {match.provider.uuid}: {provider.consumers} consumers "
+                f"have allocations on {provider.name} ({provider.uuid}). Move them with --adopt, "
+                "or remove those of servers that do not exist with `openstack placement audit`."
             )
-    return [_deletion(each) for each in (*match.descendants, match.provider)]
+    return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
 
 def adopt(
     identity: Identity, uuid: str, consumers: Sequence[AllocatedConsumer]
 ) -> Sequence[Action]:
-    """Return the move of all allocations of a provider to the one that has the name.
+    """Return the move of all allocations of a provider to the provider that has the name.
 
-    ``consumers`` are those that have allocations on the adopted provider, which is removed
-    at last, with its descendants.
+    ``consumers`` are the consumers with allocations on the adopted provider. The adopted
+    provider and its descendants are removed last.
     Raises: CannotPlan.
     """
     source, target = _match(identity, uuid), _target(identity)
@@ -85,16 +85,16 @@ def adopt(
     moves = [
         MoveAllocations(
             finding=FINDING,
-            consumer=each.consumer,
-            generation=each.generation,
-            allocations=each.allocations,
+            consumer=consumer.consumer,
+            generation=consumer.generation,
+            allocations=consumer.allocations,
             source=source.provider.uuid,
             target=target.uuid,
         )
-        for each in consumers
+        for consumer in consumers
     ]
     last = _deletion(source.provider)
-    if moves:  # they change its generation
+    if moves:  # the moves change the generation of the source
         last = replace(last, generation=None)
     return [*moves, *map(_deletion, source.descendants), last]
 
@@ -114,31 +114,32 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
             f"Provider {target.uuid} has the name {identity.name} already. Give --adopt the UUID "
             "of the other provider, whose allocations are to be moved to this one."
         )
-    if any(each.uuid == target.uuid for each in source.descendants):
+    if any(descendant.uuid == target.uuid for descendant in source.descendants):
         raise CannotPlan(f"Provider {target.uuid} is below the provider that it is to adopt.")
-    for each in source.descendants:
-        if each.consumers:
+    for descendant in source.descendants:
+        if descendant.consumers:
             raise CannotPlan(
-                f"Cannot adopt provider {source.provider.uuid}: {each.consumers} consumers have "
-                f"allocations on its descendant {each.name} ({each.uuid}), and nothing says which "
-                "provider corresponds to it. Move or delete these servers first."
+                f"Cannot adopt provider {source.provider.uuid}: {descendant.consumers} consumers "
+                f"have allocations on its descendant {descendant.name} ({descendant.uuid}), and "
+                "nothing says which provider corresponds to it. Move or delete these servers "
+                "first."
             )
 
 
 def _match(identity: Identity, uuid: str) -> Match:
-    for each in identity.matches:
-        if each.provider.uuid == uuid.lower():
-            return each
-    uuids = ", ".join(each.provider.uuid for each in identity.matches) or "none"
+    for match in identity.matches:
+        if match.provider.uuid == uuid.lower():
+            return match
+    uuids = ", ".join(match.provider.uuid for match in identity.matches) or "none"
     raise CannotPlan(
         f"Provider {uuid} is not one that {identity.name} could mean. These are: {uuids}."
     )
 
 
 def _target(identity: Identity) -> ProviderSummary:
-    for each in identity.matches:
-        if each.match in (NAME, UUID):
-            return each.provider
+    for match in identity.matches:
+        if match.match in (NAME, UUID):
+            return match.provider
     raise CannotPlan(
         f"No provider has exactly the name {identity.name}, so nothing can adopt. Name the "
         "provider that is to stay: the one that nova-compute reports now."

@@ -25,30 +25,34 @@ from placement.insight.recording.sql import InsightRequests
 DAYS: Final = 7
 MOST_PROVIDERS: Final = 200
 MOST_CONFLICTS: Final = 1000
-"""How many recorded conflicts are searched, the newest."""
+"""The maximum number of recorded conflicts to search, the newest first."""
 
 
 def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = None) -> Identity:
     """Return the providers that a name or UUID could mean, the closest matches first.
 
-    Conflicts are those recorded in the last ``days`` in which the name, or one of the providers,
-    occurs.
+    The conflicts were recorded in the last ``days``, and contain the name or one of the
+    providers.
     Cost: one pass over the names of all providers, in the database.
     """
     at = now or datetime.now(UTC)
     with store.read() as tx:
         matches = _similar(tx, name)
-        matched_uuids = {each.provider.uuid for each in matches}
+        matched_uuids = {match.provider.uuid for match in matches}
         since = first_id(at - timedelta(days=days))
         conflicts = [
-            each
-            for each in map(
+            conflict
+            for conflict in map(
                 _conflict, InsightRequests(tx.connection).conflicts(since, MOST_CONFLICTS)
             )
-            if match_of(name, each.name, each.uuid) or each.holder in matched_uuids
+            if match_of(name, conflict.name, conflict.uuid) or conflict.holder in matched_uuids
         ]
-        others = {uuid for each in conflicts for uuid in (each.uuid, each.holder)} - matched_uuids
-        matches += [Match(CONFLICT, each) for each in tx.summaries.with_uuids(others)]
+        conflict_uuids = {
+            uuid for conflict in conflicts for uuid in (conflict.uuid, conflict.holder)
+        } - matched_uuids
+        matches += [
+            Match(CONFLICT, provider) for provider in tx.summaries.with_uuids(conflict_uuids)
+        ]
         matches = _with_descendants(tx, matches)
     return Identity(name, str(store.epoch()), at, matches, conflicts)
 
@@ -56,37 +60,38 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
 def _similar(tx: Transaction, name: str) -> list[Match]:
     matches = []
     holder = tx.summaries.with_name(name) if is_storable(name) else None
-    for each in tx.summaries.similar(name, host_name(name), MOST_PROVIDERS):
-        match = match_of(name, each.name, each.uuid, is_root=each.parent_uuid is None)
-        if match is None and holder is not None and each.uuid == holder.uuid:
-            match = CASE  # the names are equal to the unique key, by its collation
-        if match:
-            matches.append(Match(match, each))
-    return sorted(matches, key=lambda each: (MATCHES.index(each.match), each.provider.name))
+    for provider in tx.summaries.similar(name, host_name(name), MOST_PROVIDERS):
+        reason = match_of(name, provider.name, provider.uuid, is_root=provider.parent_uuid is None)
+        if reason is None and holder is not None and provider.uuid == holder.uuid:
+            reason = CASE  # the collation of the unique key compares the names as equal
+        if reason:
+            matches.append(Match(reason, provider))
+    return sorted(matches, key=lambda match: (MATCHES.index(match.match), match.provider.name))
 
 
 def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
-    roots = {each.provider.root_uuid for each in matches if each.provider.children}
+    roots = {match.provider.root_uuid for match in matches if match.provider.children}
     children: dict[str, list[ProviderSummary]] = {}
-    for each in tx.summaries.in_trees(root for root in roots if root):
-        if each.parent_uuid:
-            children.setdefault(each.parent_uuid, []).append(each)
+    for provider in tx.summaries.in_trees(root for root in roots if root):
+        if provider.parent_uuid:
+            children.setdefault(provider.parent_uuid, []).append(provider)
     return [
-        Match(each.match, each.provider, _below(each.provider.uuid, children)) for each in matches
+        Match(match.match, match.provider, _below(match.provider.uuid, children))
+        for match in matches
     ]
 
 
 def _below(
     uuid: str, children: Mapping[str, Sequence[ProviderSummary]]
 ) -> tuple[ProviderSummary, ...]:
-    """Return the descendants of a provider, children before parents, each once even in a loop."""
+    """Return the descendants of a provider, children before parents, once even in a loop."""
     descendants: dict[str, ProviderSummary] = {}
     stack = [*children.get(uuid, ())]
     while stack:
-        each = stack.pop()
-        if each.uuid != uuid and each.uuid not in descendants:
-            descendants[each.uuid] = each
-            stack += children.get(each.uuid, ())
+        provider = stack.pop()
+        if provider.uuid != uuid and provider.uuid not in descendants:
+            descendants[provider.uuid] = provider
+            stack += children.get(provider.uuid, ())
     return tuple(reversed(descendants.values()))
 
 

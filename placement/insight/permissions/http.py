@@ -1,11 +1,4 @@
-"""What GET /insight/permissions takes and returns.
-
-The query of GET /insight/permissions.
-
-The permissions of a set of roles, as JSON.
-
-``GET /insight/permissions``: which calls of other services a set of roles may send.
-"""
+"""``GET /insight/permissions``: which calls of other services a set of roles may send."""
 
 from typing import NamedTuple
 
@@ -24,7 +17,16 @@ from placement.insight.schemas import answer, opened
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
-from placement.schemas.base import OWNER, TEXT, Schema, always, closed
+from placement.schemas.base import (
+    COUNT,
+    OWNER,
+    TEXT,
+    TEXT_OR_NONE,
+    Schema,
+    always,
+    closed,
+    list_of,
+)
 
 _ROLES: Schema = {
     "type": "string",
@@ -32,7 +34,6 @@ _ROLES: Schema = {
     "maxLength": 10_000,
 }
 _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
-_NAMES: Schema = {"type": "array", "items": TEXT}
 
 PERMISSIONS_QUERY = always(
     closed({"roles": _ROLES, "project_id": OWNER, "service": _SERVICE}, "roles")
@@ -49,11 +50,11 @@ _CALL = opened(
 )
 PERMISSIONS = always(
     answer(
-        roles=_NAMES,
-        project_id={"type": ["string", "null"]},
-        unnamed_roles=_NAMES,
-        denied={"type": "integer", "minimum": 0},
-        calls={"type": "array", "items": _CALL},
+        roles=list_of(TEXT),
+        project_id=TEXT_OR_NONE,
+        unnamed_roles=list_of(TEXT),
+        denied=COUNT,
+        calls=list_of(_CALL),
     )
 )
 
@@ -62,7 +63,7 @@ _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)
 
 
 class PermissionsQuery(NamedTuple):
-    """The roles of a token, its project, and the service whose calls are checked, all if None."""
+    """The roles of a token, its project, and the service to check; None checks all services."""
 
     roles: tuple[str, ...]
     project_id: str | None
@@ -70,7 +71,7 @@ class PermissionsQuery(NamedTuple):
 
 
 def permissions_query(pairs: validation.QueryPairs, version: Version) -> PermissionsQuery:
-    """Return which permissions a query asks for.  Raises: BadRequest."""
+    """Return the roles, project and service in a query.  Raises: BadRequest."""
     validation.check(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return PermissionsQuery(
@@ -85,7 +86,7 @@ def permissions_document(report: Permissions) -> bytes:
         project_id=report.project_id,
         unnamed_roles=list(report.unnamed_roles),
         denied=len(report.denied),
-        calls=[_call(each) for each in report.calls],
+        calls=[_call(checked) for checked in report.calls],
     )
 
 

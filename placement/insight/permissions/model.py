@@ -1,13 +1,10 @@
-"""The calls that other OpenStack services send to Placement.
+"""Which calls of OpenStack services a set of roles may send, by the policy in force.
 
-Sources: the chapters about Placement in the administrator guides of Nova, Neutron, Cyborg and
-Blazar at docs.openstack.org, and the public methods of their clients: ``SchedulerReportClient``
-of nova, ``PlacementAPIClient`` of neutron-lib, ``PlacementClient`` of cyborg,
-``BlazarPlacementClient`` of blazar. The purpose is what fails if the call is refused.
-
-Decisions of the policy about calls that services send.
-
-Which calls of OpenStack services a set of roles may send, by the policy in force.
+Sources of the calls: the chapters about Placement in the administrator guides of Nova, Neutron,
+Cyborg and Blazar at docs.openstack.org, and the public methods of their clients:
+``SchedulerReportClient`` of nova, ``PlacementAPIClient`` of neutron-lib, ``PlacementClient`` of
+cyborg, ``BlazarPlacementClient`` of blazar. The purpose is the operation that fails if the call is
+refused.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +29,7 @@ RESOURCE_CLASS: Final = "/resource_classes/{name}"
 
 
 class Call(NamedTuple):
-    """A call of a service, by the path template of the API, and what it is for."""
+    """A call of a service: its method, the path template of the API, and its purpose."""
 
     service: str
     method: str
@@ -118,7 +115,7 @@ CALLS: Final = tuple(
 
 
 class CheckedCall(NamedTuple):
-    """A call, the rule that decides about it, what the rule needs, and the decision."""
+    """A call, the rule that decides about it, the requirement of the rule, and the decision."""
 
     call: Call
     rule: str
@@ -130,7 +127,7 @@ class CheckedCall(NamedTuple):
 class Permissions:
     """The decisions for a token with these roles in a project.
 
-    ``unnamed_roles`` are those that no rule names: they have no effect, or are misspelled.
+    ``unnamed_roles`` are the roles that no rule names: they have no effect, or are misspelled.
     """
 
     roles: Sequence[str]
@@ -141,11 +138,11 @@ class Permissions:
     @property
     def denied(self) -> Sequence[CheckedCall]:
         """The calls that are refused with 403."""
-        return [each for each in self.calls if not each.is_allowed]
+        return [checked for checked in self.calls if not checked.is_allowed]
 
 
 def role_names(text: str) -> tuple[str, ...]:
-    """Return the roles of a list with commas, without blanks around them and repetitions.
+    """Return the roles of a comma-separated list, without surrounding blanks and repetitions.
 
     >>> role_names("reader, member,reader")
     ('reader', 'member')
@@ -160,13 +157,13 @@ _USAGES = "/usages"
 
 
 class Rules(Protocol):
-    """The policy in force: ``http.policy_decisions.PolicyDecisions``."""
+    """The policy in force: ``policy.PolicyDecisions``."""
 
     def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
-        """Return if the rule allows the caller this.  Raises: PolicyNotAuthorized."""
+        """Check that the rule allows the call.  Raises: PolicyNotAuthorized."""
 
     def requirement(self, rule: str) -> str:
-        """Return what the rule requires of a caller."""
+        """Return the requirement of the rule for a caller."""
 
     def named_roles(self) -> Collection[str]:
         """Return the roles, in lower case, that the rules name."""
@@ -182,7 +179,7 @@ def permissions(
     """Return which calls of the services, or of one, a token with these roles may send.
 
     The token has the scope of a project, ``project_id`` if given. ``GET /usages`` is checked for
-    usages of another project, because services read those of all projects.
+    usages of another project, because services read the usages of all projects.
     """
     named = rules.named_roles()
     return Permissions(
@@ -201,9 +198,12 @@ def _checked(
     rules: Rules, call: Call, roles: Sequence[str], project_id: str | None
 ) -> CheckedCall:
     rule = _RULES[call.method, call.path]
-    own = project_id or _OWN_PROJECT
-    caller = {"roles": list(roles), "project_id": own, "user_id": None}
-    target = {"project_id": _REQUESTED_PROJECT if call.path == _USAGES else own, "user_id": None}
+    project = project_id or _OWN_PROJECT
+    caller = {"roles": list(roles), "project_id": project, "user_id": None}
+    target = {
+        "project_id": _REQUESTED_PROJECT if call.path == _USAGES else project,
+        "user_id": None,
+    }
     try:
         rules.authorize(rule, target, caller)
     except exception.PolicyNotAuthorized:

@@ -1,9 +1,4 @@
-"""The query of ``GET /insight/requests``.
-
-Documents of the operator surface as JSON.
-
-``/insight/requests``: requests that found no candidates, and claims that were refused.
-"""
+"""``/insight/requests``: requests without candidates, and refused claims."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +21,7 @@ _LIMIT = 100
 
 
 def recorded_filter(pairs: validation.QueryPairs, version: Version) -> RecordedFilter:
-    """Return which recorded requests a query asks for.  Raises: BadRequest."""
+    """Return the filter of a query for recorded requests.  Raises: BadRequest."""
     validation.check(_REQUESTS, pairs, version)
     values = validation.effective(pairs)
     return RecordedFilter(
@@ -41,17 +36,21 @@ def recorded_filter(pairs: validation.QueryPairs, version: Version) -> RecordedF
 def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
     """Return the body of recorded requests.
 
-    ``next`` is the marker of the next page if there may be one: of a full page of ``limit``.
+    ``next`` is the marker of the next page. It is None if this page has fewer than ``limit``
+    requests.
     """
     is_full = limit is not None and len(requests) == limit
     return document(
-        requests=[_recorded(each) for each in requests],
+        requests=[_recorded(record) for record in requests],
         next=str(requests[-1].id) if is_full else None,
     )
 
 
 def _recorded(record: RecordedRequest) -> dict[str, object]:
-    what = {"query": record.query} if record.claim is None else {"claim": json.loads(record.claim)}
+    if record.claim is None:
+        subject = {"query": record.query}
+    else:
+        subject = {"claim": json.loads(record.claim)}
     return {
         "request_id": record.request_id,
         "global_request_id": record.global_request_id,
@@ -60,7 +59,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
         "project_id": record.project_id,
         "user_id": record.user_id,
         "microversion": record.microversion,
-        **what,
+        **subject,
         "reason": record.reason,
         "explanation": json.loads(record.explanation),
     }
@@ -77,7 +76,7 @@ def list_requests(request: Request) -> webob.Response:
 
 @accepts_json
 def show_request(request: Request) -> webob.Response:
-    """Return all that is recorded with a request id, or a global one."""
+    """Return the recorded requests with a request id or a global request id."""
     request.context.can(policies.SHOW_REQUEST)
     nothing(request.query_pairs, request.version)
     recorded = sql.of_request(request.services.store, request.route["request_id"])

@@ -1,6 +1,6 @@
-"""Requests that found nothing and claims that were refused, as they are recorded.
+"""Values of recorded requests: requests without candidates, and refused claims with their reasons.
 
-Why claims are refused: the code, the numbers, and a line for the log.
+The reason of a refused claim has a stable code, the numbers, and a line for the log.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,21 +16,28 @@ REFUSED_CLAIM = "refused_claim"
 NAME_CONFLICT = "name_conflict"
 """A provider whose name or UUID is taken; listed by ``/insight/identity`` only."""
 
-# An id is a time (milliseconds, and 10 bits for the microseconds of the last one) and a random
-# number below it: ids are in the order of time on every host, and an age is a range of the
-# primary key. It stays below 2**63 until 2109.
+# An id is a time (milliseconds, and 10 bits for the microseconds within the millisecond) followed
+# by a random number. Ids are in the order of time on every host, and an age is a range of the
+# primary key. Ids stay below 2**63 until 2109.
 RANDOM_BITS = 11
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 LARGEST_ID = 2**63 - 1
+
+REFUSALS = (
+    exception.NotAllocatable,
+    exception.StaleConsumerGeneration,
+    exception.Conflict,
+)
+"""The errors of claims that are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """One recorded request, or a conflict of names of providers.
 
-    ``at`` is UTC in whole seconds; ``query`` is that of a request for candidates; ``claim`` and
-    ``explanation`` are JSON text. ``project_id`` and ``user_id`` are those of the caller.
+    ``at`` is UTC in whole seconds. ``query`` is the query of a request for candidates. ``claim``
+    and ``explanation`` are JSON text. ``project_id`` and ``user_id`` identify the caller.
     """
 
     id: int
@@ -49,7 +56,7 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFilter:
-    """Which recorded requests are listed: at most ``limit``, below the id ``before`` if given."""
+    """The recorded requests to list: at most ``limit``, and with ids below ``before`` if set."""
 
     since: datetime | None = None
     project_id: str | None = None
@@ -59,7 +66,7 @@ class RecordedFilter:
 
 
 def first_id(at: datetime) -> int:
-    """Return the smallest id of this time (aware), within what databases can hold.
+    """Return the smallest id of this time (aware), at most the largest integer of databases.
 
     >>> first_id(datetime(2026, 11, 21, tzinfo=UTC)) < first_id(datetime(2026, 11, 22, tzinfo=UTC))
     True
@@ -68,17 +75,9 @@ def first_id(at: datetime) -> int:
     return min((milliseconds << 10 | rest.microseconds) << RANDOM_BITS, LARGEST_ID)
 
 
-REFUSALS = (
-    exception.NotAllocatable,
-    exception.StaleConsumerGeneration,
-    exception.Conflict,
-)
-"""The mistakes of claims that are recorded."""
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A stable code, and what is known: numbers and names in the order in which they are read."""
+    """A stable code, and the facts: numbers and names in the order of the log line."""
 
     code: str
     facts: Mapping[str, Any]
@@ -105,7 +104,7 @@ def _text(value: object) -> str:
 
 
 def described(error: exception.PlacementException) -> Refusal:
-    """Return what is known of a refusal: one of ``REFUSALS``."""
+    """Return the code and the facts of a refusal, which is one of ``REFUSALS``."""
     for kind, describe in _DESCRIPTIONS.items():
         if isinstance(error, kind):
             return describe(error)
@@ -171,16 +170,18 @@ _DESCRIPTIONS: Mapping[type[exception.PlacementException], Callable[[Any], Refus
 def claim(
     error: exception.PlacementException, claims: Sequence[ConsumerClaim]
 ) -> dict[str, object]:
-    """Return the claim that was refused, as a document: the first, if none is named.
+    """Return the refused claim as a document, or the first claim if the error names no consumer.
 
-    ``consumers`` is how many were claimed for in the same request: none in a reshape of
-    inventories alone.
+    ``consumers`` is the number of consumers in the request. It is 0 for a reshape of inventories
+    only.
     """
     consumer = described(error).facts.get("consumer")
-    own = [each for each in claims if each.consumer_uuid == consumer] or list(claims)
-    if not own:
+    refused_claims = [
+        consumer_claim for consumer_claim in claims if consumer_claim.consumer_uuid == consumer
+    ] or list(claims)
+    if not refused_claims:
         return {"consumers": 0}
-    refused = own[0]
+    refused = refused_claims[0]
     return {
         "consumer_uuid": refused.consumer_uuid,
         "consumer_generation": refused.generation,

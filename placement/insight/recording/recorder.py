@@ -1,10 +1,9 @@
-"""Writes recorded requests: bounded in number, age and rate, and never before the response.
+"""Records and logs requests without candidates and refused claims.
 
-One thread of a process writes at a time. A thread that finds another one writing leaves its record
-to it, so that a slow database delays one thread at most. After a failure nothing is written for
-some seconds, and records of that time are dropped.
-
-What is logged and recorded of a request that found nothing, and of a claim that was refused.
+Writes are bounded in number, age and rate, and never delay the response. One thread of a process
+writes at a time. If another thread is writing, that thread writes the record, so that a slow
+database delays at most one thread. After a failure, writes pause for some seconds, and the records
+of this time are dropped.
 """
 
 import json
@@ -24,6 +23,7 @@ from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
+from placement.insight.explanation import explain
 from placement.insight.explanation.query import Question
 from placement.insight.recording import model
 from placement.insight.recording.model import (
@@ -39,9 +39,9 @@ from placement.insight.recording.sql import InsightRequests
 LOG = logging.getLogger(__name__)
 
 PRUNE_AFTER_ROWS: Final = 50
-"""How many rows a process adds before it removes some."""
+"""The number of rows that a process adds before it prunes."""
 PRUNE_BATCH: Final = 100
-"""How many rows one transaction removes."""
+"""The number of rows that one transaction removes."""
 
 _PRUNE_BATCHES = 5
 _PRUNE_AFTER_SECONDS = 600.0
@@ -50,8 +50,16 @@ _REPEATED_AFTER_SECONDS = 3600.0
 _MOST_SEEN = 1000
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_WAITING = 100
-_MOST_TIME = 0.05  # of a process, spent on explanations
 _ATTEMPTS = 3
+
+NOT_EXPLAINED = "not_explained"
+DUPLICATE_NAME = "duplicate_name"
+DUPLICATE_UUID = "duplicate_uuid"
+_LONGEST_ID = 255
+_LONGEST_QUERY = 16_000
+_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+
+NameTaken = DuplicateProviderName | DuplicateProviderUuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +93,19 @@ class Recorder:
         return self._process().dropped
 
     def admits(self, kind: str) -> bool:
-        """Return whether one more request of this kind is to be explained, by the rate."""
+        """Return whether the rate allows one more record of this kind."""
         return self._process().admits(kind, self._clock(), self.settings.per_second)
 
-    def charge(self, kind: str, seconds: float) -> None:
-        """Delay the next explanations of this kind, so that they take 5 % of the time at most.
-
-        ``seconds`` is the CPU time of one that was admitted. What takes less than
-        1 / (20 * ``per_second``) seconds delays nothing.
-        """
-        per_second = self.settings.per_second
-        self._process().charge(kind, seconds * per_second / _MOST_TIME)
-
     def is_new(self, key: str) -> bool:
-        """Return whether this process was not asked the same within the last hour.
+        """Return whether this process did not see the key in the last hour.
 
-        For what clients repeat every minute, so that it does not displace other records.
+        Requests that clients repeat every minute are recorded once, so that they do not displace
+        other records.
         """
         return self._process().is_new(key, self._clock())
 
     def record(self, record: RecordedRequest) -> None:
-        """Write the record, or leave it to the thread that writes, or drop it.  Never raises."""
+        """Write the record, queue it for the writing thread, or drop it.  Never raises."""
         if not self.is_enabled:
             return
         process = self._process()
@@ -127,14 +127,14 @@ class Recorder:
             if process.is_pruning_due(self._clock()):
                 self._prune()
                 process.unpruned, process.pruned_at = 0, self._clock()
-        except Exception as error:  # a record is not worth an error of its request
+        except Exception as error:  # a failure of the recorder must not fail the request
             process.paused_until = self._clock() + _PAUSE_SECONDS
             process.dropped += len(records) + len(process.waiting)
             process.waiting.clear()
             process.warn(error, self._clock())
 
     def _prune(self) -> None:
-        """Remove a few batches of the rows that are too old or too many."""
+        """Remove a few batches of rows that are too old or in excess of the maximum."""
         oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
         for _ in range(_PRUNE_BATCHES):
             removed = self._transaction(
@@ -166,12 +166,12 @@ class _Process:
     seen: dict[str, float] = field(default_factory=dict)
 
     def admits(self, kind: str, now: float, per_second: int) -> bool:
-        """Take a token of this kind, of which there are ``per_second`` more each second."""
+        """Take a token of this kind.  Tokens are added at a rate of ``per_second``."""
         with self.counting:
             gained = (now - self.refilled_at) * per_second
             self.refilled_at = now
             self.tokens = {
-                each: min(self.burst, tokens + gained) for each, tokens in self.tokens.items()
+                name: min(self.burst, tokens + gained) for name, tokens in self.tokens.items()
             }
             left = self.tokens.setdefault(kind, self.burst)
             if left < 1:
@@ -179,13 +179,8 @@ class _Process:
             self.tokens[kind] = left - 1
             return True
 
-    def charge(self, kind: str, tokens: float) -> None:
-        """Take what the work cost in tokens, one of which is taken already."""
-        with self.counting:
-            self.tokens[kind] -= max(tokens - 1, 0)
-
     def is_new(self, key: str, now: float) -> bool:
-        """Keep the key for an hour; return whether it was not kept already."""
+        """Store the key for an hour; return whether it was not stored already."""
         with self.counting:
             if now - self.seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
                 return False
@@ -205,7 +200,7 @@ class _Process:
         return [self.waiting.popleft() for _ in range(len(self.waiting))]
 
     def is_pruning_due(self, now: float) -> bool:
-        """Return whether enough rows were added since the last time, or it was long ago."""
+        """Return whether enough rows or enough time have passed since the last pruning."""
         return self.unpruned >= PRUNE_AFTER_ROWS or now - self.pruned_at >= _PRUNE_AFTER_SECONDS
 
     def warn(self, error: Exception, now: float) -> None:
@@ -221,7 +216,7 @@ class _Process:
 
 
 def new_id(at: datetime) -> int:
-    """Return an id of this time, different from others of the same millisecond."""
+    """Return an id of this time with random low bits, to differ from other ids of the time."""
     return first_id(at) + random.getrandbits(RANDOM_BITS)
 
 
@@ -235,17 +230,9 @@ def _prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
     return removed
 
 
-NOT_EXPLAINED = "not_explained"
-DUPLICATE_NAME = "duplicate_name"
-DUPLICATE_UUID = "duplicate_uuid"
-_LONGEST_ID = 255
-_LONGEST_QUERY = 16_000
-_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who sent a request, under which ids, and at which microversion."""
+    """The caller, the ids and the microversion of a request."""
 
     request_id: str | None
     global_request_id: str | None
@@ -259,21 +246,17 @@ def record_empty_response(
 ) -> str:
     """Log and record why the request has no candidates on this snapshot; return the code.
 
-    Costs an explanation, if one is admitted by the rate and somebody reads it.
+    Cost: one explanation, if the rate admits it and the result is logged or recorded.
     """
     is_logged = LOG.isEnabledFor(logging.INFO)
     if not (is_logged or recorder.is_enabled):
         return NOT_EXPLAINED
     if not recorder.admits(NO_CANDIDATES):
         limit = recorder.settings.per_second
-        line = f"not explained: more than {limit} empty responses a second, or large explanations"
+        line = f"not explained: more than {limit} empty responses a second"
         LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
         return NOT_EXPLAINED
-    from placement.insight.explanation import explain  # noqa: PLC0415  see its docstring
-
-    began = time.thread_time()
     reason = explain.reason(snapshot, question)
-    recorder.charge(NO_CANDIDATES, time.thread_time() - began)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
     recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))
@@ -286,15 +269,12 @@ def refused_claim(
     claims: Sequence[ConsumerClaim],
     origin: Origin,
 ) -> None:
-    """Record why the claims were refused."""
+    """Record the reason of the refusal of the claims."""
     if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
         refusal = model.described(error)
         record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(refusal.document()))
         claim = json.dumps(model.claim(error, claims))
         recorder.record(replace(record, claim=_bounded(claim)))
-
-
-NameTaken = DuplicateProviderName | DuplicateProviderUuid
 
 
 def name_conflict(
@@ -337,12 +317,12 @@ def _shortened(text: str | None) -> str | None:
 
 
 def _ascii(text: str) -> str:
-    """Return the text as every database can hold it, whatever its character set."""
+    """Return the text in ASCII, which databases of any character set can store."""
     return text.encode("ascii", "backslashreplace").decode("ascii").replace("\0", "\\0")
 
 
 def _bounded(document: str) -> str:
-    """Return the JSON text, or a document that says that it was too long to keep."""
+    """Return the JSON text, or a document with its length if the text is too long to store."""
     if len(document) <= _LONGEST_DOCUMENT:
         return document
     return json.dumps({"truncated": True, "length": len(document)})

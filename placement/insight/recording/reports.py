@@ -35,7 +35,7 @@ class OperatorReports:
     def empty_response(
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
-        """After the response, log, record and count why there are no candidates."""
+        """After the response, log, record and count the reason of the empty response."""
         question = Question(candidate_request, text(request.query_pairs), str(request.version))
         recorder, observe, source = (
             self.recorder,
@@ -89,7 +89,7 @@ class OperatorReports:
 
 
 def _class_of(resource_class: object) -> str:
-    """Return the one class of a refusal as the value of a label, empty if there are several."""
+    """Return the class of a refusal as the value of a label, empty for several classes."""
     return resource_class if isinstance(resource_class, str) else ""
 
 

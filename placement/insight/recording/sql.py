@@ -1,9 +1,7 @@
-"""Statements about recorded requests: see :mod:`placement.insight.recording.model`.
+"""Statements that write and list recorded requests: see :mod:`placement.insight.recording.model`.
 
 The table is bounded. Rows are only added and removed, never changed, and no other table refers to
-them, so that a writer waits only for another one that removes the same rows.
-
-Recorded requests, as operators ask for them.
+them. A writer therefore waits only for another writer that removes the same rows.
 """
 
 from collections.abc import Sequence
@@ -22,10 +20,12 @@ from placement.insight.recording.model import (
     first_id,
 )
 
-_own = insight_requests.c
-_NEWEST_FIRST = sa.select(insight_requests).order_by(_own.id.desc())
-_REQUESTS = _NEWEST_FIRST.where(_own.kind != NAME_CONFLICT)
-_IDS = sa.select(_own.id)
+_columns = insight_requests.c
+_NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
+_REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
+_IDS = sa.select(_columns.id)
+
+MOST_OF_ONE_ID: Final = 1000
 
 
 class InsightRequests:
@@ -36,7 +36,9 @@ class InsightRequests:
 
     def insert(self, records: Sequence[RecordedRequest]) -> None:
         """Insert recorded requests.  One statement."""
-        self._connection.execute(insight_requests.insert(), [_values(each) for each in records])
+        self._connection.execute(
+            insight_requests.insert(), [_values(record) for record in records]
+        )
 
     def find(self, filters: RecordedFilter) -> list[RecordedRequest]:
         """Return the requests that match all filters, the newest first.
@@ -45,46 +47,48 @@ class InsightRequests:
         """
         statement = _REQUESTS.limit(filters.limit)
         if filters.since is not None:
-            statement = statement.where(_own.id >= first_id(filters.since))
+            statement = statement.where(_columns.id >= first_id(filters.since))
         if filters.before is not None:
-            statement = statement.where(_own.id < filters.before)
+            statement = statement.where(_columns.id < filters.before)
         if filters.project_id is not None:
-            statement = statement.where(_own.project_id == filters.project_id)
+            statement = statement.where(_columns.project_id == filters.project_id)
         if filters.reason is not None:
-            statement = statement.where(_own.reason == filters.reason)
+            statement = statement.where(_columns.reason == filters.reason)
         return self._all(statement)
 
     def of_request(self, request_id: str, limit: int) -> list[RecordedRequest]:
-        """Return those of a request id, or of a global one, the newest first."""
+        """Return the requests with a request id or a global request id, the newest first."""
         return self._all(
             _REQUESTS.where(
-                sa.or_(_own.request_id == request_id, _own.global_request_id == request_id)
+                sa.or_(_columns.request_id == request_id, _columns.global_request_id == request_id)
             ).limit(limit)
         )
 
     def conflicts(self, from_id: int, limit: int) -> list[RecordedRequest]:
         """Return recorded conflicts of names from this id on, the newest first."""
         return self._all(
-            _NEWEST_FIRST.where(_own.kind == NAME_CONFLICT, _own.id >= from_id).limit(limit)
+            _NEWEST_FIRST.where(_columns.kind == NAME_CONFLICT, _columns.id >= from_id).limit(
+                limit
+            )
         )
 
     def prune(self, oldest_id: int, keep: int, at_most: int) -> int:
-        """Remove rows below an id, and what is more than ``keep``; return how many were removed.
+        """Remove rows below an id, and rows in excess of ``keep``; return the number removed.
 
-        Removes the oldest first, ``at_most`` in all.
+        Removes the oldest rows first, ``at_most`` rows in total.
         """
-        outdated = self._ids(_IDS.where(_own.id < oldest_id), at_most)
+        outdated = self._ids(_IDS.where(_columns.id < oldest_id), at_most)
         if len(outdated) < at_most:
-            count = self._connection.execute(sa.select(sa.func.count(_own.id))).scalar_one()
+            count = self._connection.execute(sa.select(sa.func.count(_columns.id))).scalar_one()
             excess = min(count - keep, at_most)
             if excess > len(outdated):
                 outdated = self._ids(_IDS, excess)
         if outdated:
-            self._connection.execute(insight_requests.delete().where(_own.id.in_(outdated)))
+            self._connection.execute(insight_requests.delete().where(_columns.id.in_(outdated)))
         return len(outdated)
 
     def _ids(self, statement: sa.Select[tuple[int]], limit: int) -> list[int]:
-        rows = self._connection.execute(statement.order_by(_own.id).limit(limit))
+        rows = self._connection.execute(statement.order_by(_columns.id).limit(limit))
         return [row.id for row in rows]
 
     def _all(self, statement: sa.Select[Any]) -> list[RecordedRequest]:
@@ -106,9 +110,6 @@ def _record(row: Any) -> RecordedRequest:
     return RecordedRequest(at=values.pop("created_at"), **values)
 
 
-MOST_OF_ONE_ID: Final = 1000
-
-
 def find(store: Store, criteria: RecordedFilter) -> Sequence[RecordedRequest]:
     """Return the recorded requests that the filter describes, the newest first."""
     with store.read() as tx:
@@ -117,7 +118,7 @@ def find(store: Store, criteria: RecordedFilter) -> Sequence[RecordedRequest]:
 
 
 def of_request(store: Store, request_id: str) -> Sequence[RecordedRequest]:
-    """Return what is recorded with this request id or global request id, the newest first.
+    """Return the recorded requests with this request id or global request id, the newest first.
 
     Raises: RequestNotRecorded.
     """

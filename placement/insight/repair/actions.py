@@ -1,33 +1,52 @@
 """The actions of a repair plan.
 
-Each action states what was seen when the plan was made (generations, amounts, names). It is
-applied in one transaction, which locks the rows, and skips the action if they have changed since.
+An action contains the state of its rows when the plan was written (generations, amounts, names).
+It is applied in one transaction, which locks the rows. If the rows have changed since, the action
+is skipped.
 Actions are applied one by one: a later action can rely on an earlier one (``move_allocations`` for
 each consumer of a provider, then ``delete_provider``).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Self
 
 Amounts = Mapping[str, Mapping[str, int]]
 """Amounts by provider UUID and resource class."""
 
+Rows = Mapping[str, Any]
+"""The values of a finding."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One change; ``finding`` is the code of the finding that it repairs, if it is one's."""
+    """One change; ``finding`` is the code of the finding that it repairs, or empty."""
 
     kind: ClassVar[str]
     finding: str = ""
 
+    @classmethod
+    def for_finding(cls, code: str, rows: Rows) -> Self | None:
+        """Return the action that repairs a finding, None if the repair needs a decision."""
+        values = cls._values(rows)
+        if values is None:
+            return None
+        names = [attribute.name for attribute in fields(cls) if attribute.name != "finding"]
+        return cls(finding=code, **{name: values[name] for name in names})
+
+    @staticmethod
+    def _values(rows: Rows) -> Rows | None:
+        """Return a mapping with the fields; None if the repair needs a decision."""
+        return rows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveAllocations(Action):
-    """Remove the allocations of a consumer on ``providers``; if none remain, the consumer too.
+    """Remove the allocations of a consumer on ``providers``.
 
-    ``generation`` and ``allocations`` are those of the consumer, all of them, as they were seen;
-    ``written_at`` is when it was written last, as a timestamp in whole seconds.
+    If no allocations remain, the consumer is removed. ``generation`` and ``allocations`` are the
+    generation and all allocations of the consumer when the plan was written. ``written_at`` is
+    when the consumer was written last, as a timestamp in whole seconds.
     """
 
     kind: ClassVar[str] = "remove_allocations"
@@ -37,12 +56,17 @@ class RemoveAllocations(Action):
     allocations: Amounts
     providers: Sequence[str]
 
+    @staticmethod
+    def _values(rows: Rows) -> Rows:
+        return {"providers": sorted(rows["allocations"]), **rows}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveAllocations(Action):
-    """Move what a consumer has on the provider ``source`` to ``target``, as a claim of it would.
+    """Move the allocations of a consumer from the provider ``source`` to ``target``.
 
-    Skipped if the target has not the capacity. ``generation`` and ``allocations`` as above.
+    The target is checked as for a claim; without capacity the action is skipped. ``generation``
+    and ``allocations`` are the same as in ``RemoveAllocations``.
     """
 
     kind: ClassVar[str] = "move_allocations"
@@ -66,8 +90,8 @@ class RemoveConsumer(Action):
 class CreateConsumer(Action):
     """Create the row of a consumer that has allocations, for the incomplete project and user.
 
-    These are ``[placement]incomplete_consumer_project_id`` and ``..._user_id`` of the program
-    that applies the plan.
+    The project and the user are ``[placement]incomplete_consumer_project_id`` and
+    ``..._user_id`` in the configuration of the program that applies the plan.
     """
 
     kind: ClassVar[str] = "create_consumer"
@@ -78,7 +102,7 @@ class CreateConsumer(Action):
 class RemoveStrayAllocations(Action):
     """Remove the allocations of a class on a provider that does not exist, named by its id.
 
-    Consumers without other allocations are removed too. ``used`` is the sum of the amounts.
+    Consumers without other allocations are removed. ``used`` is the sum of the amounts.
     """
 
     kind: ClassVar[str] = "remove_stray_allocations"
@@ -97,12 +121,17 @@ class SetUsageCounter(Action):
     counter: int
     used: int
 
+    @staticmethod
+    def _values(rows: Rows) -> Rows:
+        return {**rows, "provider": rows["provider"]["uuid"]}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTree(Action):
     """Set parent and root of a provider.
 
-    ``parent`` and ``root`` are the UUIDs as seen, None if there is no such provider.
+    ``parent`` and ``root`` are the UUIDs when the plan was written, None if there is no such
+    provider.
     """
 
     kind: ClassVar[str] = "set_tree"
@@ -112,6 +141,13 @@ class SetTree(Action):
     root: str | None
     new_parent: str | None
     new_root: str
+
+    @staticmethod
+    def _values(rows: Rows) -> Rows | None:
+        if rows["expected_root"] is None:
+            return None
+        new = {"new_parent": rows["parent"], "new_root": rows["expected_root"]}
+        return {**rows, **new, "provider": rows["provider"]["uuid"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +163,10 @@ class RenameProvider(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteProvider(Action):
-    """Delete a provider with inventories, traits and aggregates; it must have no allocations.
+    """Delete a provider with its inventories, traits and aggregates; it must have no allocations.
 
-    ``generation`` None is any: after ``move_allocations`` from it in the same plan.
+    ``generation`` is None if it is not checked: ``move_allocations`` in the same plan changes the
+    generation of the provider.
     """
 
     kind: ClassVar[str] = "delete_provider"

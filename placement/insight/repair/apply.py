@@ -1,19 +1,8 @@
-"""The change that an action makes, and the error if its plan is out of date.
+"""Applies one action of a plan, or undoes it, in one transaction.
 
-The outcome of an action, or of its undo.
-
-Actions that delete unused resource classes and traits.
-
-Actions that remove and create consumers.
-
-Actions that change or delete a provider.
-
-Actions that remove and move allocations.
-
-Apply one action of a plan in one transaction.
-
-Each action locks its rows, checks that they are as in the plan, and changes them. The rows before
-and after are passed to ``record`` before the commit: every committed action is recorded.
+Each action locks its rows, checks that they are as in the plan, and changes them; it raises
+``ChangedSince`` if the plan is out of date. The rows before and after are passed to ``record``
+before the commit: every committed action is recorded.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,6 +13,7 @@ from placement import exception
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.core.text import timestamp
+from placement.db.claims import consumers, inventories
 from placement.db.claims.consumers import LockedConsumers
 from placement.db.resources.names import ResourceClasses, Traits, check_names
 from placement.db.store import Store
@@ -33,16 +23,24 @@ from placement.insight.repair.actions import Action, Amounts
 from placement.insight.repair.plan_file import Drift, Image, Scope, Undo, action_as_json
 from placement.insight.repair.sql import ProviderRow, Repairs, RowImages
 
+APPLIED: Final = "applied"
+
+ALREADY: Final = "already"
+
+SKIPPED: Final = "skipped"
+
+Record = Callable[[Undo], object]
+
 
 class ChangedSince(Exception):  # noqa: N818
-    """The rows differ from those in the plan; the message states the current ones."""
+    """The rows differ from the plan; the message states the current values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an action touches: the rows to record, and what to publish.
+    """The change of an action: the rows to record, the writes, and the ids to publish.
 
-    ``perform`` makes the change; ``drift`` is that of the counter that it sets.
+    ``perform`` writes the change. ``drift`` is the drift of the usage counter that it sets.
     """
 
     scope: Scope
@@ -54,18 +52,9 @@ class Change:
     drift: Drift | None = None
 
 
-APPLIED: Final = "applied"
-
-
-ALREADY: Final = "already"
-
-
-SKIPPED: Final = "skipped"
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``applied``, ``already`` (by an earlier run) or ``skipped``, and why."""
+    """The status ``applied``, ``already`` (by an earlier run) or ``skipped``, and the reason."""
 
     status: str
     reason: str = ""
@@ -92,7 +81,7 @@ def _delete(rows: ResourceClasses | Traits, table: str, name: str) -> Change:
 
 
 def class_id_of(tx: Transaction, name: str) -> int:
-    """Return the id of a class; one that does not exist is named by its id.
+    """Return the id of a class; the name of a class that does not exist contains its id.
 
     Raises: ChangedSince.
     """
@@ -110,7 +99,7 @@ def remove_consumer(tx: Transaction, action: actions.RemoveConsumer) -> Change:
     if not Repairs(tx.connection).without_allocations([action.consumer]):
         raise ChangedSince(f"The consumer {action.consumer} has allocations.")
     scope = scope_of([action.consumer])
-    return Change(scope, lambda: tx.consumers.delete(locked.ids.values()))
+    return Change(scope, lambda: tx.execute_all(consumers.deletions(locked.ids.values())))
 
 
 def create_consumer(
@@ -125,14 +114,15 @@ def create_consumer(
         raise ChangedSince(f"The consumer {action.consumer} exists.")
     if Repairs(tx.connection).without_allocations([action.consumer]):
         raise ChangedSince(f"The consumer {action.consumer} has no allocations any more.")
+    owners = tx.consumers.owners([claim], locked)
     scope = {"consumers": {"uuid": [action.consumer]}}
-    return Change(scope, lambda: tx.consumers.save([claim], locked))
+    return Change(scope, lambda: tx.execute_all(consumers.savings(owners, locked.ids)))
 
 
 def locked_consumer(
     tx: Transaction, uuid: str, generation: int, amounts: Amounts
 ) -> LockedConsumers:
-    """Lock a consumer that is as in the plan.  Raises: ChangedSince."""
+    """Lock a consumer, and check that it is as in the plan.  Raises: ChangedSince."""
     locked = tx.consumers.lock([uuid])
     current = locked.generations.get(uuid)
     if current is None:
@@ -148,7 +138,7 @@ def locked_consumer(
 
 
 def _plain(amounts: Amounts) -> dict[str, dict[str, int]]:
-    return {provider: dict(own) for provider, own in amounts.items()}
+    return {provider: dict(by_class) for provider, by_class in amounts.items()}
 
 
 def scope_of(uuids: Collection[str]) -> Scope:
@@ -202,12 +192,12 @@ def delete_provider(tx: Transaction, action: actions.DeleteProvider) -> Change:
         raise ChangedSince(f"The provider {row.uuid} has children.")
     if tx.allocations.exist_on(row.id):
         raise ChangedSince(f"The provider {row.uuid} has allocations.")
-    own = {"resource_provider_id": [row.id]}
+    provider_rows = {"resource_provider_id": [row.id]}
     scope: Scope = {
         "resource_providers": {"uuid": [row.uuid]},
-        "inventories": own,
-        "resource_provider_traits": own,
-        "resource_provider_aggregates": own,
+        "inventories": provider_rows,
+        "resource_provider_traits": provider_rows,
+        "resource_provider_aggregates": provider_rows,
     }
     return Change(scope, lambda: tx.providers.delete(row.id), removed={row.id: row.uuid})
 
@@ -227,18 +217,18 @@ def set_usage_counter(tx: Transaction, action: actions.SetUsageCounter) -> Chang
     drift = Drift(provider.id, class_id, counter.used - counter.allocated, 0)
     return Change(
         {},
-        lambda: tx.inventories.add_used({(provider.id, class_id): -drift.before}),
+        lambda: tx.execute_all(inventories.additions({(provider.id, class_id): -drift.before})),
         changed=[provider.id],
         drift=drift,
     )
 
 
 def _locked_provider(tx: Transaction, uuid: str, *also: str | None) -> ProviderRow:
-    """Lock a provider, with others, and return its row.  Raises: ChangedSince."""
+    """Lock a provider and further ones; return the row of the first.  Raises: ChangedSince."""
     repairs = Repairs(tx.connection)
-    named = {uuid, *also} - {None}
-    ids = repairs.provider_ids(each for each in named if each is not None)
-    missing = named - ids.keys()
+    uuids = {uuid, *also} - {None}
+    ids = repairs.provider_ids(value for value in uuids if value is not None)
+    missing = uuids - ids.keys()
     if missing:
         raise ChangedSince(f"The provider {', '.join(map(str, missing))} does not exist.")
     repairs.lock_providers(ids.values())
@@ -287,33 +277,32 @@ def remove_allocations(tx: Transaction, action: actions.RemoveAllocations) -> Ch
     _check_written_at(tx, action)
     providers, class_ids = tx.inventories.lock(list(action.allocations))
     check_names(locked.class_ids, class_ids)
-    own = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
-    if len(own) != len(action.providers):
+    action_providers = {uuid: providers[uuid] for uuid in action.providers if uuid in providers}
+    if len(action_providers) != len(action.providers):
         raise ChangedSince("A provider does not exist any more.")
-    ids = [provider.id for provider in own.values()]
+    ids = [provider.id for provider in action_providers.values()]
 
     def perform() -> None:
         repairs.delete_allocations([action.consumer], ids)
         if repairs.without_allocations([action.consumer]):
-            tx.consumers.delete(locked.ids.values())
+            tx.execute_all(consumers.deletions(locked.ids.values()))
         else:
             repairs.advance_consumers([action.consumer])
-        tx.inventories.add_used(
-            {
-                (provider.id, class_ids[name]): -amount
-                for uuid, provider in own.items()
-                for name, amount in action.allocations[uuid].items()
-                if name in class_ids
-            }
-        )
+        released = {
+            (provider.id, class_ids[name]): -amount
+            for uuid, provider in action_providers.items()
+            for name, amount in action.allocations[uuid].items()
+            if name in class_ids
+        }
+        tx.execute_all(inventories.additions(released))
 
     return Change(scope_of([action.consumer]), perform, changed=ids)
 
 
 def _check_written_at(tx: Transaction, action: actions.RemoveAllocations) -> None:
-    """Raise ChangedSince if the consumer was written since.
+    """Raise ChangedSince if the consumer was written after the plan.
 
-    One that was deleted and created again can have the same generation and allocations.
+    A consumer that was deleted and created again can have the same generation and allocations.
     """
     written_at = timestamp(Repairs(tx.connection).written_at(action.consumer))
     if written_at != action.written_at:
@@ -326,7 +315,7 @@ def _check_written_at(tx: Transaction, action: actions.RemoveAllocations) -> Non
 def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change:
     """Move the allocations of a consumer from one provider to another.
 
-    Raises: ChangedSince, and what a claim on the target raises.
+    Raises: ChangedSince, and the errors of a claim on the target.
     """
     repairs = Repairs(tx.connection)
     locked = locked_consumer(tx, action.consumer, action.generation, action.allocations)
@@ -342,8 +331,8 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
         raise ChangedSince(f"The provider {action.target} does not exist.")
     claim = ConsumerClaim(
         action.consumer,
-        {action.target if uuid == action.source else uuid: dict(own)
-         for uuid, own in action.allocations.items()},
+        {action.target if uuid == action.source else uuid: dict(by_class)
+         for uuid, by_class in action.allocations.items()},
         "", "", check_generation=False,
     )  # fmt: skip
     state = AllocationState(locked.generations, locked.allocated, providers, class_ids)
@@ -354,10 +343,9 @@ def move_allocations(tx: Transaction, action: actions.MoveAllocations) -> Change
         repairs.move_allocations(action.consumer, source.id, target.id)
         repairs.advance_consumers([action.consumer])
         moved = [(class_ids[name], amount) for name, amount in amounts.items()]
-        tx.inventories.add_used(
-            {(source.id, class_id): -amount for class_id, amount in moved}
-            | {(target.id, class_id): amount for class_id, amount in moved}
-        )
+        released = {(source.id, class_id): -amount for class_id, amount in moved}
+        added = {(target.id, class_id): amount for class_id, amount in moved}
+        tx.execute_all(inventories.additions(released | added))
 
     scope = scope_of([action.consumer])
     return Change(scope, perform, changed=[source.id], bumped=[target.id])
@@ -381,13 +369,13 @@ def remove_stray_allocations(tx: Transaction, action: actions.RemoveStrayAllocat
     def perform() -> None:
         repairs.delete_allocations(sorted(amounts), [action.provider_id], class_id)
         empty = repairs.without_allocations(amounts)
-        tx.consumers.delete([locked.ids[uuid] for uuid in sorted(empty) if uuid in locked.ids])
+        removed = [locked.ids[uuid] for uuid in sorted(empty) if uuid in locked.ids]
+        tx.execute_all(consumers.deletions(removed))
         repairs.advance_consumers(amounts.keys() - empty)
 
     return Change(scope_of(amounts.keys()), perform)
 
 
-Record = Callable[[Undo], object]
 Perform = Callable[[Transaction, Any], Change]
 
 _PERFORM: Mapping[type[Action], Perform] = {
@@ -407,7 +395,7 @@ _PERFORM: Mapping[type[Action], Perform] = {
 def apply_action(
     store: Store, action: Action, incomplete: IncompleteConsumer, record: Record
 ) -> Outcome:
-    """Apply an action.  Raises: what a write raises, and what ``record`` raises."""
+    """Apply an action.  Raises: the errors of a write and of ``record``."""
     try:
         store.write(_apply, action, incomplete, record)
     except ChangedSince as error:

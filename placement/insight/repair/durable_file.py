@@ -1,7 +1,7 @@
 """Files that are complete on the disk, or do not exist, even after a crash.
 
 Folders such as ``/tmp`` belong to all users: no file is written through a symbolic link, other
-users cannot read what is written, and their files are not read.
+users cannot read the written files, and files of other users are not read.
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def replace_durably(path: Path, text: str) -> None:
-    """Write a file, in place of one with this name.  Raises: OSError, and nothing remains."""
+    """Write a file, or replace the file with this name.  Raises: OSError, and nothing remains."""
     draft = write_draft(path, text)
     draft.replace(path)
     sync_folder(path.parent)

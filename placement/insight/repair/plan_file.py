@@ -1,8 +1,6 @@
-"""The files of plans and of undo: lines of JSON, between a header and an end.
+"""The files of repair plans and of their undo.
 
-Repair plans, as they are written to a file.
-
-A plan is a file of lines, each a JSON object (UTF-8)::
+A file consists of lines; every line is a JSON object (UTF-8)::
 
     {"format": "placement-repair", "version": 1, "kind": "plan", "database": "1099511627783",
      "created_at": "2026-11-22T02:03:04Z"}
@@ -13,24 +11,20 @@ A plan is a file of lines, each a JSON object (UTF-8)::
      "name": "cn1", "new_name": "cn1.example.org"}
     {"end": true}
 
-The header comes first, then one action per line (``repair_actions``), in the order in which they
-are applied, then the end, whose absence shows that the file was truncated. A line can be deleted:
-its action is then not applied. ``database`` is the epoch of the database that was read
+The header comes first, then one action per line (``actions``), in the order in which they
+are applied, then the end. A file without the end was truncated. A line can be deleted: its action
+is then not applied. ``database`` is the epoch of the database that was read
 (``Store.epoch``); a plan is applied to that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
-of the kind ``undo``.
-
-What the undo file records of an action: the rows that it changed, before and after.
-
-An entry is a line of the file::
+of the kind ``undo``. Its lines contain the rows that an action changed, before and after::
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
      "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}, "drift": null}
 
-``scope`` says which rows are compared, by table, column and values. ``providers`` and ``classes``
-are what the ids in the rows stand for. Usage counters change by the difference of the allocations;
+``scope`` defines the rows that are compared, by table, column and values. ``providers`` and
+``classes`` name the ids in the rows. Usage counters change by the difference of the allocations;
 ``drift`` is the difference of one counter from the sum of its allocations, before and after.
 """
 
@@ -48,9 +42,44 @@ END: Final = {"end": True}
 
 Entry = Mapping[str, Any]
 
+PLAN: Final = "plan"
+LONGEST_NAME: Final = 200
+"""The maximum number of characters in the name of a provider."""
+
+UNDO: Final = "undo"
+
+Row = Mapping[str, Any]
+"""Values by column; times are ISO 8601, naive, in UTC."""
+
+Image = Mapping[str, Sequence[Row]]
+"""Rows by table."""
+
+Scope = Mapping[str, Mapping[str, Sequence[Any]]]
+"""The values of a column, by table and column."""
+
+BEFORE: Final = "before"
+AFTER: Final = "after"
+
+# Rows may have another id after undo: no other table refers to these ids.
+_ID: Final = frozenset({"id"})
+_NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
+    "consumers": _ID,
+    "allocations": _ID,
+    "inventories": _ID | {"used"},  # each claim changes the counter
+}
+# Not compared in rows that exist before and after the action: claims change these columns of
+# providers, and undo changes the generation of consumers.
+_NOT_COMPARED_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
+    "resource_providers": frozenset({"generation", "updated_at"})
+}
+_NOT_COMPARED_BEFORE_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
+    **_NOT_COMPARED_IN_KEPT,
+    "consumers": frozenset({"generation"}),
+}
+
 
 class InvalidRepairFile(Exception):  # noqa: N818
-    """The file cannot be used; the message says why and what to do."""
+    """The file cannot be used; the message states the reason and the action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +98,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The contents of a file; without ``has_end`` it is truncated, or was not completed."""
+    """The contents of a file; without ``has_end`` it is truncated or incomplete."""
 
     header: Header
     entries: Sequence[Entry]
@@ -105,7 +134,7 @@ def line(entry: Entry) -> str:
 
 
 def read_lines(lines: Iterable[str]) -> Document:
-    """Return the contents.  A last line that is not complete is left out: it was not committed.
+    """Return the contents without an incomplete last line, whose action was not committed.
 
     Raises: InvalidRepairFile.
     """
@@ -152,16 +181,11 @@ def _object(text: str, number: int) -> Entry:
     return value
 
 
-PLAN: Final = "plan"
-LONGEST_NAME: Final = 200
-"""The most characters of the name of a provider."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Actions for one database.
 
-    ``database`` is its epoch as text, ``created_at`` ISO 8601 in UTC.
+    ``database`` is the epoch of the database as text, ``created_at`` ISO 8601 in UTC.
     """
 
     database: str
@@ -185,7 +209,7 @@ def from_lines(lines: Iterable[str]) -> Plan:
     return Plan(
         document.header.database,
         document.header.created_at,
-        tuple(action_from_json(each) for each in document.entries),
+        tuple(action_from_json(entry) for entry in document.entries),
     )
 
 
@@ -209,7 +233,7 @@ def action_from_json(document: Mapping[str, Any]) -> Action:
     action = ACTIONS.get(str(values.pop("action", None)))
     if action is None:
         raise InvalidRepairFile(f"{document.get('action')!r} is not an action of this version.")
-    names = {each.name for each in fields(action)}
+    names = {attribute.name for attribute in fields(action)}
     if names != values.keys():
         raise InvalidRepairFile(
             f"An action {action.kind} has the fields {', '.join(sorted(names))}; "
@@ -226,7 +250,7 @@ def _is_text(value: object) -> bool:
 
 
 def is_provider_name(value: object) -> bool:
-    """Return whether a provider can have the name: the API accepts it."""
+    """Return whether the API accepts the name for a provider."""
     return _is_text(value) and 0 < len(str(value)) <= LONGEST_NAME
 
 
@@ -236,7 +260,8 @@ def _is_number(value: object) -> bool:
 
 def _is_amounts(value: object) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(own, dict) and all(map(_is_number, own.values())) for own in value.values()
+        isinstance(by_class, dict) and all(map(_is_number, by_class.values()))
+        for by_class in value.values()
     )
 
 
@@ -264,37 +289,6 @@ _CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
     "new_parent": _is_text_or_none,
     "new_name": is_provider_name,
     "written_at": _is_text_or_none,
-}
-
-
-UNDO: Final = "undo"
-
-Row = Mapping[str, Any]
-"""Values by column; times are ISO 8601, naive, in UTC."""
-
-Image = Mapping[str, Sequence[Row]]
-"""Rows by table."""
-
-Scope = Mapping[str, Mapping[str, Sequence[Any]]]
-"""The values of a column, by table and column."""
-
-BEFORE: Final = "before"
-AFTER: Final = "after"
-
-# Rows may have another id after undo: no other table refers to these ids.
-_ID: Final = frozenset({"id"})
-_NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
-    "consumers": _ID,
-    "allocations": _ID,
-    "inventories": _ID | {"used"},  # each claim changes the counter
-}
-# In rows that the action kept: claims change these columns of providers, undo that of consumers.
-_NOT_COMPARED_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
-    "resource_providers": frozenset({"generation", "updated_at"})
-}
-_NOT_COMPARED_BEFORE_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
-    **_NOT_COMPARED_IN_KEPT,
-    "consumers": frozenset({"generation"}),
 }
 
 

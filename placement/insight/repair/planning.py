@@ -6,9 +6,9 @@ named.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from placement.insight.audit.model import ERROR, Finding
 from placement.insight.repair.actions import (
@@ -22,8 +22,6 @@ from placement.insight.repair.actions import (
     SetTree,
     SetUsageCounter,
 )
-
-Rows = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,104 +43,30 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
             without_action[finding.code] += 1
         else:
             actions.append(action)
-    return Planned(sorted(actions, key=lambda each: _ORDER.index(each.finding)), without_action)
+    return Planned(
+        sorted(actions, key=lambda action: _ORDER.index(action.finding)), without_action
+    )
 
 
 def action_for(finding: Finding) -> Action | None:
-    """Return the action that repairs a finding, None if that needs a decision."""
-    make = _ACTIONS.get(finding.code)
-    return None if make is None else make(finding.rows)
+    """Return the action that repairs a finding, None if the repair needs a decision."""
+    action = _ACTIONS.get(finding.code)
+    return None if action is None else action.for_finding(finding.code, finding.rows)
 
 
-def _create_consumer(rows: Rows) -> Action:
-    return CreateConsumer(finding="missing_consumer", consumer=rows["consumer"])
-
-
-def _remove_consumer(rows: Rows) -> Action:
-    return RemoveConsumer(
-        finding="empty_consumer", consumer=rows["consumer"], generation=rows["generation"]
-    )
-
-
-def _remove_orphan(rows: Rows) -> Action:
-    return RemoveAllocations(
-        finding="orphaned_consumer",
-        consumer=rows["consumer"],
-        generation=rows["generation"],
-        written_at=rows["written_at"],
-        allocations=rows["allocations"],
-        providers=sorted(rows["allocations"]),
-    )
-
-
-def _remove_double(rows: Rows) -> Action:
-    return RemoveAllocations(
-        finding="doubled_consumer",
-        consumer=rows["consumer"],
-        generation=rows["generation"],
-        written_at=rows["written_at"],
-        allocations=rows["allocations"],
-        providers=rows["providers"],
-    )
-
-
-def _remove_stray(rows: Rows) -> Action:
-    return RemoveStrayAllocations(
-        finding="missing_provider",
-        provider_id=rows["provider_id"],
-        resource_class=rows["resource_class"],
-        used=rows["used"],
-    )
-
-
-def _set_counter(rows: Rows) -> Action:
-    return SetUsageCounter(
-        finding="usage_counter",
-        provider=rows["provider"]["uuid"],
-        resource_class=rows["resource_class"],
-        counter=rows["counter"],
-        used=rows["used"],
-    )
-
-
-def _set_tree(code: str) -> Callable[[Rows], Action | None]:
-    def make(rows: Rows) -> Action | None:
-        if rows["expected_root"] is None:
-            return None
-        return SetTree(
-            finding=code,
-            provider=rows["provider"]["uuid"],
-            generation=rows["generation"],
-            parent=rows["parent"],
-            root=rows["root"],
-            new_parent=rows["parent"],
-            new_root=rows["expected_root"],
-        )
-
-    return make
-
-
-def _delete_class(rows: Rows) -> Action:
-    return DeleteResourceClass(finding="unused_class", resource_class=rows["resource_class"])
-
-
-def _delete_trait(rows: Rows) -> Action:
-    return DeleteTrait(finding="unused_trait", trait=rows["trait"])
-
-
-_ACTIONS: Final[Mapping[str, Callable[[Rows], Action | None]]] = {
-    # in the order of a plan: what removes or creates consumers does not change their generations
-    "missing_consumer": _create_consumer,
-    "empty_consumer": _remove_consumer,
-    "orphaned_consumer": _remove_orphan,
-    "doubled_consumer": _remove_double,
-    "missing_provider": _remove_stray,
-    "missing_root": _set_tree("missing_root"),
-    "missing_parent": _set_tree("missing_parent"),
-    "wrong_root": _set_tree("wrong_root"),
-    "usage_counter": _set_counter,
-    "unused_class": _delete_class,
-    "unused_trait": _delete_trait,
+_ACTIONS: Final[Mapping[str, type[Action]]] = {
+    # In the order of a plan: removing or creating consumers does not change their generations.
+    "missing_consumer": CreateConsumer,
+    "empty_consumer": RemoveConsumer,
+    "orphaned_consumer": RemoveAllocations,
+    "doubled_consumer": RemoveAllocations,
+    "missing_provider": RemoveStrayAllocations,
+    "missing_root": SetTree,
+    "missing_parent": SetTree,
+    "wrong_root": SetTree,
+    "usage_counter": SetUsageCounter,
+    "unused_class": DeleteResourceClass,
+    "unused_trait": DeleteTrait,
 }
 _ORDER: Final = list(_ACTIONS)
 

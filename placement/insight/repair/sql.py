@@ -1,11 +1,10 @@
-"""Statements of repairs: what the API has no request for.
+"""Statements of repairs and of their undo: changes for which the API has no request.
 
 The caller locks consumers first, then providers in the order of ids, like every write.
 
-Reads rows as values for an undo file, and puts them back.
-
-Rows are read and written whole, as they are stored, except ``resource_providers.stamp``, which is
-of the clocks. The caller has locked what the rows belong to.
+``RowImages`` reads rows as values for an undo file, and restores them. Rows are read and written
+whole, as they are stored, except ``resource_providers.stamp``, which belongs to the clocks. The
+caller has locked the providers or consumers of the rows.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.db.clocks import utcnow
-from placement.db.resources.names import chunks
+from placement.db.resources.providers import lock_providers, provider_ids
 from placement.db.tables import (
     allocations,
     consumers,
@@ -26,6 +25,7 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
+from placement.db.writes import chunks
 from placement.insight.repair.plan_file import Image, Row, Scope, Undo
 
 _allocation = allocations.c
@@ -40,6 +40,17 @@ _TREE = sa.select(
     _provider.parent_provider_id.label("parent_id"),
     _provider.root_provider_id.label("root_id"),
 )
+
+# In the order in which rows are inserted.
+_TABLES = (
+    *(resource_classes, traits, resource_providers, inventories),
+    *(resource_provider_traits, resource_provider_aggregates, consumers, allocations),
+)
+_BY_NAME = {table.name: table for table in _TABLES}
+# Tables whose ids no other table refers to: a row gets another id if its id is taken.
+_ANY_ID = frozenset({consumers.name, allocations.name, inventories.name})
+# A generation that a client has read must not occur again with other contents.
+_ADVANCED = frozenset({consumers.name})
 
 
 class ProviderRow(NamedTuple):
@@ -68,20 +79,11 @@ class Repairs:
 
     def lock_providers(self, ids: Iterable[int]) -> dict[int, str]:
         """Lock the providers that exist, in the order of ids; return their UUIDs."""
-        uuids: dict[int, str] = {}
-        for chunk in chunks(sorted(set(ids))):
-            statement = sa.select(_provider.id, _provider.uuid).where(_provider.id.in_(chunk))
-            rows = self._connection.execute(statement.order_by(_provider.id).with_for_update())
-            uuids |= {row.id: row.uuid for row in rows}
-        return uuids
+        return {provider.id: provider.uuid for provider in lock_providers(self._connection, ids)}
 
     def provider_ids(self, uuids: Iterable[str]) -> dict[str, int]:
         """Return the ids of the providers that exist."""
-        ids: dict[str, int] = {}
-        for chunk in chunks(sorted(set(uuids))):
-            statement = sa.select(_provider.uuid, _provider.id).where(_provider.uuid.in_(chunk))
-            ids |= {row.uuid: row.id for row in self._connection.execute(statement)}
-        return ids
+        return provider_ids(self._connection, uuids)
 
     def provider(self, id_: int) -> ProviderRow | None:
         """Return the row of a provider, None if it does not exist."""
@@ -96,7 +98,7 @@ class Repairs:
         return [ProviderRow(*row) for row in rows]
 
     def written_at(self, consumer_uuid: str) -> datetime | None:
-        """Return when a consumer was written last (naive UTC), None if that is not known."""
+        """Return when a consumer was written last (naive UTC), None if the time is unknown."""
         at: datetime | None = self._connection.execute(
             sa.select(sa.func.coalesce(_consumer.updated_at, _consumer.created_at)).where(
                 _consumer.uuid == consumer_uuid
@@ -106,8 +108,10 @@ class Repairs:
 
     def class_names(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the names of the resource classes that exist."""
-        own = resource_classes.c
-        statement = sa.select(own.id, own.name).where(own.id.in_(set(ids)))
+        resource_class = resource_classes.c
+        statement = sa.select(resource_class.id, resource_class.name).where(
+            resource_class.id.in_(set(ids))
+        )
         return {row.id: row.name for row in self._connection.execute(statement)}
 
     # --- allocations ----------------------------------------------------------------
@@ -130,7 +134,7 @@ class Repairs:
         provider_ids: Collection[int],
         class_id: int | None = None,
     ) -> None:
-        """Delete what locked consumers have on the providers, of one class or of all."""
+        """Delete the allocations of locked consumers on the providers, of one class or of all."""
         of_class = [] if class_id is None else [_allocation.resource_class_id == class_id]
         for chunk in chunks(consumer_uuids):
             self._connection.execute(
@@ -142,7 +146,7 @@ class Repairs:
             )
 
     def without_allocations(self, consumer_uuids: Iterable[str]) -> set[str]:
-        """Return those of the consumers that have no allocations."""
+        """Return the UUIDs of the consumers without allocations."""
         uuids = set(consumer_uuids)
         for chunk in chunks(sorted(uuids)):
             statement = sa.select(_allocation.consumer_id).where(
@@ -152,7 +156,7 @@ class Repairs:
         return uuids
 
     def move_allocations(self, consumer_uuid: str, source_id: int, target_id: int) -> None:
-        """Move what a locked consumer has on a provider to another one."""
+        """Move the allocations of a locked consumer from a provider to another one."""
         self._connection.execute(
             allocations.update()
             .where(
@@ -203,18 +207,6 @@ class Repairs:
         )
 
 
-# In the order in which rows are inserted.
-_TABLES = (
-    *(resource_classes, traits, resource_providers, inventories),
-    *(resource_provider_traits, resource_provider_aggregates, consumers, allocations),
-)
-_BY_NAME = {table.name: table for table in _TABLES}
-# Rows that other tables do not refer to by id: another id does as well if theirs is taken.
-_ANY_ID = frozenset({consumers.name, allocations.name, inventories.name})
-# A client that read the generation must not find it again with other contents.
-_ADVANCED = frozenset({consumers.name})
-
-
 class RowImages:
     """Images of rows, in one transaction."""
 
@@ -233,18 +225,19 @@ class RowImages:
         }
 
     def _rows(self, table: sa.Table, column: str, values: Iterable[Any]) -> Iterable[sa.Row[Any]]:
-        own = [each for each in table.c if each.name != "stamp"]
-        keys = sorted(own_key.name for own_key in table.primary_key)
+        columns = [stored for stored in table.c if stored.name != "stamp"]
+        keys = sorted(key.name for key in table.primary_key)
         for chunk in chunks(values):
-            statement = sa.select(*own).where(table.c[column].in_(chunk))
+            statement = sa.select(*columns).where(table.c[column].in_(chunk))
             yield from self._connection.execute(
                 statement.order_by(*(table.c[key] for key in keys))
             )
 
     def restore(self, undo: Undo, current: Image) -> None:
-        """Make the rows of the scope what they were before the action.
+        """Restore the rows of the scope to their values before the action.
 
-        They are as after the action, but for columns that clients change: these stay.
+        The current rows are the rows after the action, except for columns that clients change.
+        These columns keep their current values.
         """
         for table in reversed(_TABLES):
             if table.name in undo.scope:
@@ -277,14 +270,14 @@ class RowImages:
         after = {_key(table, row): row for row in undo.after.get(table.name, ())}
         now = {_key(table, row): row for row in current.get(table.name, ())}
         for row in undo.before.get(table.name, ()):
-            kept = after.get(_key(table, row))
-            if kept is None:
+            row_after = after.get(_key(table, row))
+            if row_after is None:
                 continue
-            own = now.get(_key(table, row), kept)
+            row_now = now.get(_key(table, row), row_after)
             changed = {
                 name: row[name]
                 for name in row.keys() - {"generation"}
-                if row[name] != kept[name] == own[name]
+                if row[name] != row_after[name] == row_now[name]
             }
             values = _as_row(table, changed)
             if table.name in _ADVANCED:

@@ -1,11 +1,12 @@
 """Undo one action in one transaction, if its rows have not changed since.
 
-Rows that were created, renamed or removed in the meantime stay as they are: the undo is skipped.
+If rows were created, renamed or removed in the meantime, the undo is skipped.
 """
 
 from collections.abc import Iterable
 
 from placement import exception
+from placement.db.claims.inventories import additions
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.insight.repair.apply import ALREADY, APPLIED, SKIPPED, ChangedSince, Outcome
@@ -14,7 +15,7 @@ from placement.insight.repair.sql import Repairs, RowImages
 
 
 def undo_action(store: Store, entry: Undo) -> Outcome:
-    """Undo an action; what has changed since is left as it is."""
+    """Undo an action; skip it if its rows have changed since."""
     try:
         return store.write(_restore, entry)
     except ChangedSince as error:
@@ -45,15 +46,15 @@ def _restore(tx: Transaction, entry: Undo) -> Outcome:
     images.restore(entry, current)
     if entry.drift is not None:
         key = (entry.drift.provider_id, entry.drift.class_id)
-        tx.inventories.add_used({key: entry.drift.before - entry.drift.after})
-    tx.inventories.add_used(_difference(entry))
+        tx.execute_all(additions({key: entry.drift.before - entry.drift.after}))
+    tx.execute_all(additions(_difference(entry)))
     names = {"resource_classes", "traits"}
     tx.publish(map(int, _touched(entry)), names=bool(names & entry.scope.keys()))
     return Outcome(APPLIED)
 
 
 def _lock(tx: Transaction, entry: Undo) -> None:
-    """Lock what the entry concerns.  Raises: ChangedSince if it stands for other rows now."""
+    """Lock the rows of the entry.  Raises: ChangedSince if its ids belong to other rows now."""
     repairs = Repairs(tx.connection)
     consumers = entry.scope.get("consumers", {}).get("uuid", ())
     if consumers:
@@ -69,7 +70,7 @@ def _lock(tx: Transaction, entry: Undo) -> None:
 
 
 def _check_names(tx: Transaction, entry: Undo) -> None:
-    """Raise ChangedSince if another provider has the name, or the id, of one that comes back."""
+    """Raise ChangedSince if another provider has the name or the id of a restored one."""
     for row in entry.before.get("resource_providers", ()):
         for other in Repairs(tx.connection).providers_like(row["id"], row["name"]):
             if other.uuid != row["uuid"]:
@@ -81,7 +82,7 @@ def _check_names(tx: Transaction, entry: Undo) -> None:
 
 
 def _check_inventories(tx: Transaction, entry: Undo) -> None:
-    """Raise ChangedSince if an inventory of allocations that come back does not exist."""
+    """Raise ChangedSince if an inventory of restored allocations does not exist."""
     for (provider_id, class_id), amount in _difference(entry).items():
         if amount > 0 and Repairs(tx.connection).counter(provider_id, class_id) is None:
             raise ChangedSince(
@@ -110,7 +111,7 @@ def _state(tx: Transaction, entry: Undo, current: Image) -> str | None:
 
 
 def _difference(entry: Undo) -> dict[tuple[int, int], int]:
-    """Return what the undo adds to the counters of providers that exist."""
+    """Return the amounts that the undo adds to the counters of existing providers."""
     amounts: dict[tuple[int, int], int] = {}
     for image, sign in ((entry.before, 1), (entry.after, -1)):
         for row in image.get("allocations", ()):

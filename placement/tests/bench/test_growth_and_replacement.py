@@ -21,7 +21,7 @@ from bench.pages import write
 from bench.replaced_servers import REPLACEMENTS, Place, uwsgi
 from bench.worlds import gpu
 from placement.db import usage_counters
-from placement.tests.servers import free_port
+from placement.tests.support.servers import free_port
 
 PAUSE_SECONDS = 0.6
 

@@ -8,10 +8,33 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from placement.tests.preloaded import OF_PLACEMENT, Commands
-from placement.tests.processes import BIN, Deployment, environment
+from placement.db.settings import DatabaseSettings
+from placement.db.store import Store
+from placement.tests.conftest import service_options
+from placement.tests.support.preloaded import OF_PLACEMENT, Commands
+from placement.tests.support.processes import BIN, Deployment, environment
 
-collect_ignore = ["openstack_modules.py"]  # its import has effects; it has no examples
+
+@pytest.fixture
+def empty_store(empty_database_url):
+    """A store on a database without tables."""
+    store = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    yield store
+    store.dispose()
+
+
+@pytest.fixture
+def conf_of_empty(empty_database_url):
+    """The options of a service on the database without tables."""
+    return service_options(empty_database_url)
+
+
+@pytest.fixture
+def other_store(settings):
+    """A second store on the same database, like that of another process."""
+    store = Store(settings)
+    yield store
+    store.dispose()
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ import time
 from placement.core.request import CandidateRequest
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Explanation
-from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, snapshot_of
+from placement.tests.support.oracle import Oracle
 
 
 def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:

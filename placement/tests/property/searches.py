@@ -9,8 +9,8 @@ from placement.core.search.candidates import Candidates
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
-from placement.tests.oracle import Found
 from placement.tests.property.strategies import CLASSES, TRAITS
+from placement.tests.support.oracle import Found
 
 World = list[ProviderState]
 

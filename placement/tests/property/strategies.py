@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, ProviderFilter, RequestGroup
-from placement.tests.worlds import aggregate_uuid, provider_uuid
+from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
 CLASSES = ("VCPU", "DISK_GB", "CUSTOM_DEVICE")
 TRAITS = ("CUSTOM_A", "CUSTOM_B", SHARING_TRAIT)

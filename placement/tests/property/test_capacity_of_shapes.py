@@ -10,9 +10,9 @@ from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.insight.capacity.model import CapacityOfRoots
-from placement.tests.oracle import Oracle
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds
+from placement.tests.support.oracle import Oracle
 
 MOST = 200
 

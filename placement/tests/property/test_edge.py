@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from placement.tests.unit.http.service import application, configured
+from placement.tests.support.stub_service import application, configured
 
 LATIN = some.text(some.characters(max_codepoint=255), max_size=20)
 TEXT = some.one_of(LATIN, some.text(max_size=20))

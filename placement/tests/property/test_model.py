@@ -26,9 +26,9 @@ from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, inventory, provider, reshaper, trait
-from placement.tests.functional.db.factories import assert_sound
-from placement.tests.functional.db.snapshots import by_id, contents
 from placement.tests.property.model import Claim, Model
+from placement.tests.support.factories import assert_sound
+from placement.tests.support.snapshots import by_id, contents
 
 # a long run: PROPERTY_EXAMPLES=2000
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "100")) // 2

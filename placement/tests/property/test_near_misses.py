@@ -17,7 +17,6 @@ from placement.core.model import SHARING_TRAIT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.insight.explanation.explain import NEAR_MISSES
 from placement.insight.explanation.model import Unmet
-from placement.tests.oracle import Oracle
 from placement.tests.property.explanations import explained
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (
@@ -27,6 +26,7 @@ from placement.tests.property.strategies import (
     requests,
     worlds,
 )
+from placement.tests.support.oracle import Oracle
 
 Lack = tuple[str, str]
 OF_REQUEST = {"in_tree", "isolate", "same_subtree", "one_provider_per_tree"}
@@ -139,7 +139,19 @@ def fewest(oracle: Oracle, request: CandidateRequest, anchor: str) -> int:
     """The number of requirements that no choice of providers can meet, groups taken one by one."""
     always = set(of_root(oracle, request, anchor))
     choices = [part.fewest(anchor) for group in request.groups for part in slots_of(oracle, group)]
-    return min(len(frozenset(always).union(*choice)) for choice in product(*choices))
+    return min(number_of(frozenset(always).union(*choice)) for choice in product(*choices))
+
+
+def number_of(lacks: frozenset[Lack]) -> int:
+    """The number of requirements; an aggregate that the root lacks can be all that parts lack.
+
+    A part that meets each list of aggregates, but not in one place, lacks what another part may.
+    """
+    together = {lack for lack in lacks if "&member_of=" in lack[1]}
+    is_listed = any(
+        lack[1].startswith("member_of=") for lack in lacks - together if lack[0] == "aggregate"
+    )
+    return len(lacks - together) + (bool(together) and not is_listed)
 
 
 # --- what is listed, applied ----------------------------------------------------------------

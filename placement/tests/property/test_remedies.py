@@ -19,7 +19,6 @@ from placement.db.store import Store
 from placement.insight.explanation.model import Remedy
 from placement.insight.explanation.relaxations import query_of, with_group, without_one
 from placement.tests.conftest import service_options
-from placement.tests.oracle import Oracle
 from placement.tests.property.explanations import explained, roots_with_candidates
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (
@@ -30,7 +29,8 @@ from placement.tests.property.strategies import (
     requests,
     worlds,
 )
-from placement.tests.queries import request_of
+from placement.tests.support.oracle import Oracle
+from placement.tests.support.queries import request_of
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 

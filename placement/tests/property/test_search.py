@@ -17,7 +17,6 @@ from placement.core.request import (
 )
 from placement.core.search import subproblems
 from placement.core.search.provider_filter import filter_providers
-from placement.tests.oracle import Oracle
 from placement.tests.property.searches import World, found_in, once, search_in, snapshot_of
 from placement.tests.property.strategies import (
     AGGREGATES,
@@ -29,7 +28,8 @@ from placement.tests.property.strategies import (
     requests,
     worlds,
 )
-from placement.tests.worlds import world as world_of
+from placement.tests.support.oracle import Oracle
+from placement.tests.support.worlds import world as world_of
 
 
 @given(worlds(), requests())

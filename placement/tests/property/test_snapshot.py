@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.tests.functional.db.snapshots import contents
 from placement.tests.property.searches import World, found_in, snapshot_of
 from placement.tests.property.strategies import CLASSES, TRAITS, histories, requests, worlds
+from placement.tests.support.snapshots import contents
 
 
 def assert_sound(snapshot: Snapshot, world: World) -> None:

@@ -10,7 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from placement.tests.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 CHROMIUM = shutil.which("chromium")
 # Without these, Chromium looks for hosts of its vendor.

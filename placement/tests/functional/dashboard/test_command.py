@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.tests.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 pytestmark = pytest.mark.xdist_group("chromium")
 

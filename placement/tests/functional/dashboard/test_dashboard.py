@@ -12,7 +12,7 @@ from placement.tests.functional.dashboard.conftest import (
     SERVER,
     claim,
 )
-from placement.tests.waiting import wait_until
+from placement.tests.support.waiting import wait_until
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -6,35 +6,12 @@ import sqlalchemy as sa
 from placement.db.connections import timeouts
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.conftest import service_options
-from placement.tests.functional.db.connect_timeouts import ConnectTimeouts
-from placement.tests.functional.db.races import paused_at
-from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
-from placement.tests.servers import DRIVERS
+from placement.tests.functional.db.connections.connect_timeouts import ConnectTimeouts
+from placement.tests.support.races import paused_at
+from placement.tests.support.servers import DRIVERS
+from placement.tests.support.unreachable_host import PORT, unreachable_host
 
 MODULES = {"mysqldb": "MySQLdb"}
-
-
-@pytest.fixture
-def empty_store(empty_database_url):
-    """A store on a database without tables."""
-    store = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
-    yield store
-    store.dispose()
-
-
-@pytest.fixture
-def conf_of_empty(empty_database_url):
-    """The options of a service on the database without tables."""
-    return service_options(empty_database_url)
-
-
-@pytest.fixture
-def other_store(settings):
-    """A second store on the same database, like that of another process."""
-    store = Store(settings)
-    yield store
-    store.dispose()
 
 
 @pytest.fixture(params=sorted(DRIVERS))

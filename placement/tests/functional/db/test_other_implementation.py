@@ -7,14 +7,14 @@ from placement import exception
 from placement.db import usage_counters
 from placement.db.maintenance import reconcile
 from placement.engine.engine import Engine
-from placement.tests.functional.db.factories import (
+from placement.tests.support.factories import (
     claim,
     new_provider,
     set_inventories,
     used,
     uuid,
 )
-from placement.tests.functional.db.sql import ADD_ALLOCATION, NOW, scalar
+from placement.tests.support.sql import ADD_ALLOCATION, NOW, scalar
 
 
 def claim_elsewhere(store, host, amount):
@@ -72,7 +72,7 @@ def test_allocation_of_others_during_a_claim_is_counted(store, other_store):
     writer, outcomes = store.engines().writer, []
 
     def claim_before_lock(_connection, _cursor, statement, *_):
-        if "FROM resource_providers" in statement and "UPDATE" in statement and not outcomes:
+        if "ORDER BY resource_providers.id" in statement and not outcomes:
             outcomes.append(True)
             claim_elsewhere(other_store, host, 4)
 

@@ -14,10 +14,11 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.db.tables import projects
-from placement.tests import servers
-from placement.tests.functional.db.factories import claim, new_provider, uuid
-from placement.tests.processes import IS_ROOT
-from placement.tests.waiting import wait_until
+from placement.tests.support import servers
+from placement.tests.support.factories import claim, new_provider, uuid
+from placement.tests.support.processes import IS_ROOT
+from placement.tests.support.snapshots import loaded
+from placement.tests.support.waiting import wait_until
 
 LIMITS = {
     "mariadb": ("SET SESSION max_statement_time = 0.2", "SELECT SLEEP(60)"),
@@ -67,7 +68,7 @@ def test_the_sql_mode_of_the_server_may_have_other_quotes(sql_mode):
         host = new_provider(store, "it\\'s", VCPU=8)
         claim(store, uuid(), {host: {"VCPU": 1}})
         with store.read() as tx:
-            (state,) = tx.snapshot.states(tx.snapshot.names())
+            (state,) = loaded(tx).values()
         store.dispose()
     assert (state.provider.name, state.used) == ("it\\'s", {"VCPU": 1})
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from placement import db_api, exception
 from placement.db import tables
-from placement.db.errors import WriteConflict
+from placement.db.errors import LockTimeout, WriteConflict
 from placement.db.schema import migration, seed
 from placement.db.tables import projects
 
@@ -47,6 +47,22 @@ def test_conflicting_write_is_retried(store):
 
     store.write(work)
     assert names(store) == {"run 3"}
+
+
+@pytest.mark.parametrize(
+    ("last", "reported"),
+    [(LockTimeout, exception.DatabaseUnavailable), (WriteConflict, exception.Conflict)],
+)
+def test_the_last_of_many_conflicts_is_reported(store, last, reported):
+    """Lock timeouts may be quick: a server may have a short limit, or refuse to wait at all."""
+    others = {LockTimeout: WriteConflict, WriteConflict: LockTimeout}
+    conflicts = iter([others[last], others[last], last])
+
+    def work(_tx):
+        raise next(conflicts)("the lock of a host")
+
+    with pytest.raises(reported):
+        store.with_max_attempts(3).write(work)
 
 
 # --- the database of the process ------------------------------------------------------------

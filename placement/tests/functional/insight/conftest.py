@@ -5,15 +5,6 @@ import json
 import pytest
 
 from placement.cmd import manage, repair
-from placement.db.store import Store
-
-
-@pytest.fixture
-def other_store(settings):
-    """Another store on the same database, as another process has one."""
-    store = Store(settings)
-    yield store
-    store.dispose()
 
 
 @pytest.fixture

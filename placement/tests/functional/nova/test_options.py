@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.tests.functional import docs
+from placement.tests.support import docs
 
 PYTHON = os.environ.get("NOVA_PYTHON", "")
 SCRIPT = Path(__file__).with_name("options.py")

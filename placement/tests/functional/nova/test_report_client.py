@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.tests.functional.osc import Client
-from placement.tests.processes import ApiProcess
+from placement.tests.support.openstack_client import Client
+from placement.tests.support.processes import ApiProcess
 
 PYTHON = os.environ.get("NOVA_PYTHON", "")
 SCRIPT = Path(__file__).with_name("report_client.py")

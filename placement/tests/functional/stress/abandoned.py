@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from placement.tests.functional.db import innodb_status
-from placement.tests.waiting import wait_until
+from placement.tests.support import innodb_status
+from placement.tests.support.waiting import wait_until
 
 POSTGRESQL = (
     "SELECT pid || ' ' || xact_start FROM pg_stat_activity"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pymysql
 
-from placement.tests.servers import MariaDb, Missing, find, free_port
+from placement.tests.support.servers import MariaDb, Missing, find, free_port
 
 PROVIDER = Path("/usr/lib/galera/libgalera_smm.so")
 SECONDS_TO_JOIN = 90

@@ -20,8 +20,8 @@ from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait
-from placement.tests.functional.db.factories import claim, generation, new_provider, uuid
-from placement.tests.functional.db.snapshots import by_id, loaded
+from placement.tests.support.factories import claim, generation, new_provider, uuid
+from placement.tests.support.snapshots import by_id, loaded
 
 WRITERS, READERS, SLOTS = 3, 3, 3
 # a long run: STRESS_COMPARISONS=10000, of dozens of providers each

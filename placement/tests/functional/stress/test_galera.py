@@ -24,20 +24,9 @@ from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
 from placement.insight.recording.sql import InsightRequests
 from placement.objects import inventory, provider, resource_class, trait
-from placement.tests.functional.db import sync_without_get_lock
-from placement.tests.functional.db.factories import (
-    assert_sound,
-    claim,
-    generation,
-    new_provider,
-    used,
-    uuid,
-)
-from placement.tests.functional.db.lock_waits import LOCK_TIMEOUTS, set_timeouts
-from placement.tests.functional.db.races import accepted, at_once, paused_at
+from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
-from placement.tests.functional.stress.proxy import Proxy
 from placement.tests.functional.stress.workload import (
     SECONDS,
     assert_consistent,
@@ -46,8 +35,19 @@ from placement.tests.functional.stress.workload import (
     running_clients,
     wait_until_served,
 )
-from placement.tests.servers import Missing
-from placement.tests.unit.insight.records import record
+from placement.tests.support.factories import (
+    assert_sound,
+    claim,
+    generation,
+    new_provider,
+    used,
+    uuid,
+)
+from placement.tests.support.lock_waits import LOCK_TIMEOUTS, set_timeouts
+from placement.tests.support.proxy import Proxy
+from placement.tests.support.races import accepted, at_once, paused_at
+from placement.tests.support.records import record
+from placement.tests.support.servers import Missing
 
 TIMES = 8
 SECONDS_TO_RECOVER = 30
@@ -325,16 +325,23 @@ def empty_urls(nodes):
 @pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "get_lock_forbidden"])
 @pytest.mark.parametrize("_round", range(SYNC_ROUNDS))
 def test_four_processes_on_three_nodes_migrate_at_once(empty_urls, is_locked, _round):
-    """The lock of a migration is local to a node; each step may be done by another node."""
+    """The lock of a migration is local to a node: some end with a sentence, and are run again."""
     command = ("-m", "placement.cmd.manage", "db", "sync") if is_locked else ()
     syncs = [sync_without_get_lock.start(url, *command) for url in (*empty_urls, empty_urls[0])]
     outputs = [sync.communicate(timeout=300)[0] for sync in syncs]
-    assert [sync.returncode for sync in syncs] == [0] * 4, outputs
     assert not any("Traceback" in output for output in outputs), outputs
+    for sync, output in zip(syncs, outputs, strict=True):
+        assert sync.returncode == 0 or "`placement-manage db sync`" in output, output
+    print(f"{sum(sync.returncode != 0 for sync in syncs)} of 4 processes have to run again")
+    again = sync_without_get_lock.start(empty_urls[1], *command)
+    output = again.communicate(timeout=300)[0]
+    assert again.returncode == 0, output
     assert_migrated(empty_urls)
 
 
 def test_services_with_sync_on_startup_start_on_three_nodes_at_once(empty_urls, tmp_path):
+    """After `db sync` on one of them."""
+    migration.sync(Store(DatabaseSettings(connection=empty_urls[0], max_retries=0)))
     apis = [
         Api(tmp_path / f"api{at}", url, workers=2, sync_on_startup=True)
         for at, url in enumerate((*empty_urls, empty_urls[0]))

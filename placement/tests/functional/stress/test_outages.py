@@ -19,11 +19,8 @@ import sqlalchemy as sa
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests import servers
-from placement.tests.functional.db.unreachable_host import PORT, unreachable_host
 from placement.tests.functional.stress.abandoned import ends_of_transactions
 from placement.tests.functional.stress.api import Api
-from placement.tests.functional.stress.proxy import Proxy
 from placement.tests.functional.stress.workload import (
     SECONDS,
     assert_consistent,
@@ -32,7 +29,10 @@ from placement.tests.functional.stress.workload import (
     running_clients,
     wait_until_served,
 )
-from placement.tests.waiting import wait_until
+from placement.tests.support import servers
+from placement.tests.support.proxy import Proxy
+from placement.tests.support.unreachable_host import PORT, unreachable_host
+from placement.tests.support.waiting import wait_until
 
 CLIENTS = 6
 IS_LONG = SECONDS >= 30

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from placement.db import tables
 from placement.insight.recording.recorder import PRUNE_AFTER_ROWS
-from placement.tests.functional.db.factories import new_provider, uuid
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import SECONDS
+from placement.tests.support.factories import new_provider, uuid
 
 WORKERS = 2
 EMPTY_PER_SECOND = 200

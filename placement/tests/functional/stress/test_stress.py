@@ -7,7 +7,6 @@ from threading import Barrier
 
 import pytest
 
-from placement.tests.functional.db.factories import assert_sound, new_provider, used, uuid
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import (
     SECONDS,
@@ -16,6 +15,7 @@ from placement.tests.functional.stress.workload import (
     report,
     running_clients,
 )
+from placement.tests.support.factories import assert_sound, new_provider, used, uuid
 
 ROUNDS = int(os.environ.get("STRESS_ROUNDS", "10"))
 PROCESSES = 4

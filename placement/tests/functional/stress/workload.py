@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from placement.core.model import Inventory
 from placement.db import tables
-from placement.tests.functional.db.factories import assert_sound, new_provider, rows, uuid
 from placement.tests.functional.stress.client import VCPU, SharedState, StressClient, amounts
 from placement.tests.functional.stress.history import History
+from placement.tests.support.factories import assert_sound, new_provider, rows, uuid
 
 # `make stress` sets minutes
 SECONDS = float(os.environ.get("STRESS_SECONDS", "1.5"))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement.engine.single_flight import SingleFlight
-from placement.tests.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 
 class Slow:

@@ -8,7 +8,7 @@ import webob.dec
 from placement.http import middleware
 from placement.http.middleware import AfterResponse
 from placement.http.request import AFTER_RESPONSE, json_response
-from placement.tests.unit.http.service import ADMIN, DECLARATIONS, application, configured
+from placement.tests.support.stub_service import ADMIN, DECLARATIONS, application, configured
 
 
 class Body:

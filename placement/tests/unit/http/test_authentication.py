@@ -1,6 +1,6 @@
 import pytest
 
-from placement.tests.unit.http.service import ADMIN, service
+from placement.tests.support.stub_service import ADMIN, service
 
 
 @pytest.fixture(scope="module")

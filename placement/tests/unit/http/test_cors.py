@@ -1,7 +1,7 @@
 import pytest
 
 from placement import conf
-from placement.tests.unit.http.service import ADMIN, service
+from placement.tests.support.stub_service import ADMIN, service
 
 PREFLIGHT = {
     "Origin": "http://dashboard.example",

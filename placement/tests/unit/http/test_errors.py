@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from placement import errors, exception
-from placement.tests.unit.http.service import ADMIN, LATEST, service
+from placement.tests.support.stub_service import ADMIN, LATEST, service
 
 
 @pytest.fixture(scope="module")

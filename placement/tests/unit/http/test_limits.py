@@ -9,7 +9,7 @@ import webob
 
 from placement import exception
 from placement.http import request_body
-from placement.tests.unit.http.service import LATEST, service
+from placement.tests.support.stub_service import LATEST, service
 
 JSON = {"Content-Type": "application/json"}
 

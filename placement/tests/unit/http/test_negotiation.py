@@ -1,6 +1,6 @@
 import pytest
 
-from placement.tests.unit.http.service import ADMIN, LATEST, service
+from placement.tests.support.stub_service import ADMIN, LATEST, service
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from osprofiler import _utils
 from osprofiler.drivers import base
 
-from placement.tests.unit.http.service import ADMIN, service
+from placement.tests.support.stub_service import ADMIN, service
 
 
 def test_each_request_leaves_a_profile_in_the_folder_that_is_asked_for(

@@ -7,7 +7,7 @@ import pytest
 
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.search.candidates import Candidate, CandidateForm, Candidates
+from placement.core.search.candidates import Candidate, Candidates, CandidateShape
 from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import VERSIONS, Version
 from placement.render.candidates import allocation_candidates
@@ -36,12 +36,12 @@ REQUEST = CandidateRequest(
         RequestGroup(suffix="_N"),
     )
 )
-SHARED = CandidateForm(
+SHARED = CandidateShape(
     allocations=({"VCPU": 2, "VGPU": 1}, {"DISK_GB": 5}),
     mappings={"": (0, 1), "_G": (0,), "_N": (2,)},
 )
-ALONE = CandidateForm(allocations=({"VCPU": 2, "DISK_GB": 5},), mappings={"": (0,)})
-ODD = CandidateForm(allocations=({'CUSTOM_100%_"': 1},), mappings={"%s": (0,)})
+ALONE = CandidateShape(allocations=({"VCPU": 2, "DISK_GB": 5},), mappings={"": (0,)})
+ODD = CandidateShape(allocations=({'CUSTOM_100%_"': 1},), mappings={"%s": (0,)})
 FOUND = Candidates(
     candidates=(
         Candidate(SHARED, (NODE, SHARE, HOST)),

@@ -6,8 +6,6 @@ import sys
 import pytest
 
 LATER = (
-    "numpy.ma",
-    "oslo_middleware",
     "osprofiler",
     "prometheus_client",
 )

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Drop five indexes; this is the newest schema that other implementations know."""
+    """Drop five indexes; this is the newest schema of other implementations."""
     steps.drop_index("inventories_resource_provider_id_idx", "inventories")
     steps.drop_index("inventories_resource_provider_resource_class_idx", "inventories")
     steps.drop_index("ix_placement_aggregates_uuid", "placement_aggregates")

@@ -1,0 +1,125 @@
+"""The commands of ``openstack`` that explain, against the service that ``make serve`` starts."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+
+from placement.tests.support.openstack_client import OPENSTACK, Client
+from placement.tests.support.processes import ApiProcess
+
+AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client insight")
+NOBODY = "00000000-1111-2222-3333-444444444444"
+EXPLAIN = "allocation candidate explain"
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory):
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        service.get()
+        client = Client(service.url)
+        for number, vcpus in enumerate((8, 16), start=1):
+            host = client("resource provider create", f"host{number}")["uuid"]
+            client("resource provider inventory set", host, f"--resource=VCPU={vcpus}")
+        client("resource provider trait set", host, "--trait=COMPUTE_STATUS_DISABLED")
+        yield client
+
+
+def test_a_request_that_does_not_fit_is_explained(openstack):
+    explanation = openstack(
+        EXPLAIN, "--resource=VCPU=12", "--forbidden=COMPUTE_STATUS_DISABLED", "--remedies"
+    )
+    assert (explanation["roots"], explanation["fits"]) == (2, 0)
+    assert [(row["code"], row["lost"]) for row in explanation["funnel"]] == [
+        ("forbidden_trait", 1),
+        ("capacity", 1),
+    ]
+    assert explanation["near_misses"][0]["name"] == "host1"
+    assert {remedy["change"] for remedy in explanation["remedies"]} == {"drop", "amount"}
+    assert explanation["microversion"] == "1.39"
+
+
+def test_people_read_a_table_without_color_unless_on_a_terminal(openstack):
+    shown = openstack.run(EXPLAIN, "--resource=VCPU=99")
+    assert shown.returncode == 0, shown.stderr
+    assert "fewer than 99 VCPU free" in shown.stdout
+    assert "best: host2 has 16 free" in shown.stdout
+    assert "\x1b" not in shown.stdout
+
+
+@pytest.mark.parametrize(("environ", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_shows_colors(openstack, environ, is_colored):
+    terminal, its_other_end = pty.openpty()
+    command = [OPENSTACK, *openstack.options, *EXPLAIN.split(), "--resource=VCPU=99"]
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    subprocess.run(
+        command, stdout=its_other_end, env={**inherited, **environ}, check=True, timeout=60
+    )
+    os.close(its_other_end)
+    shown = os.read(terminal, 65536)
+    os.close(terminal)
+    assert (b"\x1b[31m0\x1b[0m" in shown) == is_colored
+    assert b"fewer than 99 VCPU free" in shown
+
+
+def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):
+    explanation = openstack(
+        EXPLAIN,
+        "--resource=VCPU=1",
+        f"--member-of={AGGREGATE},{NOBODY}",
+        *("--group", "_A", "--resource=VCPU=2", f"--in-tree={NOBODY}"),
+        *("--required=HW_CPU_X86_VMX,HW_CPU_X86_AVX2", f"--not-member-of={AGGREGATE}"),
+        *("--group", "_B", "--resource=VCPU=3", "--required=HW_CPU_X86_AVX"),
+        *("--same-subtree=_A,_B", "--group-policy=isolate"),
+        *("--root-required=HW_CPU_X86_AVX", "--root-forbidden=COMPUTE_STATUS_DISABLED"),
+    )
+    assert dict(pair.split("=") for pair in explanation["query"].split("&")) == {
+        "resources": "VCPU:1",
+        "member_of": f"in:{AGGREGATE},{NOBODY}",
+        "resources_A": "VCPU:2",
+        "required_A": "in:HW_CPU_X86_VMX,HW_CPU_X86_AVX2",
+        "member_of_A": f"!in:{AGGREGATE}",
+        "in_tree_A": NOBODY,
+        "resources_B": "VCPU:3",
+        "required_B": "HW_CPU_X86_AVX",
+        "group_policy": "isolate",
+        "root_required": "HW_CPU_X86_AVX,!COMPUTE_STATUS_DISABLED",
+        "same_subtree": "_A,_B",
+    }
+
+
+def test_a_query_is_taken_from_a_log_line(openstack):
+    explanation = openstack(EXPLAIN, "--query", "/allocation_candidates?resources=VCPU:9&limit=5")
+    assert explanation["fits"] == 1
+
+
+def test_a_recorded_request_is_found_by_its_id(openstack):
+    assert openstack("allocation candidate list", "--resource=VCPU=50") == []
+    recorded = openstack("allocation request list", "--reason=capacity")[0]
+    assert (recorded["kind"], recorded["request"]) == ("no_candidates", "resources=VCPU:50")
+    explanation = openstack(EXPLAIN, "--request-id", recorded["request_id"])
+    assert explanation["reason"] == "capacity"
+    assert explanation["funnel"][0]["lost"] == 2
+    assert explanation["request_id"] == recorded["request_id"]
+
+
+def test_a_refused_claim_is_shown_with_its_numbers(openstack):
+    (row,) = openstack("allocation candidate list", "--resource=VCPU=16")
+    owner = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
+    claim = f"--allocation=rp={row['resource provider']},VCPU=17"
+    openstack.refused("resource provider allocation set", NOBODY, claim, *owner)
+    listed = openstack("allocation request list", "--long")
+    (refused,) = (each for each in listed if each["kind"] == "refused_claim")
+    shown = openstack.run(EXPLAIN, "--request-id", refused["request_id"], "-f", "json")
+    assert json.loads(shown.stdout)["explanation"]["needed"] == 17
+
+
+def test_what_is_wrong_is_said(openstack):
+    assert "--resource, --query or --request-id" in openstack.refused(EXPLAIN)
+    assert "VCPU=4" in openstack.refused(EXPLAIN, "--resource=VCPU")
+    assert "CUSTOM_NO" in openstack.refused(EXPLAIN, "--resource=CUSTOM_NO=1")
+    assert NOBODY in openstack.refused(EXPLAIN, "--request-id", f"req-{NOBODY}")

@@ -1,0 +1,167 @@
+"""``openstack placement audit``, against the service that ``make serve`` starts."""
+
+import json
+import time
+
+import pytest
+
+from placement.insight.repair import plan_file
+from placement.tests.support.nova_api import nova_api
+from placement.tests.support.nova_documents import migration, server
+from placement.tests.support.openstack_client import Client
+from placement.tests.support.processes import ApiProcess
+
+SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
+OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
+NO_GRACE = ["--grace-minutes", "0"]
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory):
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        service.get()
+        client = Client(service.url)
+        client.hosts = [
+            client("resource provider create", name)["uuid"] for name in ("host1", "host2")
+        ]
+        for host in client.hosts:
+            client("resource provider inventory set", host, "--resource=VCPU=16")
+        claims = [[client.hosts[0]], [client.hosts[0]], client.hosts]
+        for server, hosts in zip(SERVERS, claims, strict=True):
+            amounts = [f"--allocation=rp={host},VCPU=2" for host in hosts]
+            client("resource provider allocation set", server, *amounts, *OWNER)
+        yield client
+
+
+@pytest.fixture
+def live(tmp_path):
+    """A list that lacks an instance, and names the host of one that has two."""
+    path = tmp_path / "servers"
+    path.write_text(f"{SERVERS[0]} host1\n{SERVERS[2]} host2\n")
+    return path
+
+
+def findings(client, *arguments):
+    return {each["code"]: each["rows"] for each in client("placement audit", *arguments)}
+
+
+def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
+    plan = tmp_path / "plan"
+    assert findings(openstack, "--live", str(live)) == {}
+    time.sleep(1.1)  # times are stored in whole seconds
+    live.touch()
+    reported = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
+    assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
+    assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
+    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
+    assert [action.consumer for action in planned.actions] == SERVERS[1:]
+    assert int(planned.database) > 33 << 40
+    only = findings(openstack, "--live", str(live), *NO_GRACE, "--code", "doubled_consumer")
+    assert only.keys() == {"doubled_consumer"}
+
+
+def test_people_read_a_table(openstack, live):
+    shown = openstack.run("placement audit", "--live", str(live), *NO_GRACE)
+    assert shown.returncode == 0, shown.stderr
+    assert "the list of live consumers does not have it" in shown.stdout
+
+
+def test_bad_lists_and_files_are_refused(openstack, live, tmp_path):
+    missing = str(tmp_path / "missing")
+    assert missing in openstack.refused("placement audit", "--live", missing)
+    live.write_text("")
+    assert "is empty" in openstack.refused("placement audit", "--live", str(live))
+    live.write_text("vm-1\n")
+    assert "Line 1" in openstack.refused("placement audit", "--live", str(live))
+    refused = openstack.refused("placement audit", "--plan", f"{missing}/plan")
+    assert "The plan could not be written" in refused
+    assert json.loads(openstack.run("placement audit", "-f", "json").stdout) == []
+
+
+# --- lists of nova and of standard input ----------------------------------------------------
+
+
+@pytest.fixture
+def nova(openstack):
+    """A stand-in for Keystone and nova, whose catalog has the service."""
+    with nova_api() as api:
+        api.token_id = "admin"
+        api.placement_url = openstack.options[1]
+        yield api
+
+
+@pytest.fixture
+def with_password(openstack, nova):
+    """The client as operators use it: it gets its token and its endpoints from Keystone."""
+    options = {
+        "auth-url": f"{nova.url}/v3",
+        "username": "operator",
+        "password": "secret",
+        "project-name": "admin",
+        "user-domain-id": "default",
+        "project-domain-id": "default",
+        "region-name": "R",
+    }
+    return Client(openstack.options[1], *(f"--os-{name}={text}" for name, text in options.items()))
+
+
+def age(openstack):
+    """Let a second pass: times are stored in whole seconds."""
+    time.sleep(1.1)
+
+
+def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, nova, tmp_path):
+    plan = tmp_path / "plan"
+    age(openstack)
+    nova.servers = [server(SERVERS[0], "host1"), server(SERVERS[2], "host2")]
+    arguments = ["--live", "nova", *NO_GRACE, "--plan", str(plan)]
+    reported = findings(with_password, *arguments)
+    assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
+    assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
+    assert nova.shows == [SERVERS[1]]
+    assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
+    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
+    assert [action.consumer for action in planned.actions] == SERVERS[1:]
+    nova.shown = {SERVERS[1]}
+    nova.migrations = [migration(SERVERS[1], SERVERS[2])]
+    assert findings(with_password, "--live", "nova", *NO_GRACE) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [({"failures": {1: 403}}, "could not be listed"),
+     ({"failures": {2: 503}}, "could not be listed"),
+     ({"newest": "2.65"}, "2.69"),
+     ({}, "is empty"),
+     ({"token_status": 401}, "requires authentication")],
+)  # fmt: skip
+def test_a_nova_that_cannot_be_listed_is_refused(
+    with_password, nova, tmp_path, settings, sentence
+):
+    plan = tmp_path / "plan"
+    for name, value in settings.items():
+        setattr(nova, name, value)
+    if settings:
+        nova.servers = [server(SERVERS[0], "host1")]
+    errors = with_password.refused("placement audit", "--live", "nova", "--plan", str(plan))
+    assert sentence in errors
+    assert "Traceback" not in errors
+    assert not plan.exists()
+
+
+def test_nova_needs_a_catalog(openstack, tmp_path):
+    errors = openstack.refused("placement audit", "--live", "nova")
+    assert "Traceback" not in errors
+    assert "nova" in errors
+
+
+def test_a_list_is_read_from_standard_input(openstack, live):
+    age(openstack)
+    arguments = ["placement audit", "--live", "-", *NO_GRACE, "-f", "json"]
+    result = openstack.run(*arguments, stdin=live.read_text())
+    assert result.returncode == 0, result.stderr
+    codes = [each["code"] for each in json.loads(result.stdout)]
+    assert codes == ["orphaned_consumer", "doubled_consumer"]
+    for text, sentence in (("", "is empty"), ("vm-1\n", "Line 1")):
+        result = openstack.run(*arguments, stdin=text)
+        assert (result.returncode, sentence in result.stderr) == (1, True), result.stderr

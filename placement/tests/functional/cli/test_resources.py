@@ -1,0 +1,73 @@
+"""The commands of ``openstack`` that read all at once, against what ``make serve`` starts."""
+
+import pytest
+
+from placement.tests.support.openstack_client import AGGREGATE, Client
+from placement.tests.support.processes import ApiProcess
+
+SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
+OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client resources")
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory):
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        service.get()
+        client = Client(service.url)
+        host = client("resource provider create", "host1")["uuid"]
+        child = client("resource provider create", "numa0", f"--parent-provider={host}")["uuid"]
+        client("resource provider create", "host0")
+        client("resource provider inventory set", host, "--resource=DISK_GB=100")
+        client("resource provider inventory set", child, "--resource=VCPU=16")
+        client(
+            *("resource provider aggregate set", host, f"--aggregate={AGGREGATE}"),
+            "--generation=1",
+        )
+        for server in SERVERS:
+            claim = f"--allocation=rp={child},VCPU=2"
+            client("resource provider allocation set", server, claim, *OWNER)
+        client.host, client.child = host, child
+        yield client
+
+
+def test_providers_are_shown_as_trees(openstack):
+    shown = openstack.run("resource provider tree")
+    assert shown.returncode == 0, shown.stderr
+    lines = [line for line in shown.stdout.splitlines() if "host" in line or "numa" in line]
+    assert [line.split("|")[1].rstrip() for line in lines] == [" host0", " host1", "   numa0"]
+    assert "VCPU 6/16" in shown.stdout
+    rows = openstack("resource provider tree", "--long", f"--in-tree={openstack.child}")
+    assert [row["name"] for row in rows] == ["host1", "numa0"]
+    assert rows[0]["aggregates"] == [AGGREGATE]
+    assert rows[1]["usage"]["VCPU"]["used"] == 6
+    (row,) = openstack("resource provider tree", "--resource=VCPU=8")
+    assert row["name"] == "numa0"
+
+
+def test_capacity_is_shown_for_a_shape(openstack):
+    capacity = openstack("resource capacity show", "--resource=VCPU=3", "--resource=DISK_GB=10")
+    assert (capacity["claims"], capacity["exact"], capacity["roots"]) == (3, True, 1)
+    assert capacity["limited_by"] == {"VCPU": 1}
+    grouped = openstack("resource capacity show", "--query=resources=VCPU:3", "--by=aggregate")
+    assert [(each["aggregate"], each["claims"]) for each in grouped["by"]] == [(AGGREGATE, 3)]
+    shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")
+    assert "host1: 3 on 1 roots" in shown.stdout
+    assert "--resource or --query" in openstack.refused("resource capacity show")
+    assert "by is" in openstack.refused("resource capacity show", "--resource=VCPU=3", "--by=x")
+
+
+def test_consumers_are_listed(openstack):
+    listed = openstack("resource consumer list", f"--in-tree={openstack.host}", "--long")
+    assert [each["uuid"] for each in listed] == SERVERS
+    assert listed[0]["allocations"] == {openstack.child: {"VCPU": 2}}
+    assert listed[0]["generation"] == 1
+    page = openstack.run("resource consumer list", "--limit=2")
+    assert f"There are more: --marker {SERVERS[1]}" in page.stderr
+    assert f"{openstack.child}: VCPU=2" in page.stdout
+    rest = openstack("resource consumer list", f"--marker={SERVERS[1]}")
+    assert [each["uuid"] for each in rest] == SERVERS[2:]
+    every = openstack("resource consumer list", "--limit=1", "--all", "--project=demo")
+    assert [each["uuid"] for each in every] == SERVERS
+    assert openstack("resource consumer list", "--older-than=2020-01-01T00:00:00Z") == []

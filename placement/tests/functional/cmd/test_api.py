@@ -1,0 +1,341 @@
+"""The command ``placement-api``."""
+
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from placement.tests.support.processes import STOP_TIMEOUT_SECONDS, ApiProcess
+from placement.tests.support.waiting import wait_until
+
+NOAUTH2 = "[api]\nauth_strategy = noauth2\n"
+
+
+@pytest.fixture
+def startup_error(run_command):
+    """Return a function that returns the output of a command that does not start."""
+
+    def output(*arguments, **variables):
+        result = run_command("placement-api", *arguments, **variables)
+        assert result.returncode == 1
+        return result.stdout + result.stderr
+
+    return output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_development_mode_needs_no_configuration(tmp_path, number):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        assert service.get("/resource_classes", **{"X-Auth-Token": "admin"})[0] == 404
+        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+        assert service.get("/allocation_candidates?resources=VCPU:1", **headers)[0] == 200
+        assert service.get("/resource_providers")[0] == 401
+        service.process.send_signal(number)
+        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0
+    output = service.output.read_text()
+    assert f"The database is sqlite:///{tmp_path}/.serve/placement.sqlite" in output
+    assert re.match(
+        r"Placement listens on .*\nThe database is .*\nThe dashboard is at .*\nTry: curl .*\n",
+        output,
+    )
+
+
+def test_encoded_slash_separates_segments(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        status, body = service.get("/resource_providers/a%2Fb", **{"X-Auth-Token": "admin"})
+        assert (status, b"The resource could not be found" in body) == (404, True)
+
+
+def test_workers_share_port_and_are_replaced(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as service:
+        service.get()
+        first = service.children()
+        assert len(first) == 2
+        os.kill(min(first), signal.SIGKILL)
+        wait_until(lambda: len(service.children() - first) == 1)
+        assert {service.get()[0] for _ in range(20)} == {200}
+        service.process.terminate()
+        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in first)
+
+
+@pytest.mark.parametrize("delay_seconds", [0, 0.02, 0.1])
+def test_sigterm_while_workers_start_leaves_no_process(tmp_path, delay_seconds):
+    """The signal may arrive before, while or after the workers are forked."""
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as api:
+        assert api.url
+        time.sleep(delay_seconds)
+        api.process.terminate()
+        api.process.wait(STOP_TIMEOUT_SECONDS)
+    assert processes_with_output(api.output) == []
+
+
+def processes_with_output(path):
+    """Return the ids of the processes whose standard output is this file."""
+    return [pid for pid in psutil.pids() if standard_output(pid) == str(path)]
+
+
+def standard_output(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/1")
+    except OSError:
+        return None
+
+
+HANGING = """
+import sys, time
+from placement import wsgi
+from placement.cmd import api, server
+server.STOP_DEADLINE_SECONDS = 2
+
+def application(environ, start_response):
+    if environ["PATH_INFO"] == "/hang":
+        print("hanging", flush=True)
+        time.sleep(600)
+    start_response("200 OK", [])
+    return [b""]
+
+wsgi.load = lambda conf, preload: application
+sys.exit(api.main())
+"""
+
+
+class HangingProcess(ApiProcess):
+    """The command with an application that never responds to one path, and a short deadline."""
+
+    command = (sys.executable, "-W", "ignore", "-c", HANGING)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_stop_deadline_ends_hanging_requests(tmp_path, workers):
+    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
+        assert api.get()[0] == 200
+        host, port = api.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_until(lambda: "hanging" in api.output.read_text())
+            api.process.terminate()
+            api.process.wait(STOP_TIMEOUT_SECONDS)
+    assert processes_with_output(api.output) == []
+
+
+def test_stop_deadline_ends_workers_that_do_not_respond(tmp_path):
+    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as api:
+        assert api.get()[0] == 200
+        os.kill(min(api.children()), signal.SIGSTOP)
+        api.process.terminate()
+        api.process.wait(STOP_TIMEOUT_SECONDS)
+    assert processes_with_output(api.output) == []
+
+
+def test_chunked_request_closes_connection(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        service.get()
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(
+                b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"4\r\npony\r\n0\r\n\r\n"
+            )
+            response = b""
+            while piece := connection.recv(65536):
+                response += piece
+    assert response.startswith(b"HTTP/1.1 401 ")
+    assert response.count(b"HTTP/1.1") == 1
+
+
+def test_configuration_file_is_read(tmp_path):
+    (tmp_path / "placement.conf").write_text(
+        "[placement_database]\n"
+        f"connection = sqlite:///{tmp_path}/mine.sqlite\n"
+        "sync_on_startup = true\n"
+        "[api]\nauth_strategy = noauth2\n"
+        "[unknown_group]\nunknown = 1\n"
+    )
+    with ApiProcess(tmp_path, "--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+        assert service.get()[0] == 200
+        assert (tmp_path / "mine.sqlite").exists()
+
+
+@pytest.fixture
+def write_file(tmp_path):
+    """Return a function that writes a file of options, and returns its path."""
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def database(path):
+    return (
+        f"[placement_database]\nconnection = sqlite:///{path}\nsync_on_startup = true\n{NOAUTH2}"
+    )
+
+
+def test_later_config_file_takes_precedence(tmp_path, write_file):
+    first = write_file("first.conf", database(tmp_path / "first.sqlite"))
+    second = write_file("second.conf", database(tmp_path / "second.sqlite"))
+    write_file("parts/20.conf", database(tmp_path / "third.sqlite"))
+    write_file("parts/10.conf", database(tmp_path / "tenth.sqlite"))
+    named = ["--config-file", first, "--config-dir", str(tmp_path / "parts")]
+    for arguments, used in (
+        (named, "third"),
+        ([*named, "--config-file", second], "second"),
+        ([f"--config-file={second}", f"--config-file={first}"], "first"),
+    ):
+        with ApiProcess(tmp_path, "--port", "0", *arguments) as service:
+            assert service.get()[0] == 200
+        assert f"/{used}.sqlite\n" in service.output.read_text()
+
+
+def test_config_file_of_command_line_replaces_that_of_environment(tmp_path, write_file):
+    write_file("placement.conf", database(tmp_path / "usual.sqlite"))
+    mine = write_file("mine.conf", database(tmp_path / "mine.sqlite"))
+    arguments = ["--port", "0", "--config-file", mine]
+    with ApiProcess(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+        assert service.get()[0] == 200
+    assert "/mine.sqlite\n" in service.output.read_text()
+    connection = f"sqlite:///{tmp_path}/wins.sqlite"
+    environment = {"OS_PLACEMENT_DATABASE__CONNECTION": connection}
+    with ApiProcess(tmp_path, *arguments, **environment) as service:
+        assert service.get()[0] == 200
+    assert "/wins.sqlite\n" in service.output.read_text()
+
+
+def test_development_mode_ignores_default_locations(tmp_path, write_file):
+    write_file(".placement/placement.conf", "[")
+    write_file(".placement.conf.d/mine.conf", "[")
+    write_file("placement.conf.d/mine.conf", "[")
+    mine = write_file("mine.conf", f"[DEFAULT]\nlog_file = {tmp_path}/log\ndebug = true\n")
+    arguments = ["--port", "0", "--development", "--config-file", mine]
+    with ApiProcess(tmp_path, *arguments, HOME=str(tmp_path)) as service:
+        assert service.get()[0] == 200
+    assert "DEBUG" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("option", ["--config-file", "--config-dir"])
+def test_missing_config_file_is_reported(startup_error, tmp_path, option):
+    output = startup_error("--port", "0", option, str(tmp_path / "nowhere"))
+    assert str(tmp_path / "nowhere") in output
+
+
+def test_missing_connection_option_is_reported(startup_error, tmp_path):
+    (tmp_path / "placement.conf").write_text("")
+    output = startup_error("--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path))
+    assert f"Set [placement_database]connection in {tmp_path}/placement.conf" in output
+
+
+def test_missing_config_dir_is_reported(startup_error, tmp_path):
+    output = startup_error("--port", "0", OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere"))
+    assert str(tmp_path / "nowhere" / "placement.conf") in output
+
+
+def test_missing_schema_is_reported(startup_error, tmp_path):
+    connection = f"sqlite:///{tmp_path}/empty.sqlite"
+    output = startup_error("--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
+    assert "placement-manage db sync" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("[api]\nauth_strategy = none", "auth_strategy"),
+        ("[metrics]\nenabled = true", "folder in group [metrics]"),
+        ("[DEFAULT]\nuse_journal = true", "Systemd bindings do not exist"),
+        ("[placement_database]\nconnection = nonsense", "URL"),
+        ("[placement_database]\nconnection = nonsense://", "nonsense"),
+        ("[placement_database]\nconnection = sqlite://\nsync_on_startup = false", "db sync"),
+    ],
+)
+def test_startup_error_is_one_sentence(startup_error, write_file, options, reason):
+    if "journal" in options and importlib.util.find_spec("systemd") is not None:
+        pytest.skip("the bindings are there")
+    file = write_file("mine.conf", f"{options}\n")
+    output = startup_error("--development", "--port", "0", "--config-file", file)
+    assert reason in output.splitlines()[-1]
+    assert output.splitlines()[-1].startswith("placement-api: ")
+    assert "Traceback" not in output
+
+
+def test_invalid_port(run_command):
+    assert run_command("placement-api", "--development", "--port", "70000").returncode == 2
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_noauth2_is_refused_on_network_addresses(startup_error, host):
+    output = startup_error("--development", "--port", "0", "--host", host)
+    assert "--allow-noauth2-on-network" in output
+
+
+def test_noauth2_on_network_can_be_allowed(tmp_path):
+    arguments = ["--development", "--port", "0", "--host", "0.0.0.0", "--allow-noauth2-on-network"]
+    with ApiProcess(tmp_path, *arguments) as service:
+        assert service.get()[0] == 200
+
+
+def test_port_in_use_is_reported(startup_error):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert "Address already in use" in startup_error("--development", "--port", str(port))
+
+
+def test_installed_command_is_a_wsgi_file(tmp_path):
+    """As ``uwsgi --wsgi-file $(which placement-api)`` takes it."""
+    command = Path(sys.executable).parent / "placement-api"
+    code = (
+        "import runpy, sys\n"
+        f"application = runpy.run_path({str(command)!r}, run_name='wsgi_file')['application']\n"
+        "application({'REQUEST_METHOD': 'GET', 'PATH_INFO': '/'},\n"
+        "            lambda status, headers, error=None: sys.exit(status != '200 OK'))\n"
+    )
+    environment = {
+        "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/mine.sqlite",
+        "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+        "OS_API__AUTH_STRATEGY": "noauth2",
+        "OS_DEFAULT__LOG_FILE": str(tmp_path / "log"),
+    }
+    interpreter = [sys.executable, "-W", "ignore", "-c", code]
+    environ = os.environ | environment
+    result = subprocess.run(interpreter, capture_output=True, env=environ, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sighup_reloads_mutable_options(tmp_path, workers):
+    file, log = tmp_path / "placement.conf", tmp_path / "log"
+    text = (
+        f"[DEFAULT]\nlog_file = {log}\ndebug = %s\n"
+        f"[placement_database]\nconnection = sqlite:///{tmp_path}/mine.sqlite\n"
+        f"sync_on_startup = true\n{NOAUTH2}"
+    )
+    file.write_text(text % "false")
+    arguments = ["--port", "0", "--workers", workers]
+    with ApiProcess(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
+        service.get()
+        assert "Starting request" not in log.read_text()
+        file.write_text("[")
+        service.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: log.read_text().count("cannot be read") == int(workers))
+        file.write_text(text % "true")
+
+        def starts_are_logged():
+            # cotyledon ignores a signal that arrives while it forwards the previous one
+            service.process.send_signal(signal.SIGHUP)
+            assert service.get()[0] == 200
+            return "Starting request" in log.read_text()
+
+        wait_until(starts_are_logged, pause_seconds=0.5)
+        service.process.terminate()
+        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0

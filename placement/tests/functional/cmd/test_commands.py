@@ -1,0 +1,209 @@
+"""The commands report errors that operators can correct: one sentence, and an exit code."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from placement.tests.support import servers
+from placement.tests.support.processes import BIN, ROOT
+
+NO_FILE = "No database is configured. Set [placement_database]connection in"
+MANAGE = ("placement-manage", "db", "version")
+SYNC = ("placement-manage", "db", "sync")
+MIGRATE = ("placement-manage", "db", "online_data_migrations")
+STATUS = ("placement-status", "upgrade", "check")
+API = ("placement-api", "--port", "0")
+COMMANDS = [MANAGE, SYNC, MIGRATE, STATUS, API]
+EXIT_CODES = {"placement-manage": 1, "placement-status": 255, "placement-api": 1}
+each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[-1])
+on_sqlite = pytest.mark.parametrize("backend", ["sqlite"])
+
+
+def connection(url, **variables):
+    return {
+        "OS_PLACEMENT_DATABASE__CONNECTION": str(url),
+        "OS_PLACEMENT_DATABASE__MAX_RETRIES": "0",
+        **variables,
+    }
+
+
+def error_of(completed):
+    """Return the one sentence of a failed command; check its form and the exit code."""
+    program = Path(completed.args[0]).name
+    assert completed.returncode == EXIT_CODES[program], (completed.stdout, completed.stderr)
+    assert "Traceback" not in completed.stdout + completed.stderr
+    (line,) = [line for line in completed.stderr.splitlines() if line.startswith(f"{program}: ")]
+    return line.removeprefix(f"{program}: ")
+
+
+@pytest.mark.skipif(Path("/etc/placement").exists(), reason="this machine has a configuration")
+@each_command
+def test_missing_configuration(run_command, command):
+    error = error_of(run_command(*command))
+    assert f"{NO_FILE} /etc/placement/placement.conf" in error
+    assert "OS_PLACEMENT_DATABASE__CONNECTION" in error
+
+
+@each_command
+def test_config_dir_without_connection(run_command, command, tmp_path):
+    (tmp_path / "placement.conf").write_text("[DEFAULT]\ndebug = false\n")
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
+    assert f"{NO_FILE} {tmp_path}/placement.conf" in error
+
+
+@each_command
+def test_missing_config_file(run_command, command, tmp_path):
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path / "nowhere")))
+    assert f"{tmp_path}/nowhere/placement.conf" in error
+    assert "OS_PLACEMENT_CONFIG_DIR" in error
+
+
+@each_command
+def test_invalid_config_file(run_command, command, tmp_path):
+    (tmp_path / "placement.conf").write_text("[placement_database\n")
+    error = error_of(run_command(*command, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)))
+    assert f"{tmp_path}/placement.conf" in error
+
+
+@each_command
+@pytest.mark.parametrize("url", ["nonsense", "nonsense://host/placement"])
+def test_invalid_url(run_command, command, url):
+    error = error_of(run_command(*command, **connection(url)))
+    assert "[placement_database]connection is not a valid URL" in error
+
+
+@pytest.mark.parametrize("command", [MIGRATE, STATUS], ids=lambda command: command[-1])
+def test_database_without_schema(run_command, command, empty_database_url):
+    error = error_of(run_command(*command, **connection(empty_database_url)))
+    assert "no Placement schema. Run `placement-manage db sync`" in error
+
+
+@each_command
+def test_database_down(run_command, command):
+    port = servers.free_port()
+    url = f"mysql+pymysql://placement:secret@127.0.0.1:{port}/placement"
+    error = error_of(run_command(*command, **connection(url)))
+    assert "The database is not available" in error
+    assert "127.0.0.1" in error
+    assert "secret" not in error
+
+
+def test_unknown_revision(run_command, tmp_path):
+    variables = connection(f"sqlite:///{tmp_path}/p.sqlite")
+    error = error_of(run_command("placement-manage", "db", "stamp", "unheard_of", **variables))
+    assert "The revision unheard_of is unknown. Known are b4ed3a175331" in error
+
+
+# --- wrong password --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def postgresql_with_passwords(tmp_path_factory):
+    with servers.private("postgresql", durable=False) as server:
+        server.execute("ALTER USER placement PASSWORD 'right'")
+        rule = "host all all 127.0.0.1/32 scram-sha-256\nlocal all all trust\n"
+        (server.folder / "data" / "pg_hba.conf").write_text(rule)
+        server.execute("SELECT pg_reload_conf()")
+        yield server
+
+
+def wrong_password(backend, request):
+    if backend == "mariadb":
+        url = request.getfixturevalue("server")("mariadb").tcp_url("mysql")
+    else:
+        url = request.getfixturevalue("postgresql_with_passwords").tcp_url("postgres")
+    url = sa.make_url(url).set(password="wrong")
+    return url.render_as_string(hide_password=False)
+
+
+@each_command
+@pytest.mark.parametrize("backend", ["mariadb", "postgresql"])
+def test_wrong_password_is_not_retried(run_command, command, backend, request):
+    variables = {"OS_PLACEMENT_DATABASE__MAX_RETRIES": "10"}
+    url = wrong_password(backend, request)
+    error = error_of(run_command(*command, **connection(url, **variables)))
+    assert "The database refuses the login" in error
+    assert "Check user and password in [placement_database]connection" in error
+
+
+# --- starting the API --------------------------------------------------------------------------
+
+
+@on_sqlite
+def test_keystone_without_options(run_command, database_url):
+    error = error_of(run_command(*API, **connection(database_url)))
+    assert "[keystone_authtoken] has no auth_type" in error
+
+
+@on_sqlite
+def test_port_in_use(run_command, database_url):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        variables = connection(database_url, OS_API__AUTH_STRATEGY="noauth2")
+        error = error_of(run_command("placement-api", "--port", str(port), **variables))
+    assert f"Cannot listen on 127.0.0.1, port {port}: Address already in use" in error
+    assert "--port" in error
+
+
+@pytest.mark.parametrize("command", ["placement-manage", "placement-status", "placement-api"])
+def test_version(command):
+    """In a process of its own: the other tests run the scripts where they are imported already."""
+    result = subprocess.run(
+        [BIN / command, "--version"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0
+    assert re.search(r"\d+\.\d+", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"OS_API__AUTH_STRATEGY": "keystone"}, "[keystone_authtoken] has no auth_type"),
+        ({"OS_API__AUTH_STRATEGY": "noauth2"}, None),
+    ],
+)
+@on_sqlite
+def test_upgrade_check_covers_authentication(run_command, database_url, variables, problem):
+    result = run_command(*STATUS, **connection(database_url, **variables))
+    assert result.returncode == (2 if problem else 0)
+    words = re.sub(r"[|\s]+", " ", result.stdout)
+    assert problem is None or problem in words
+
+
+@on_sqlite
+def test_upgrade_check_fails_if_the_schema_is_too_old(run_command, empty_database_url):
+    variables = connection(empty_database_url, OS_API__AUTH_STRATEGY="noauth2")
+    assert run_command(*SYNC, **variables).returncode == 0
+    assert (
+        run_command("placement-manage", "db", "stamp", "a082b8bb98d0", **variables).returncode == 0
+    )
+    result = run_command(*STATUS, **variables)
+    assert result.returncode == 2
+    assert "The API does not start" in re.sub(r"[|\s]+", " ", result.stdout)
+    startup = {"OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true"}
+    assert run_command(*STATUS, **variables, **startup).returncode == 0
+
+
+# --- make ---------------------------------------------------------------------------------------
+
+
+def test_make_repairs_an_interrupted_environment(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    make = ["make", f"PYTHON={sys.executable}", "environment"]
+    subprocess.run(make, cwd=tmp_path, check=True, env=os.environ)
+    pip = [tmp_path / ".venv" / "bin" / "python", "-m", "pip", "--version"]
+    subprocess.run(pip, check=True, capture_output=True)
+
+
+def test_make_serve_takes_a_port():
+    make = ["make", "-n", "serve", "PORT=9999"]
+    result = subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "placement-api --port 9999" in result.stdout

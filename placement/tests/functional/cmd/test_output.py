@@ -1,0 +1,143 @@
+"""Output that cannot be written, of commands as processes: no traceback, and no success."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement import cmd, terminal
+from placement.cmd import errors, programs
+from placement.db.settings import DatabaseSettings
+from placement.db.store import Store
+from placement.terminal import CLOSED
+from placement.tests.support.factories import new_provider
+from placement.tests.support.processes import ApiProcess
+
+FOLDER = Path(sys.executable).parent
+IDENTITY = ("placement-manage", "identity", "höst")
+
+
+@pytest.fixture
+def backend():
+    return "sqlite"
+
+
+@pytest.fixture
+def environ(database_url):
+    """The environment of an operator, with a database that has one provider."""
+    store = Store(DatabaseSettings(connection=database_url))
+    new_provider(store, "höst")
+    store.dispose()
+    others = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    others.pop("PYTHONUNBUFFERED", None)  # the output of operators is buffered
+    return others | {"OS_PLACEMENT_DATABASE__CONNECTION": database_url, "PYTHONWARNINGS": "ignore"}
+
+
+def run(environ, *command, stdout=subprocess.PIPE):
+    program, *arguments = command
+    if program == "openstack":  # a variable that begins with OS_ would define a cloud
+        environ = {name: text for name, text in environ.items() if not name.startswith("OS_")}
+    return subprocess.run(
+        [sys.executable, FOLDER / program, *arguments],
+        env=environ,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def closed_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+@pytest.mark.parametrize("command", [IDENTITY, ("placement-status", "--help")])
+def test_a_reader_that_ends_early_is_no_error(environ, closed_pipe, command):
+    """As in ``placement-manage identity NAME | head -1``."""
+    result = run(environ, *command, stdout=closed_pipe)
+    assert (result.returncode, result.stderr) == (CLOSED, "")
+
+
+@pytest.mark.parametrize("command", [IDENTITY, ("placement-compare", "--help")])
+def test_a_full_disk_is_a_sentence(environ, command):
+    with Path("/dev/full").open("wb") as full:
+        result = run(environ, *command, stdout=full)
+    assert result.returncode in {1, 2}
+    assert "No space left on device" in result.stderr
+    assert result.stderr.startswith(f"{command[0]}: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_characters_that_the_encoding_does_not_have_are_escaped(environ):
+    result = run(environ | {"PYTHONIOENCODING": "ascii"}, *IDENTITY)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert r"h\xf6st" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["manage", "status", "compare"])
+def test_an_interrupt_during_the_imports_is_a_sentence(monkeypatch, capsys, name):
+    class Interrupted:
+        def find_spec(self, module, *_):
+            if module == f"placement.cmd.{name}":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, f"placement.cmd.{name}", raising=False)
+    monkeypatch.delattr(cmd, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        getattr(programs, name)()
+    assert ended.value.code == terminal.INTERRUPTED
+    assert capsys.readouterr().err == f"placement-{name}: interrupted\n"
+
+
+def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
+    """What was printed before the error is lost; the interpreter does not report that again."""
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+
+        def fail():
+            print("half of a table")
+            raise errors.CommandError("The database is on fire.")
+
+        assert errors.run("placement-manage", fail) == 1
+        terminal.discard_unwritten()
+    assert capfd.readouterr().err == "placement-manage: The database is on fire.\n"
+
+
+def test_a_command_of_openstack_whose_reader_ends_early(environ, closed_pipe, api_url):
+    result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=closed_pipe)
+    assert (result.returncode, result.stderr) == (CLOSED, "")
+
+
+def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
+    with Path("/dev/full").open("wb") as full:
+        result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=full)
+    assert result.returncode == 1
+    assert "The output cannot be written: No space left on device." in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_command_of_openstack_that_does_not_reach_the_service(environ):
+    result = run(environ, *openstack("http://127.0.0.1:1", "resource", "provider", "tree"))
+    assert result.returncode == 1
+    assert "Unable to establish connection to http://127.0.0.1:1/" in result.stderr
+    assert "Check that the service runs, and the endpoint: --os-endpoint" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def openstack(url, *command):
+    return "openstack", "--os-endpoint", url, "--os-token", "admin", *command
+
+
+@pytest.fixture
+def api_url(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        service.get()
+        yield service.url

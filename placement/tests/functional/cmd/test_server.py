@@ -1,0 +1,327 @@
+"""Attacks on the HTTP server of ``placement-api``: slow clients, large or ambiguous requests."""
+
+import json
+import re
+import resource
+import socket
+import stat
+import time
+from contextlib import ExitStack, suppress
+
+import psutil
+import pytest
+
+from placement.tests.support.processes import ApiProcess
+from placement.tests.support.waiting import wait_until
+
+SECONDS = 60
+SLOW_CLIENTS = 1000
+KIBIBYTE = 2**10
+MEBIBYTE = 2**20
+MEMORY_MIB = 50
+TOKEN = b"X-Auth-Token: admin\r\n"
+SMUGGLED = b"DELETE /traits/CUSTOM_A HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def open_files():
+    """Allow this process as many open files as there are slow clients."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4 * SLOW_CLIENTS, limits[1]), limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory):
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as api:
+        api.get()
+        yield api
+
+
+@pytest.fixture
+def connect(api):
+    """Return a function that opens a connection to the server."""
+    host, port = api.url.removeprefix("http://").split(":")
+    with ExitStack() as connections:
+        yield lambda: connections.enter_context(
+            socket.create_connection((host, int(port)), timeout=SECONDS)
+        )
+
+
+@pytest.fixture
+def send(connect):
+    """Return a function that sends bytes, and returns all responses until the server closes."""
+
+    def send(*pieces):
+        connection, response = connect(), b""
+        with suppress(ConnectionError):
+            for piece in pieces:
+                connection.sendall(piece)
+        with suppress(ConnectionError):
+            while received := connection.recv(2**16):
+                response += received
+        return response
+
+    return send
+
+
+def statuses(responses):
+    return [int(number) for number in re.findall(rb"HTTP/1\.[01] (\d{3}) ", responses)]
+
+
+def error(response):
+    """Return the only error of an error document."""
+    head, _, body = response.partition(b"\r\n\r\n")
+    (document,) = json.loads(body)["errors"]
+    assert document["request_id"].encode() in head
+    return document
+
+
+def memory_mib(api):
+    return psutil.Process(api.process.pid).memory_info().rss / MEBIBYTE
+
+
+# --- slow clients -----------------------------------------------------------------------
+
+HEAD = b"GET /traits HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+BODY = (
+    b"POST /traits HTTP/1.1\r\nHost: localhost\r\n" + TOKEN + b"Content-Type: application/json\r\n"
+    b"Content-Length: 5000\r\n\r\n{"
+)
+
+
+@pytest.mark.parametrize("beginning", [HEAD, BODY], ids=["head", "body"])
+def test_slow_clients_occupy_no_threads(api, connect, beginning):
+    before = memory_mib(api)
+    slow = [connect() for _ in range(SLOW_CLIENTS)]
+    for part in (beginning, b"x"):
+        for connection in slow:
+            connection.sendall(part)
+        assert api.get()[0] == 200
+    assert memory_mib(api) < before + MEMORY_MIB
+    for connection in slow[::100]:
+        connection.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            connection.recv(1)  # still open, without a response
+
+
+def test_slow_request_is_completed(connect):
+    connection = connect()
+    for byte in b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":
+        connection.sendall(bytes([byte]))
+    assert statuses(connection.recv(2**16)) == [200]
+
+
+# --- bodies -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("token", [b"", TOKEN], ids=["no-token", "token"])
+def test_large_body_is_not_read(api, send, token):
+    before = memory_mib(api)
+    response = send(
+        b"POST /traits HTTP/1.1\r\nHost: localhost\r\n" + token,
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (250 * MEBIBYTE),
+    )
+    assert statuses(response) == [413 if token else 401]
+    assert b"Connection: close" in response
+    assert memory_mib(api) < before + MEMORY_MIB
+
+
+def test_body_without_token_is_not_read(send):
+    response = send(
+        b"PUT /traits/CUSTOM_A HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        b"Content-Length: 1000\r\n\r\n"
+    )
+    assert statuses(response) == [401]
+
+
+def test_unfinished_bodies_do_not_fill_memory(api, connect):
+    before = memory_mib(api)
+    body = b"x" * (300 * KIBIBYTE)
+    for _ in range(300):
+        connect().sendall(
+            b"POST /traits HTTP/1.1\r\nHost: localhost\r\n" + TOKEN + b"Content-Length: 1000000"
+            b"\r\n\r\n" + body
+        )
+    assert api.get()[0] == 200
+    assert memory_mib(api) < before + MEMORY_MIB
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(400, b"1" * MEBIBYTE), (400, b"1;" + b"x" * MEBIBYTE), (400, b"0\r\n" + b"x" * MEBIBYTE)],
+    ids=["size", "extension", "trailer"],
+)
+def test_chunk_lines_are_limited(send, status, body):
+    head = b"POST /traits HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" + TOKEN
+    assert statuses(send(head + b"\r\n", body)) == [status]
+
+
+def test_chunked_body_is_limited(api, send):
+    head = b"POST /traits HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" + TOKEN
+    chunk = b"%x\r\n%s\r\n" % (MEBIBYTE, b"x" * MEBIBYTE)
+    response = send(head + b"\r\n", *[chunk] * 40)
+    assert error(response)["status"] == 413
+
+
+# --- heads ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "head"),
+    [
+        (414, b"GET /traits?name=%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 4 * MEBIBYTE)),
+        (414, b"GET /traits?name=" + b"x" * MEBIBYTE),
+        (431, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Accept: a/b\r\n" * 300_000 + b"\r\n"),
+    ],
+    ids=["path", "endless path", "headers"],
+)
+def test_head_is_limited(send, status, head):
+    response = send(head)
+    assert statuses(response) == [status]
+    assert error(response)["status"] == status
+    assert "65536 bytes" in error(response)["detail"]
+
+
+def test_head_of_60_kib_is_accepted(send):
+    padding = b"X-Padding: " + b"x" * (60 * KIBIBYTE) + b"\r\n"
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    assert statuses(send(head + padding + b"\r\n")) == [200]
+
+
+# --- ambiguous requests ----------------------------------------------------------------
+
+AMBIGUOUS = {
+    "two lengths": b"Content-Length: 0\r\nContent-Length: %d\r\n" % len(SMUGGLED),
+    "length and chunked": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    "chunked and length": b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+    "negative length": b"Content-Length: -1\r\n",
+    "length with underscore": b"Content-Length: 12_0\r\n",
+    "length with sign": b"Content-Length: +5\r\n",
+    "empty length": b"Content-Length: \r\n",
+    "list of lengths": b"Content-Length: 0, 5\r\n",
+    "two hosts": b"Host: localhost\r\n",
+    "two codings": b"Transfer-Encoding: chunked, identity\r\n",
+    "unknown coding": b"Transfer-Encoding: xchunked\r\n",
+    "space before the colon": b"Content-Length : 5\r\n",
+    "line feed within": b"X-A: b\nContent-Length: 5\r\n",
+}
+
+
+@pytest.mark.parametrize("headers", AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_ambiguous_request_closes_connection(send, headers):
+    request = b"POST /traits HTTP/1.1\r\nHost: localhost\r\n" + TOKEN + headers + b"\r\n"
+    response = send(request, b"0\r\n\r\n" + SMUGGLED)
+    assert len(statuses(response)) == 1
+    assert error(response)["status"] == 400
+    assert b"Connection: close" in response
+
+
+def test_chunked_request_of_http_1_0_closes_connection(send):
+    request = b"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert statuses(send(request + b"0\r\n\r\n" + SMUGGLED)) == [400]
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [(b"http://localhost/traits", 200), (b"//traits", 404), (b"http://localhost//traits", 404)],
+)
+def test_request_target(send, target, status):
+    head = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" % target
+    response = send(head + TOKEN + b"OpenStack-API-Version: placement 1.6\r\n\r\n")
+    assert statuses(response) == [status]
+
+
+def test_expectation_without_body_gets_a_response(send):
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    assert statuses(send(head + b"Expect: 100-continue\r\n\r\n")) == [200]
+
+
+def test_http_1_0_connection_is_kept_on_request(connect):
+    connection = connect()
+    for kept in (b"Connection: keep-alive\r\n", b"Connection: keep-alive\r\n", b""):
+        connection.sendall(b"GET / HTTP/1.0\r\n%s\r\n" % kept)
+        response = b""
+        while not response.endswith(b"]}"):
+            response += connection.recv(2**16)
+        assert statuses(response) == [200]
+    assert connection.recv(1) == b""
+
+
+def test_refused_requests_are_logged(api, send):
+    send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+    wait_until(lambda: re.search(r'"GET /" status: 400 ', api.output.read_text()))
+
+
+# --- names of the host, and files -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:8778", 200),
+        ("127.0.0.1", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:8778", 200),
+        ("attacker.example", 400),
+        ("attacker.example:8778", 400),
+        ("localhost.attacker.example", 400),
+        ("127.0.0.1.attacker.example", 400),
+        ("localhost@attacker.example", 400),
+        ("192.0.2.1", 400),
+        ("", 400),
+    ],
+)
+def test_development_mode_accepts_loopback_names_only(send, host, status):
+    head = b"GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % host.encode()
+    assert statuses(send(head)) == [status]
+
+
+def test_development_files_are_private(tmp_path):
+    folder, metrics = tmp_path / "data", tmp_path / "metrics"
+    variables = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(metrics)}
+    with ApiProcess(tmp_path, "--development", str(folder), "--port", "0", **variables) as api:
+        assert api.get("/traits", **{"X-Auth-Token": "admin"})[0] == 404
+        private = [folder, metrics, *folder.iterdir()]
+        modes = {path.name: stat.filemode(path.stat().st_mode)[4:] for path in private}
+    assert set(modes.values()) == {"------"}, modes
+    assert "placement.sqlite" in modes
+
+
+def test_request_in_progress_is_completed_on_sigterm(tmp_path):
+    """A request whose body is still arriving has begun."""
+    with ApiProcess(tmp_path, "--development", "--port", "0") as api:
+        api.get()
+        host, port = api.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
+            head = b"PUT /traits/CUSTOM_A HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+            others = b"Content-Type: a/b\r\nOpenStack-API-Version: placement latest\r\n"
+            connection.sendall(head + others + TOKEN + b"\r\n{")
+            time.sleep(0.1)
+            api.process.terminate()
+            wait_until(lambda: refuses(host, int(port)))
+            connection.sendall(b"}")
+            assert statuses(connection.recv(2**16)) == [201]
+        assert api.process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_slow_client_does_not_delay_the_stop(tmp_path, workers):
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
+        api.get()
+        host, port = api.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
+            connection.sendall(HEAD)
+            api.get()
+            api.process.terminate()
+            assert api.process.wait(SECONDS) == 0
+
+
+def refuses(host, port):
+    try:
+        socket.create_connection((host, port), timeout=SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False

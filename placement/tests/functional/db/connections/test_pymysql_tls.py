@@ -1,0 +1,73 @@
+"""PyMySQL encrypts if the server offers it, and verifies what the options of TLS say."""
+
+import subprocess
+
+import pytest
+
+from placement import exception
+from placement.db.settings import DatabaseSettings
+from placement.db.store import Store
+from placement.tests.support import servers
+
+
+def certificate(folder, name):
+    """Return a new self-signed certificate for 127.0.0.1, and its key."""
+    files = folder / f"{name}.crt", folder / f"{name}.key"
+    command = [
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+        *("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"),
+        *("-out", files[0], "-keyout", files[1]),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tls")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    try:
+        servers.find("mariadbd"), servers.find("openssl")
+    except servers.Missing as missing:
+        pytest.skip(f"NOT TESTED: {missing}")
+    own, key = certificate(folder, "own")
+    certificate(folder, "other")
+    database = servers.MariaDb(folder, settings=[f"--ssl-cert={own}", f"--ssl-key={key}"])
+    database.start()
+    database.create("placement")
+    yield database
+    database.stop()
+
+
+@pytest.fixture
+def cipher(server):
+    """A function that returns the cipher of a new connection, empty if it is not encrypted."""
+
+    def read(parameters=""):
+        url = f"{server.tcp_url('placement', 'pymysql')}{parameters}"
+        store = Store(DatabaseSettings(connection=url, max_retries=0))
+        try:
+            with store.read() as tx:
+                return tx.connection.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1]
+        finally:
+            store.dispose()
+
+    return read
+
+
+def test_connections_are_encrypted(cipher):
+    assert cipher()
+
+
+def test_certificates_are_verified_if_options_say_so(cipher, folder):
+    assert cipher(f"?ssl_ca={folder}/own.crt")
+    with pytest.raises(exception.DatabaseUnavailable) as raised:
+        cipher(f"?ssl_ca={folder}/other.crt")
+    assert "CERTIFICATE_VERIFY_FAILED" in raised.value.reason
+
+
+def test_tls_may_be_disabled(cipher):
+    assert not cipher("?ssl_disabled=true")

@@ -1,0 +1,239 @@
+"""The audit finds each kind of defect on each database, and nothing in what is healthy."""
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+import webtest
+
+from placement import exception
+from placement.cmd import audit as command
+from placement.cmd import manage
+from placement.core.model import Inventory
+from placement.db.tables import allocations
+from placement.insight.audit.model import SEVERITIES, AuditSettings, LiveConsumers
+from placement.insight.audit.report import audit
+from placement.insight.audit.sql import AuditReader
+from placement.insight.repair.planning import Planned, plan
+from placement.objects import allocation
+from placement.tests.support.defects import DEFECTS, Host
+from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
+
+HEADERS = {"X-Auth-Token": "admin"}
+STALE_DAYS = 1000
+TYPES = frozenset({"INSTANCE", "unknown"})
+EVERYTHING = AuditSettings(stale_days=STALE_DAYS)
+
+
+def codes(store, settings=EVERYTHING):
+    return [finding.code for finding in audit(store, settings).findings]
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_is_found_and_nothing_else(store, name):
+    code, make = DEFECTS[name]
+    Host(store)
+    make(Host(store))
+    (finding,) = audit(store, EVERYTHING).findings
+    assert finding.code == code
+    if code == "over_capacity":
+        assert finding.cause.startswith(name)
+
+
+def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
+    """A parent that does not exist is kept out by a foreign key; others need a list of nova's."""
+    codes_of_defects = {code for code, _ in DEFECTS.values()}
+    assert SEVERITIES.keys() - codes_of_defects == {
+        "missing_parent",
+        "orphaned_consumer",
+        "doubled_consumer",
+    }
+
+
+def test_defects_of_every_kind_at_once_are_all_found(store):
+    for _, make in DEFECTS.values():
+        make(Host(store))
+    reported = codes(store)
+    assert set(reported) == {code for code, _ in DEFECTS.values()}
+    assert reported == sorted(reported, key=list(order(reported)).index)
+    assert reported.count("over_capacity") == 3
+
+
+def order(findings):
+    return dict.fromkeys(findings)
+
+
+def test_what_is_young_is_left_alone(store):
+    """A consumer is written a moment before its allocations by other implementations."""
+    host = Host(store)
+    host.run(allocations.delete())
+    host.inventory(used=0)
+    assert codes(store) == []
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert [each.code for each in audit(store, EVERYTHING, later).findings] == ["empty_consumer"]
+    assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
+
+
+def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, other_store):
+    host = Host(store)
+    before = datetime.now(UTC).replace(tzinfo=None)
+    with store.read() as tx:
+        first = AuditReader(tx.connection).state(before, 1)
+        claim(other_store, uuid(), {host.uuid: {"VCPU": 2}})
+        host_of_another = Host(other_store)
+        assert AuditReader(tx.connection).state(before, 1) == first
+    assert host_of_another.name in {each.name for each in _providers(store)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_found_in_a_random_healthy_database(store, seed):
+    numbers = random.Random(seed)
+    for _ in range(120):
+        _step(store, numbers)
+    assert len(_consumers(store)) > 5
+    later = datetime.now(UTC) + timedelta(days=1)
+    listed_at = later.replace(tzinfo=None)
+    live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
+    findings = audit(store, replace(EVERYTHING, live=live), later.replace(tzinfo=UTC))
+    assert (list(findings.findings), findings.compared) == ([], len(_consumers(store)))
+    assert plan(findings.findings, SEVERITIES) == Planned([], {})
+
+
+def _step(store, numbers):
+    """Do something that the API lets be done, and that leaves no more used than there is."""
+    hosts = [each.uuid for each in _providers(store)]
+    if len(hosts) < 3 or numbers.random() < 0.1:
+        parent = numbers.choice([None, *hosts])
+        hosts.append(new_provider(store, parent=parent, VCPU=_vcpu(numbers), DISK_GB=100))
+    # Half of the steps concern a new consumer, so that some remain in the end.
+    consumer = numbers.choice([uuid(), numbers.choice([uuid(), *_consumers(store)])])
+    host = numbers.choice(hosts)
+    try:
+        match numbers.randrange(4):
+            case 0 | 1:
+                resources = {"VCPU": numbers.randint(1, 4), "DISK_GB": numbers.randint(1, 40)}
+                claim(store, consumer, {host: resources})
+            case 2:
+                allocation.delete(store, consumer)
+            case 3 if not held_on(store, host):
+                set_inventories(store, host, VCPU=_vcpu(numbers), DISK_GB=numbers.randint(50, 100))
+    except exception.PlacementException:
+        pass
+
+
+def _vcpu(numbers):
+    return Inventory(numbers.randint(4, 16), reserved=1, allocation_ratio=numbers.choice([1, 1.7]))
+
+
+def _providers(store):
+    with store.read() as tx:
+        return (
+            AuditReader(tx.connection).state(datetime.now(UTC).replace(tzinfo=None), 1).providers
+        )
+
+
+def _consumers(store):
+    with store.read() as tx:
+        return sorted(set(tx.connection.execute(sa.select(allocations.c.consumer_id)).scalars()))
+
+
+def held_on(store, host):
+    return allocation.of_provider(store, host).allocations
+
+
+# --- over HTTP, and on the command line ------------------------------------------------------
+
+
+@pytest.fixture
+def http(application):
+    return webtest.TestApp(application)
+
+
+def test_findings_over_http(http, store):
+    Host(store).inventory(used=3)
+    host = Host(store)
+    host.inventory(reserved=6)
+    response = http.get("/insight/findings", headers=HEADERS).json
+    assert [each["code"] for each in response["findings"]] == ["usage_counter", "over_capacity"]
+    assert (response["version"], response["truncated"]) == (1, [])
+    assert response["findings"][1] == {
+        "code": "over_capacity",
+        "severity": "error",
+        "rows": {
+            "provider": {"uuid": host.uuid, "name": host.name},
+            "resource_class": "VCPU",
+            "used": 4,
+            "capacity": 2,
+            "total": 8,
+            "reserved": 6,
+            "allocation_ratio": 1.0,
+        },
+        "cause": "reserved: 6 are reserved of 8",
+        "repair": "raise the capacity, or move consumers away",
+    }
+    one = http.get("/insight/findings?code=usage_counter", headers=HEADERS).json
+    assert [each["code"] for each in one["findings"]] == ["usage_counter"]
+
+
+@pytest.mark.parametrize(
+    "query", ["code=nonsense", "grace_minutes=-1", "grace_minutes=x", "stale_days=0", "all=true"]
+)
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_query_that_cannot_be_read_is_refused(http, query):
+    response = http.get(f"/insight/findings?{query}", headers=HEADERS, status=400)
+    assert (
+        query.split("=")[0 if query == "all=true" else 1] in response.json["errors"][0]["detail"]
+    )
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_of_very_many_findings_the_first_are_returned(store):
+    for _ in range(4):
+        Host(store).inventory(used=3)
+    findings = audit(store, AuditSettings(at_most=2))
+    assert ([each.code for each in findings.findings], findings.truncated) == (
+        ["usage_counter"] * 2,
+        ["usage_counter"],
+    )
+
+
+@pytest.fixture
+def run(database_url, monkeypatch, capsys):
+    """Return a function that runs the command; it returns the exit status and the output."""
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
+
+    def run(*arguments):
+        status = manage.main(["audit", *arguments])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_the_command_reports_and_exits_by_what_it_finds(run, store):
+    host = Host(store)
+    assert run() == (command.CLEAN, "Nothing found\n")
+    new_provider(store, f"{host.name}.example.org")
+    status, printed = run()
+    assert (status, printed.split()[:2]) == (command.CLEAN, ["notice", "similar_names"])
+    host.inventory(used=3)
+    status, printed = run()
+    assert status == command.FOUND
+    assert '"counter": 3' in printed
+    assert "  repair: set the counter to the sum\n" in printed
+    status, printed = run("--json", "--code", "usage_counter")
+    assert (status, [each["code"] for each in json.loads(printed)["findings"]]) == (
+        command.FOUND,
+        ["usage_counter"],
+    )
+    assert run("--code", "unused_class")[0] == command.CLEAN
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("arguments", [["--code", "nonsense"], ["--grace-minutes", "-1"]])
+def test_the_command_refuses_what_it_cannot_read(run, arguments):
+    with pytest.raises(SystemExit) as ended:
+        run(*arguments)
+    assert ended.value.code == 2

@@ -1,0 +1,270 @@
+"""What is recorded over HTTP on each database, and how operators find it."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+import webtest
+
+from placement import db_api, deploy
+from placement.db import tables
+from placement.db.store import Store
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording.model import RecordedFilter
+from placement.insight.recording.recorder import Recorder, RecorderSettings
+from placement.insight.recording.sql import InsightRequests
+from placement.tests.support.records import record
+
+HOST = "aaaaaaaa-0000-4000-8000-000000000001"
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+GLOBAL_ID = "req-8c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
+HEADERS = {"X-Auth-Token": "nova:service", "X-Roles": "admin,service"}
+LATEST = HEADERS | {"OpenStack-API-Version": "placement latest"}
+OF_NOVA = LATEST | {"X-Openstack-Request-Id": GLOBAL_ID}
+
+
+@pytest.fixture
+def http(application):
+    http = webtest.TestApp(application)
+    http.post_json("/resource_providers", {"name": "host", "uuid": HOST}, headers=LATEST)
+    body = {
+        "resource_provider_generation": 0,
+        "inventories": {"VCPU": {"total": 8, "reserved": 2, "max_unit": 6}},
+    }
+    http.put_json(f"/resource_providers/{HOST}/inventories", body, headers=LATEST)
+    return http
+
+
+def claim(amount=1, resource_class="VCPU", generation=None):
+    return {
+        "allocations": {HOST: {"resources": {resource_class: amount}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": generation,
+        "consumer_type": "INSTANCE",
+    }
+
+
+def put(http, body, status, consumer=CONSUMER):
+    return http.put_json(f"/allocations/{consumer}", body, headers=OF_NOVA, status=status)
+
+
+def recorded(http, query=""):
+    return http.get(f"/insight/requests{query}", headers=HEADERS).json["requests"]
+
+
+def test_an_empty_response_is_found_by_both_of_its_ids(http):
+    response = http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
+    assert response.json["allocation_requests"] == []
+    (request,) = recorded(http)
+    own_id = response.headers["x-openstack-request-id"]
+    assert (request["request_id"], request["global_request_id"]) == (own_id, GLOBAL_ID)
+    assert (request["project_id"], request["user_id"]) == ("service", "nova")
+    assert (request["kind"], request["query"]) == ("no_candidates", "resources=VCPU:7")
+    assert request["microversion"] == "1.39"
+    assert request["explanation"]["roots"] == 1
+    assert "claim" not in request
+    age = datetime.now(UTC) - datetime.fromisoformat(request["at"])
+    assert timedelta(0) <= age < timedelta(minutes=1)
+    for request_id in (own_id, GLOBAL_ID):
+        assert http.get(f"/insight/requests/{request_id}", headers=HEADERS).json == {
+            "version": 1,
+            "requests": [request],
+            "next": None,
+        }
+
+
+def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
+    caplog.set_level(logging.WARNING, logger="placement")
+    put(http, claim(4), 204)
+    put(http, claim(5), 409, consumer=HOST)
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line.startswith("Claim refused, req-")
+    assert line.endswith(
+        f": capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, reserved 2, "
+        f"capacity 6, consumer {HOST}"
+    )
+    (request,) = recorded(http)
+    assert (request["kind"], request["reason"]) == ("refused_claim", "capacity")
+    assert request["global_request_id"] == GLOBAL_ID
+    assert request["claim"]["allocations"] == {HOST: {"resources": {"VCPU": 5}}}
+    assert request["claim"]["project_id"] == "p"
+    assert request["explanation"]["provider"] == {"uuid": HOST}
+    assert "query" not in request
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (claim(7), "unit"),
+        (claim(1, "DISK_GB"), "no_inventory"),
+        (claim(1, generation=7), "consumer_generation"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_refusal_has_its_code(http, body, reason):
+    put(http, body, 409)
+    assert [each["reason"] for each in recorded(http)] == [reason]
+
+
+def test_claims_for_several_are_recorded_once(http):
+    body = {CONSUMER: claim(1), HOST: claim(6)}
+    http.post_json("/allocations", body, headers=OF_NOVA, status=409)
+    (request,) = recorded(http)
+    assert (request["claim"]["consumer_uuid"], request["claim"]["consumers"]) == (HOST, 2)
+
+
+def test_a_reshape_that_claims_too_much_is_recorded(http):
+    own = {"VCPU": {"total": 2}}
+    body = {
+        "inventories": {HOST: {"resource_provider_generation": 1, "inventories": own}},
+        "allocations": {CONSUMER: claim(6)},
+    }
+    http.post_json("/reshaper", body, headers=OF_NOVA, status=409)
+    (request,) = recorded(http)
+    assert (request["reason"], request["claim"]["consumer_uuid"]) == ("capacity", CONSUMER)
+
+
+@pytest.mark.parametrize("path", ["", "/VCPU"])
+def test_an_inventory_that_gets_smaller_than_what_is_used_is_logged(http, caplog, path):
+    put(http, claim(6), 204)
+    caplog.set_level(logging.WARNING, logger="placement")
+
+    def change(generation, **inventory):
+        body = inventory if path else {"inventories": {"VCPU": inventory}}
+        body |= {"resource_provider_generation": generation}
+        http.put_json(f"/resource_providers/{HOST}/inventories{path}", body, headers=LATEST)
+
+    change(2, total=6)
+    assert caplog.records == []
+    change(3, total=8, reserved=3)
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line.startswith("Inventory change leaves less than is used, req-")
+    assert line.endswith(
+        f": provider host ({HOST}), resource_class VCPU, used 6, reserved 3, capacity 5"
+    )
+
+
+def test_what_succeeds_is_not_recorded(http):
+    put(http, claim(4), 204)
+    http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
+    http.get("/allocation_candidates?resources=VCPU", headers=LATEST, status=400)
+    assert recorded(http) == []
+
+
+def test_pages_follow_each_other_from_new_to_old(http):
+    for amount in range(100, 105):
+        http.get(f"/allocation_candidates?resources=VCPU:{amount}", headers=LATEST)
+    first = http.get("/insight/requests?limit=2", headers=HEADERS).json
+    second = http.get(f"/insight/requests?limit=2&marker={first['next']}", headers=HEADERS).json
+    last = http.get(f"/insight/requests?limit=2&marker={second['next']}", headers=HEADERS).json
+    pages = [[each["query"] for each in page["requests"]] for page in (first, second, last)]
+    queries = [f"resources=VCPU:{amount}" for amount in range(104, 99, -1)]
+    assert pages == [queries[:2], queries[2:4], queries[4:]]
+    assert last["next"] is None
+
+
+def test_filters_hold_together(http):
+    other = LATEST | {"X-Auth-Token": "admin:other"}
+    http.get("/allocation_candidates?resources=VCPU:100", headers=other)
+    http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
+    put(http, claim(1, "DISK_GB"), 409)
+    assert len(recorded(http, "?project_id=service")) == 2
+    assert len(recorded(http, "?project_id=service&reason=no_inventory")) == 1
+    assert recorded(http, "?project_id=other&reason=no_inventory") == []
+    hour = timedelta(hours=1)
+    past, future = (f"{datetime.now(UTC) + way:%Y-%m-%dT%H:%M:%SZ}" for way in (-hour, hour))
+    assert len(recorded(http, f"?since={past}")) == 3
+    assert recorded(http, f"?since={future}") == []
+    assert recorded(http, "?since=9999-12-31") == []
+    assert len(recorded(http, "?since=0001-01-01")) == 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("limit=0", "limit=1001", "limit=x", "marker=x", "marker=-1"),
+        *("since=yesterday", "since=", "since=0001-01-01T00:00:00%2B14:00"),
+        *("reason=CAPACITY", "project_id=", "what=ever"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_query_that_cannot_be_read_is_refused(http, query):
+    response = http.get(f"/insight/requests?{query}", headers=HEADERS, status=400)
+    assert query.partition("=")[0] in response.json["errors"][0]["detail"]
+
+
+def test_what_is_not_recorded_is_not_found(http):
+    for request_id in (GLOBAL_ID, "nonsense", "%E2%98%83", "x" * 3000):
+        http.get(f"/insight/requests/{request_id}", headers=HEADERS, status=404)
+    assert recorded(http, f"?marker={2**63 - 1}") == []
+    assert recorded(http, f"?marker={10**19 - 1}") == []
+
+
+def test_names_of_any_script_are_recorded(http):
+    """With noauth2 the caller chooses the names; a database may not store all characters."""
+    odd = LATEST | {"X-Auth-Token": "n\xf8va:\xe9"}
+    http.get("/allocation_candidates?resources=VCPU:100", headers=odd)
+    assert len(recorded(http)) == 1
+
+
+def test_it_can_be_turned_off(conf):
+    conf.set_override("record", False, "insight")
+    store = Store(db_api.settings(conf))
+    with db_api.placement_context_manager.replaced(store):
+        http = webtest.TestApp(deploy.loadapp(conf))
+        http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
+        assert http.get("/insight", headers=HEADERS).json["enabled"]["record"] is False
+        assert recorded(http) == []
+    store.dispose()
+
+
+# --- failing, and several at once -----------------------------------------------------------
+
+
+def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
+    """As between a release and its migration, or where rights on the table are missing."""
+    with store.engines().writer.begin() as connection:
+        connection.execute(sa.text("ALTER TABLE insight_requests RENAME TO elsewhere"))
+    try:
+        caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
+        for _ in range(3):
+            response = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
+            assert response.json["allocation_requests"] == []
+            put(http, claim(1, "DISK_GB"), 409)
+        assert len([each for each in caplog.records if each.name == recorders.LOG.name]) == 1
+    finally:
+        with store.engines().writer.begin() as connection:
+            connection.execute(sa.text("ALTER TABLE elsewhere RENAME TO insight_requests"))
+
+
+def count(store):
+    with store.read() as tx:
+        return tx.connection.execute(
+            sa.select(sa.func.count()).select_from(tables.insight_requests)
+        ).scalar_one()
+
+
+def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
+    limits = RecorderSettings(max_rows=120)
+    hosts = [Recorder(each, limits) for each in (store, other_store)]
+    for number in range(400):
+        hosts[number % 2].record(record(number))
+        if number % 20 == 0:
+            assert count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
+    assert 120 <= count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
+    with store.read() as tx:
+        requests = InsightRequests(tx.connection).find(RecordedFilter(limit=400))
+    assert requests[0].request_id == "req-399"
+    assert len({each.id for each in requests}) == len(requests)
+
+
+def test_old_rows_are_removed_when_new_ones_come(store):
+    with store.engines().writer.begin() as connection:
+        values = {"kind": "no_candidates", "reason": "capacity", "microversion": "1.39"}
+        values |= {"created_at": datetime(2020, 1, 1), "explanation": "{}"}
+        rows = [values | {"id": number} for number in range(150)]
+        connection.execute(tables.insight_requests.insert(), rows)
+    Recorder(store, RecorderSettings()).record(record())
+    assert count(store) == 1

@@ -1,0 +1,85 @@
+"""Plans of repairs that were edited by hand."""
+
+import json
+
+import pytest
+
+from placement.insight.repair import plan_file
+from placement.insight.repair.actions import RenameProvider, SetTree
+from placement.insight.repair.plan_file import Plan
+from placement.objects import provider
+from placement.tests.support.factories import assert_sound, new_provider
+
+
+@pytest.fixture
+def apply_actions(store, run_audit, plan):
+    """Return a function that applies actions: the exit status, and the reasons of the skipped."""
+
+    def applied(*actions):
+        document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", actions)
+        plan.write_text("".join(plan_file.as_text(document)))
+        status, printed, errors = run_audit("--apply", plan, "--json")
+        assert errors == ""
+        skipped = [each["reason"] for each in json.loads(printed)["actions"]]
+        return status, [reason for reason in skipped if reason]
+
+    return applied
+
+
+def set_tree(moved, parent, new_parent, root):
+    return SetTree(
+        finding="wrong_root",
+        provider=moved,
+        generation=0,
+        parent=parent,
+        root=root,
+        new_parent=new_parent,
+        new_root=root,
+    )
+
+
+def test_parents_cannot_form_a_loop(store, apply_actions):
+    root = new_provider(store)
+    child = new_provider(store, parent=root)
+    grandchild = new_provider(store, parent=child)
+    loops = [(root, None, root), (root, None, child), (child, root, grandchild)]
+    status, reasons = apply_actions(*(set_tree(*loop, root) for loop in loops))
+    assert status == 4
+    assert [reason.partition(",")[0] for reason in reasons] == [
+        f"The provider {moved} cannot have the parent {new}" for moved, _, new in loops
+    ]
+    assert provider.show(store, child).parent_uuid == root
+    assert_sound(store)
+
+
+def test_a_move_within_the_tree_is_applied(store, apply_actions):
+    root = new_provider(store)
+    child, other = new_provider(store, parent=root), new_provider(store, parent=root)
+    assert apply_actions(set_tree(child, root, other, root)) == (0, [])
+    assert provider.show(store, child).parent_uuid == other
+    assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", ["", "x" * 201, "nul\0"])
+def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, name):
+    renamed = RenameProvider(
+        finding="similar_names",
+        provider=new_provider(store, "cn1"),
+        generation=0,
+        name="cn1",
+        new_name=name,
+    )
+    document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", [renamed])
+    plan.write_text("".join(plan_file.as_text(document)))
+    status, _, errors = run_audit("--apply", plan)
+    assert status == 1
+    assert "is not a value of rename_provider.new_name" in errors
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_deeply_nested_lines_are_refused(store, run_audit, plan):
+    plan.write_text("[" * 100_000 + "\n")
+    status, _, errors = run_audit("--apply", plan)
+    assert status == 1
+    assert "Line 1 of the file is not JSON" in errors

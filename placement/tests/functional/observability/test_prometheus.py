@@ -1,0 +1,195 @@
+"""The files for Prometheus and Grafana: checked by promtool, and used by a real Prometheus."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+import requests
+import yaml
+
+from placement.tests.support.processes import ROOT, ApiProcess, program
+from placement.tests.support.servers import free_port
+
+ETC = ROOT / "etc"
+RULES = ETC / "prometheus" / "placement.rules.yaml"
+CONFIGURATION = ETC / "prometheus" / "placement.yaml"
+DASHBOARD = ETC / "grafana" / "placement.json"
+RULE_TESTS = Path(__file__).with_name("prometheus_rules.yaml")
+PACKAGE = "apt-get install prometheus"
+ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+TARGET = "127.0.0.1:8778"
+OPTIONAL = {"placement_write_retries_total"}  # a counter of what does not happen here
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The files as an operator has them: in one folder."""
+    for path in (RULES, CONFIGURATION, RULE_TESTS):
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def promtool(folder, *arguments):
+    command = [program("promtool", PACKAGE), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_promtool_accepts_the_configuration_and_the_rules(folder):
+    checked = promtool(folder, "check", "config", CONFIGURATION.name)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_alerts_fire_when_they_should(folder):
+    tested = promtool(folder, "test", "rules", RULE_TESTS.name)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_every_alert_says_what_to_do_with_it():
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+        assert rule["annotations"]["summary"]
+
+
+def rules():
+    return [
+        rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]
+    ]
+
+
+def expressions():
+    """Return the expressions of all alerts and panels."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [rule["expr"] for rule in rules()] + [
+        target["expr"] for panel in panels for target in panel["targets"]
+    ]
+
+
+@pytest.fixture
+def service(tmp_path):
+    """``make serve`` with metrics, two workers, a host, and requests of each kind."""
+    variables = {
+        "OS_METRICS__ENABLED": "true",
+        "OS_METRICS__FOLDER": str(tmp_path / "metrics"),
+        "OS_METRICS__INVENTORY_INTERVAL_SECONDS": "0.5",
+        "OS_METRICS__INVENTORY_ROOT_TRAIT_PREFIX": "COMPUTE_",
+    }
+    arguments = ("--development", "--port", "0", "--workers", "2")
+    with ApiProcess(tmp_path, *arguments, **variables) as running:
+        assert running.get()[0] == 200
+        url = re.search(r"listens on (\S+)", running.output.read_text())[1]
+        use(url)
+        yield url
+
+
+def use(url):
+    def send(method, path, body=None):
+        return requests.request(method, f"{url}{path}", json=body, headers=ADMIN, timeout=30)
+
+    host = send("POST", "/resource_providers", {"name": "host1"}).json()["uuid"]
+    path = f"/resource_providers/{host}"
+    for noun, body in (
+        ("inventories", {"inventories": {"VCPU": {"total": 8}}}),
+        ("traits", {"traits": ["COMPUTE_NODE"]}),
+        ("aggregates", {"aggregates": [str(uuid.uuid4())]}),
+    ):
+        generation = send("GET", path).json()["generation"]
+        change = {"resource_provider_generation": generation, **body}
+        assert send("PUT", f"{path}/{noun}", change).status_code == 200
+    for amount, status in ((6, 204), (6, 409)):
+        claim = {
+            "allocations": {host: {"resources": {"VCPU": amount}}},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        assert send("PUT", f"/allocations/{uuid.uuid4()}", claim).status_code == status
+    candidates = send("GET", "/allocation_candidates?resources=VCPU:7").json()
+    assert candidates["allocation_requests"] == []
+
+
+@pytest.fixture
+def prometheus(folder, service):
+    """A function that runs a query on a Prometheus that scrapes the service."""
+    settings = yaml.safe_load(CONFIGURATION.read_text().replace(TARGET, service.split("//")[1]))
+    settings["scrape_configs"][0]["scrape_interval"] = "1s"
+    settings["global"] = {"evaluation_interval": "1s"}
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(settings))
+    port = free_port()
+    command = [
+        program("prometheus", PACKAGE),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with (folder / "prometheus.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
+
+    def ask(path, **parameters):
+        response = requests.get(
+            f"http://127.0.0.1:{port}/api/v1/{path}", params=parameters, timeout=30
+        ).json()
+        assert response["status"] == "success", response
+        return response["data"]
+
+    try:
+        wait_for(lambda: ask("query", query="placement_refused_claims_total")["result"], 60)
+        yield ask
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def wait_for(condition, seconds):
+    """Wait until the condition holds; connections may be refused meanwhile."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return
+            assert time.monotonic() < deadline, "the condition does not hold in time"
+        except (requests.RequestException, AssertionError):
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
+
+
+def test_prometheus_scrapes_the_service_and_evaluates_all_expressions(prometheus):
+    """A scrape that takes longer than a second on a busy machine fails; the next one succeeds."""
+    wait_for(lambda: check_all(prometheus), 60)
+
+
+def check_all(prometheus):
+    """Return True, or fail if Prometheus does not have all of the data."""
+    (target,) = prometheus("targets")["activeTargets"]
+    assert (target["health"], target["lastError"]) == ("up", "")
+    names = set(prometheus("label/__name__/values"))
+    for expression in expressions():
+        prometheus("query", query=expression)
+        used = set(re.findall(r"\b(?:openstack_)?placement_\w+", expression))
+        assert used <= names | OPTIONAL, expression
+
+    def value(query):
+        result = prometheus("query", query=query)["result"]
+        assert len(result) == 1, (query, result)
+        return float(result[0]["value"][1])
+
+    assert value("sum(placement_cloud_used)") == 6
+    assert value('placement_cloud_capacity{resource_class="VCPU"}') == 8
+    assert value('placement_root_trait_used{root_trait="COMPUTE_NODE"}') == 6
+    assert value('openstack_placement_resource_provider_allocations{hostname="host1"}') == 1
+    refused = 'placement_refused_claims_total{reason="capacity",resource_class="VCPU"}'
+    assert value(f"sum({refused})") == 1
+    assert value('sum(placement_empty_responses_total{reason="capacity"})') == 1
+    states = {
+        rule["name"]: rule["health"]
+        for group in prometheus("rules")["groups"]
+        for rule in group["rules"]
+    }
+    assert states == dict.fromkeys((rule["alert"] for rule in rules()), "ok")
+    return True

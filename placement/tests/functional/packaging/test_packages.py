@@ -1,0 +1,218 @@
+"""The distributions: versions, contents, and a service that was installed from each.
+
+They take minutes and install a Debian package: ``make test-packages`` runs them.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+import placement
+from placement.tests.support.servers import free_port
+from placement.tests.support.waiting import SECONDS_TO_WAIT
+
+ROOT = Path(placement.__file__).parent.parent
+SECONDS_TO_START = 60
+NAME, EMAIL = "Ann Operator", "ann@example.com"
+MAINTAINER = f"{NAME} <{EMAIL}>"
+CONFIGURATION = "[placement_database]\nconnection = sqlite:///{}\n[api]\nauth_strategy = noauth2\n"
+
+pytestmark = [
+    pytest.mark.skipif("PACKAGES" not in os.environ, reason="make test-packages"),
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("packages"),
+]
+
+
+def run(*command, **options):
+    """Return the output of a command.  Raises: AssertionError with its output if it fails."""
+    result = subprocess.run(
+        list(map(str, command)), check=False, capture_output=True, text=True, **options
+    )
+    assert result.returncode == 0, f"{command}: {result.stdout[-3000:]}{result.stderr[-3000:]}"
+    return result.stdout
+
+
+@contextmanager
+def serving(command, url, folder, **environment):
+    """Run a service until the end of the block; its version document is available."""
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment
+        )
+    try:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not responds(f"{url}/"):
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(SECONDS_TO_WAIT)
+
+
+def responds(url):
+    try:
+        return requests.get(url, timeout=30).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+def assert_serves(url):
+    """Assert that a provider can be created and listed."""
+    headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+    created = requests.post(
+        f"{url}/resource_providers", json={"name": "host"}, headers=headers, timeout=30
+    )
+    assert created.status_code == 200, created.text
+    listed = requests.get(f"{url}/resource_providers", headers=headers, timeout=30).json()
+    assert [provider["name"] for provider in listed["resource_providers"]] == ["host"]
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory):
+    """The folder of a source distribution, and of the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("distributions")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sdist(distributions):
+    (path,) = distributions.glob("*.tar.gz")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions):
+    (path,) = distributions.glob("*.whl")
+    return path
+
+
+def scm_version(folder):
+    return run(sys.executable, "-m", "setuptools_scm", cwd=folder).strip()
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone without tags."""
+    run("git", "clone", "--quiet", "--no-tags", ROOT, tmp_path / "clone")
+    return tmp_path / "clone"
+
+
+def test_the_version_is_the_tag_of_the_commit(clone):
+    assert re.match(r"0\.1(\.0)?\.dev\d+\+g", scm_version(clone))
+    run("git", "tag", "7.1.0", cwd=clone)
+    assert scm_version(clone) == "7.1.0"
+
+
+def test_the_version_of_a_source_tree_without_git_history(clone):
+    shutil.rmtree(clone / ".git")
+    assert scm_version(clone) == "0.1.0.dev0"
+
+
+def test_the_source_distribution_has_all_files_of_the_repository(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = set(run("git", "ls-files", cwd=ROOT).splitlines())
+    assert not tracked - names
+    assert {"doc/source/index.rst", "placement/tests/support/worlds.py", "PKG-INFO"} <= names
+
+
+def test_the_wheel_installs_and_serves_in_a_clean_environment(sdist, wheel, tmp_path):
+    version = sdist.name.removeprefix("openplacement-").removesuffix(".tar.gz")
+    assert wheel.name.startswith(f"openplacement-{version}-")
+    environment = tmp_path / "environment"
+    run(sys.executable, "-m", "venv", environment)
+    run(environment / "bin/python", "-m", "pip", "install", "--quiet", wheel)
+    conf, port = tmp_path / "placement.conf", free_port()
+    conf.write_text(CONFIGURATION.format(tmp_path / "placement.sqlite"))
+    assert version in run(environment / "bin/placement-manage", "--version")
+    run(environment / "bin/placement-manage", f"--config-file={conf}", "db", "sync")
+    url = f"http://127.0.0.1:{port}"
+    command = [environment / "bin/placement-api", "--port", port]
+    with serving(command, url, tmp_path, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)):
+        assert_serves(url)
+
+
+@pytest.fixture
+def debian_package(sdist, tmp_path):
+    """An installed package; it is purged at the end."""
+    if os.getuid() or not shutil.which("dh") or os.environ["PACKAGES"] != "debian":
+        pytest.skip("NOT TESTED: needs root, apt-get install debhelper, and PACKAGES=debian")
+    maintainer = {"DEBFULLNAME": NAME, "DEBEMAIL": EMAIL}
+    run(ROOT / "packaging/build-deb", sdist, tmp_path, env=os.environ | maintainer)
+    (package,) = tmp_path.glob("*.deb")
+    with only_one_on_this_machine():
+        if maintainer_of_installed() == MAINTAINER:
+            purge()  # a killed run has left it
+        assert not Path("/etc/placement").exists(), "the package test would remove /etc/placement"
+        try:
+            run("dpkg", "--install", package)
+            yield package
+        finally:
+            purge()
+
+
+@contextmanager
+def only_one_on_this_machine():
+    """Wait for the end of the same block in other processes."""
+    with Path(tempfile.gettempdir(), "placement-test-packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def maintainer_of_installed():
+    """Return the maintainer of the installed package, empty if it is not installed."""
+    query = ["dpkg-query", "--show", "--showformat", "${Maintainer}", "openplacement"]
+    return subprocess.run(query, check=False, capture_output=True, text=True).stdout
+
+
+def purge():
+    run("dpkg", "--purge", "openplacement")
+    shutil.rmtree("/var/lib/placement", ignore_errors=True)
+    assert not Path("/usr/lib/openplacement").exists()
+
+
+def test_the_debian_package_installs_serves_and_is_removed(debian_package):
+    conf, unit = (
+        Path("/etc/placement/placement.conf"),
+        Path("/lib/systemd/system/placement-api.service"),
+    )
+    assert (conf.stat().st_mode & 0o777, conf.group()) == (0o640, "placement")
+    assert Path("/var/lib/placement").owner() == "placement"
+    (packages,) = Path("/usr/lib/openplacement/lib").glob("python3.*/site-packages")
+    for package in ("placement", "sqlalchemy", "numpy"):
+        assert list(packages.glob(f"{package}/__pycache__/*.pyc")), "each start would compile it"
+    assert maintainer_of_installed() == MAINTAINER
+    run("systemd-analyze", "verify", unit)
+    conf.write_text(CONFIGURATION.format("/var/lib/placement/placement.sqlite"))
+    run("runuser", "-u", "placement", "--", "placement-manage", "db", "sync")
+    run("runuser", "-u", "placement", "--", "placement-status", "upgrade", "check")
+    (command,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
+    port, folder = free_port(), Path(tempfile.mkdtemp())
+    runtime = Path("/run/placement")  # RuntimeDirectory= of the unit
+    runtime.mkdir(exist_ok=True)
+    shutil.chown(runtime, "placement", "placement")
+    url = f"http://127.0.0.1:{port}/placement"
+    # SupplementaryGroups= of the unit: the socket belongs to the group of the web server
+    groups = ["-g", "placement", "-G", "www-data"]
+    as_user = ["runuser", "-u", "placement", *groups, "--", *command.split()]
+    try:
+        with serving([*as_user, "--http-socket", f"127.0.0.1:{port}"], url, folder):
+            assert_serves(url)
+    finally:
+        shutil.rmtree(runtime)
+        shutil.rmtree(folder)

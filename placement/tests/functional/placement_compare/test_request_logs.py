@@ -1,0 +1,107 @@
+"""``placement-compare --log`` reads what servers write to their logs for this service."""
+
+import time
+
+import pytest
+
+from placement.tests.support.processes import (
+    BIN,
+    WSGI_FILE,
+    program,
+    sample,
+    start_apache_proxy,
+    start_mod_wsgi,
+    start_nginx,
+    start_uwsgi_behind_proxy,
+    uwsgi,
+)
+from placement_compare.model import Read
+from placement_compare.requests import read_log
+
+PATHS = [
+    "/resource_providers?name=h%C3%B6st&resources=VCPU:1",
+    "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1024&required=in:HW_CPU_X86_AVX2,COMPUTE_NODE",
+    "/traits?name=startswith:HW_CPU",
+]
+DEFAULT = (1, 39)
+SECONDS_TO_WRITE = 60
+FORMATS = {
+    "common": '"%h %l %u %t \\"%r\\" %>s %O"',
+    "combined": '"%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\""',
+}
+
+
+@pytest.fixture
+def backend():
+    return "sqlite"
+
+
+def check_read(deployment, log, prefix="", pattern=""):
+    """Send requests; check that the lines with the pattern contain the reads, and only these."""
+    deployment.wait(f"{prefix}/")
+    for path in PATHS:
+        assert deployment.request("GET", prefix + path).status_code == 200
+    deployment.request("POST", f"{prefix}/resource_providers", json={"name": "host"})
+    deployment.request("PUT", f"{prefix}/traits/CUSTOM_A")
+    written = [*PATHS, "/traits/CUSTOM_A"]
+    deadline = time.monotonic() + SECONDS_TO_WRITE
+    while True:  # requests are logged in the order in which they end
+        text = log.read_text() if log.exists() else ""
+        lines = [line for line in text.splitlines(keepends=True) if pattern in line]
+        if all(any(path in line for line in lines) for path in written):
+            break
+        assert time.monotonic() < deadline, deployment.logs()
+        time.sleep(0.1)
+    reads = sorted(read_log(lines, DEFAULT), key=str)
+    assert reads == sorted((Read(path, DEFAULT) for path in PATHS), key=str), text
+
+
+def test_log_of_uwsgi(deployment):
+    options = [
+        option for option in uwsgi("--wsgi-file", WSGI_FILE) if option != "--disable-logging"
+    ]
+    deployment.start(*options, f"--http-socket={deployment.address}", "--logto", "requests.log")
+    # the log of the service is in the same file
+    check_read(deployment, deployment.folder / "requests.log", pattern="=> generated")
+
+
+def test_log_of_gunicorn(deployment):
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    deployment.start(
+        *(gunicorn, "--bind", deployment.address, "--access-logfile", "requests.log"),
+        "placement.wsgi.api:application",
+    )
+    check_read(deployment, deployment.folder / "requests.log")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_log_of_apache(deployment, name):
+    log = deployment.folder / "requests.log"
+    end = "</VirtualHost>"
+    fragment = f"CustomLog {log} {FORMATS[name]}\n{end}"
+    path = start_uwsgi_behind_proxy(deployment)
+    start_apache_proxy(deployment, path, fragment=(end, fragment))
+    check_read(deployment, log, "/placement")
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])  # the daemons cannot read files of root
+@pytest.mark.parametrize("name", FORMATS)
+def test_log_of_apache_with_mod_wsgi(deployment, name):
+    log = deployment.folder / "requests.log"
+    end = "</VirtualHost>"
+    fragment = (end, f"CustomLog {log} {FORMATS[name]}\n{end}")
+    start_mod_wsgi(deployment, BIN / "placement-api", fragment=fragment)
+    check_read(deployment, log, "/placement")
+
+
+def test_log_of_nginx(deployment):
+    nginx = program("nginx", "apt-get install nginx-light")
+    log = deployment.folder / "requests.log"
+    path = start_uwsgi_behind_proxy(deployment)
+    site = sample(
+        "nginx/placement-api.conf",
+        listen=("listen 8778;", f"listen {deployment.address}; access_log {log} combined;"),
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
+    )
+    start_nginx(deployment, nginx, site)
+    check_read(deployment, log, "/placement")

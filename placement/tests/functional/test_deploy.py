@@ -1,0 +1,30 @@
+"""The whole service on each database: the parts are put together, and answer."""
+
+import pytest
+import webtest
+
+from placement import deploy
+from placement.tests.support.processes import LATEST
+
+
+@pytest.fixture
+def http(application):
+    return webtest.TestApp(application)
+
+
+def test_empty_database_has_no_providers_and_candidates(http):
+    assert http.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}
+    response = http.get("/allocation_candidates?resources=VCPU:1", headers=LATEST)
+    assert response.json == {"allocation_requests": [], "provider_summaries": {}}
+
+
+def test_mount_prefix(http):
+    mounted = {"SCRIPT_NAME": "/placement"}
+    for path in ("", "/"):
+        response = http.get(path, headers=LATEST, extra_environ=mounted)
+        assert response.json["versions"][0]["links"] == [{"rel": "self", "href": ""}]
+
+
+def test_a_second_application_of_a_process_uses_its_database(application, conf):
+    again = webtest.TestApp(deploy.loadapp(conf, "placement"))
+    assert again.get("/resource_providers", headers=LATEST).json == {"resource_providers": []}

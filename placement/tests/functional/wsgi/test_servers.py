@@ -1,0 +1,489 @@
+"""Deployments under the servers that operators run: start, concurrent claims, stop.
+
+The samples in ``etc`` are used as they are, except for paths and ports.
+"""
+
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+
+import psutil
+import pytest
+import requests
+
+from placement.tests.support.processes import (
+    BIN,
+    IS_ROOT,
+    LATEST,
+    ROOT,
+    START_TIMEOUT_SECONDS,
+    WSGI_FILE,
+    check_claims,
+    program,
+    sample,
+    start_apache_proxy,
+    start_mod_wsgi,
+    start_nginx,
+    start_uwsgi,
+    start_uwsgi_behind_proxy,
+    uwsgi,
+    wait_for_applications,
+    wait_for_text_in_log,
+)
+from placement.tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def backend():
+    return "mariadb"
+
+
+# --- uWSGI ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--wsgi-file", WSGI_FILE], id="loaded-before-the-fork"),
+        pytest.param(["--module=placement.wsgi.api:application", "--lazy-apps"], id="lazy-apps"),
+        pytest.param(["--wsgi-file", BIN / "placement-api"], id="installed-command"),
+    ],
+)
+def test_uwsgi(deployment, options):
+    start_uwsgi(deployment, *options)
+    check_claims(deployment)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_workers_have_no_additional_threads(deployment):
+    """The kernel may deliver a signal to any thread; uWSGI stops only from its own threads."""
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, "--lazy-apps")
+    (master,) = deployment.processes
+    assert [worker.num_threads() for worker in psutil.Process(master.pid).children()] == [4, 4]
+
+
+@pytest.mark.parametrize("backend", ["postgresql", "sqlite"])
+def test_uwsgi_loaded_before_the_fork_on_other_databases(deployment, backend):
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
+    check_claims(deployment)
+
+
+LOADS = 'placement_snapshot_refresh_seconds_count{kind="load"} '
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment):
+    """No request has to wait for a worker that is replaced, see ``touch-chain-reload``."""
+    reload_file = deployment.folder / "reload"
+    reload_file.touch()
+    deployment.variables |= {
+        "OS_METRICS__ENABLED": "true",
+        "OS_METRICS__FOLDER": str(deployment.folder / "metrics"),
+        "OS_METRICS__INVENTORY": "false",
+    }
+    options = ["--lazy-apps", f"--touch-chain-reload={reload_file}"]
+    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, *options)
+    wait_for_loads(deployment, 2)
+    os.utime(reload_file, (time.time() + 10,) * 2)
+    wait_for_loads(deployment, 4)
+
+
+def wait_for_loads(deployment, count):
+    """Wait until the processes have loaded snapshots so often, without a request for one."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    lines = []
+    while time.monotonic() < deadline:
+        text = requests.get(f"{deployment.url}/metrics", timeout=30).text
+        lines = [line for line in text.splitlines() if line.startswith(LOADS)]
+        if lines == [f"{LOADS}{count}.0"]:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{lines}, not {count}\n{deployment.logs()}")
+
+
+def test_uwsgi_behind_nginx(deployment):
+    nginx = program("nginx", "apt-get install nginx-light")
+    path = start_uwsgi_behind_proxy(deployment)
+    start_nginx(deployment, nginx, nginx_site(deployment, path))
+    check_claims(deployment, "/placement")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_web_servers_refuse_large_bodies_before_the_token_is_checked(deployment, name):
+    path = start_uwsgi_behind_proxy(deployment)
+    if name == "nginx":
+        nginx = program("nginx", "apt-get install nginx-light")
+        start_nginx(deployment, nginx, nginx_site(deployment, path))
+    else:
+        start_apache_proxy(deployment, path)
+    deployment.wait("/placement/")
+    with socket.create_connection(("127.0.0.1", deployment.port), 60) as connection:
+        head = "POST /placement/resource_providers HTTP/1.1\r\nHost: localhost\r\n"
+        connection.sendall(f"{head}Content-Length: {2**24 + 1}\r\n\r\n".encode())
+        assert connection.recv(2**10).startswith(b"HTTP/1.1 413 ")
+
+
+def nginx_site(deployment, path):
+    return sample(
+        "nginx/placement-api.conf",
+        listen=("listen 8778", f"listen {deployment.address}"),
+        socket=("/run/placement/uwsgi.sock", f"{path}"),
+    )
+
+
+FOREIGN_APPLICATION = """
+from pathlib import Path
+
+Path(__file__ + ".executed").touch()
+
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    return [b"not Placement"]
+"""
+# Variables of the uwsgi protocol; the folder contains a module of the name.
+ATTACKS = {
+    "file": {"UWSGI_FILE": "{folder}/{name}.py"},
+    "script": {"UWSGI_SCRIPT": "{name}", "UWSGI_CHDIR": "{folder}"},
+    "module": {"UWSGI_MODULE": "{name}", "UWSGI_CHDIR": "{folder}"},
+    "callable": {"UWSGI_CALLABLE": "application", "UWSGI_FILE": "{folder}/{name}.py"},
+    "appid": {"UWSGI_APPID": "/placement/other", "UWSGI_FILE": "{folder}/{name}.py"},
+    "setenv": {"UWSGI_SETENV": "PYTHONPATH={folder}", "UWSGI_FILE": "{folder}/{name}.py"},
+}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_executes_no_application_that_a_request_names(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+    responses = {}
+    for name, variables in ATTACKS.items():
+        folder = deployment.folder / name
+        folder.mkdir()
+        (folder / f"{name}.py").write_text(FOREIGN_APPLICATION)
+        values = {key: text.format(folder=folder, name=name) for key, text in variables.items()}
+        responses[name] = send_uwsgi_packet(path, {"UWSGI_APPID": name} | values)
+    assert [path.name for path in deployment.folder.rglob("*.executed")] == []
+    assert all(b'"versions"' in response for response in responses.values()), responses
+
+
+def send_uwsgi_packet(path, variables, modifier=0):
+    """Return the response to a packet of the uwsgi protocol, like those of web servers."""
+    request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/placement/", "HTTP_HOST": "localhost"}
+    words = [word.encode() for pair in (request | variables).items() for word in pair]
+    body = b"".join(struct.pack("<H", len(word)) + word for word in words)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(START_TIMEOUT_SECONDS)
+        connection.connect(str(path))
+        connection.sendall(struct.pack("<BHB", modifier, len(body), 0) + body)
+        return b"".join(iter(lambda: connection.recv(2**16), b""))
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_survives_packets_for_its_other_plugins(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+    before = new_workers(deployment)
+    for modifier in range(1, 256):
+        with suppress(ConnectionError):
+            send_uwsgi_packet(path, {}, modifier)
+    assert b'"versions"' in send_uwsgi_packet(path, {})
+    assert new_workers(deployment) == before
+
+
+CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can run a command as another user")
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_only_the_group_of_the_web_server_connects_to_uwsgi(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+
+    def connect(*identity):
+        command = ["setpriv", *identity, "--clear-groups", "/usr/bin/python3", "-c", CONNECT, path]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    assert connect("--reuid=www-data", "--regid=nogroup") == ""
+    assert "PermissionError" in connect("--reuid=www-data", "--regid=www-data")
+
+
+def test_uwsgi_notifies_systemd_and_reloads_on_sighup(deployment):
+    notify = deployment.folder / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(notify))
+        systemd.settimeout(START_TIMEOUT_SECONDS)
+        start_uwsgi_behind_proxy(deployment, NOTIFY_SOCKET=str(notify))
+        while b"READY=1" not in systemd.recv(4096):
+            pass
+    before = new_workers(deployment)
+    deployment.processes[0].send_signal(signal.SIGHUP)
+    assert new_workers(deployment, before)
+    wait_for_applications(deployment, "output", 4)
+    # with thunder-lock, a worker ends at a request only, or is killed after worker-reload-mercy
+    assert "NO MERCY" not in (deployment.folder / "output").read_text()
+
+
+def new_workers(deployment, before=frozenset()):
+    """Wait until both workers of the first server have been replaced, and return their ids."""
+    give_up_at = time.monotonic() + START_TIMEOUT_SECONDS
+    while time.monotonic() < give_up_at and deployment.processes[0].poll() is None:
+        master = psutil.Process(deployment.processes[0].pid)
+        pids = {child.pid for child in master.children()}
+        if len(pids - before) == len(pids) == 2:
+            return pids
+        time.sleep(0.05)
+    raise AssertionError(deployment.logs())
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_no_request_fails_while_sighup_replaces_uwsgi_workers(deployment):
+    """As documented for ``systemctl reload``: one worker after the other."""
+    nginx = program("nginx", "apt-get install nginx-light")
+    path = start_uwsgi_behind_proxy(deployment)
+    start_nginx(deployment, nginx, nginx_site(deployment, path))
+    deployment.wait("/placement/")
+    before = new_workers(deployment)
+    with continuous_requests(f"{deployment.url}/placement/resource_providers") as statuses:
+        deployment.processes[0].send_signal(signal.SIGHUP)
+        new_workers(deployment, before)
+        wait_for_applications(deployment, "output", 4)
+    assert set(statuses) == {200}
+    assert "chain reload starting" in (deployment.folder / "output").read_text()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deployment):
+    """As documented: SIGTTIN adds workers; once they are ready, SIGTTOU ends the oldest ones."""
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    configuration = sample(
+        "gunicorn/placement-api.py", bind=("127.0.0.1:8778", deployment.address)
+    )
+    (deployment.folder / "gunicorn.conf.py").write_text(configuration)
+    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.conf.py")
+    wait_until_ready(deployment, 2)
+    before = new_workers(deployment)
+    with continuous_requests(f"{deployment.url}/resource_providers") as statuses:
+        for number, counts in ((signal.SIGTTIN, (3, 4)), (signal.SIGTTOU, (3, 2))):
+            for count in counts:  # pending signals of one number are one
+                deployment.processes[0].send_signal(number)
+                wait_until(lambda count=count: len(deployment.children()) == count)
+            wait_until_ready(deployment, 4)
+        new_workers(deployment, before)
+    assert set(statuses) == {200}
+
+
+def wait_until_ready(deployment, count):
+    """Wait until the hook of so many workers has written its message."""
+    wait_for_text_in_log(deployment, "output", " is ready", count)
+
+
+# more would only load the processors: a moment without a worker lasts longer
+SECONDS_BETWEEN_REQUESTS = 0.02
+
+
+@contextmanager
+def continuous_requests(url):
+    """Send requests, each on a new connection, until the end of the block; yield the statuses."""
+    statuses, is_over = [], threading.Event()
+
+    def repeat():
+        while not is_over.is_set():
+            try:
+                statuses.append(requests.get(url, headers=LATEST, timeout=60).status_code)
+            except requests.RequestException as error:
+                statuses.append(repr(error))
+            time.sleep(SECONDS_BETWEEN_REQUESTS)
+
+    threads = [threading.Thread(target=repeat) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+SLOW_CLIENTS = 1000
+ALLOWED_GROWTH_BYTES = 50 * 2**20
+
+
+@pytest.fixture
+def container(deployment):
+    """A deployment with the configuration of the container image."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * SLOW_CLIENTS), hard))
+    text = (ROOT / "packaging" / "container-uwsgi.ini").read_text()
+    text = text.replace(":8778", deployment.address).replace("/tmp/", f"{deployment.folder}/")
+    (deployment.folder / "uwsgi.ini").write_text(text)
+    deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"))
+    wait_for_applications(deployment, "output", 2)
+    deployment.wait()
+    yield deployment
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def resident_bytes(deployment):
+    return sum(process.memory_info().rss for process in deployment.children())
+
+
+SLOW = {
+    "head": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    "body": "POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_serves_others_while_slow_clients_are_connected(container, slow):
+    serve_some_requests(container)
+    before = resident_bytes(container)
+    address = ("127.0.0.1", container.port)
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(address, START_TIMEOUT_SECONDS))
+            for _ in range(SLOW_CLIENTS)
+        ]
+        for connection in connections:
+            connection.sendall(SLOW[slow].encode())
+        stack.enter_context(continuous_bytes(connections))
+        serve_some_requests(container)
+        assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
+
+
+@contextmanager
+def continuous_bytes(connections):
+    """Send a byte on each connection every second until the end of the block."""
+    is_over = threading.Event()
+
+    def repeat():
+        while not is_over.wait(1):
+            for connection in connections:
+                with suppress(OSError):  # a request without a token is refused at once
+                    connection.sendall(b"x")
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def serve_some_requests(deployment):
+    for _ in range(20):
+        assert deployment.request("GET", "/resource_providers").status_code == 200
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_reads_no_large_body_without_authentication(container):
+    serve_some_requests(container)
+    before = resident_bytes(container)
+    for _ in range(4):
+        with socket.create_connection(("127.0.0.1", container.port), 60) as connection:
+            head = f"{SLOW['body'].partition('Content')[0]}Content-Length: {2**28}\r\n\r\n"
+            connection.sendall(head.encode())
+            with suppress(ConnectionError):
+                for _ in range(2**12):
+                    connection.sendall(b"x" * 2**16)
+                assert b" 401 " in connection.recv(2**10)
+        assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
+    serve_some_requests(container)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_bounds_the_head_and_asks_for_bodies(container):
+    address = ("127.0.0.1", container.port)
+    with socket.create_connection(address, 60) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Large: " + b"x" * 2**17 + b"\r\n\r\n")
+        assert connection.recv(2**10) == b""
+    with socket.create_connection(address, 60) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert connection.recv(2**10).startswith(b"HTTP/1.1 100 Continue\r\n")
+    assert (container.folder / "uwsgi.sock").stat().st_mode & 0o777 == 0o600
+
+
+def test_systemd_unit_is_valid(deployment):
+    analyze = program("systemd-analyze", "apt-get install systemd")
+    unit = sample(
+        "systemd/placement-api.service",
+        installed=("/opt/placement/bin/uwsgi", program("uwsgi", "pip install uWSGI")),
+    )
+    (deployment.folder / "placement-api.service").write_text(unit)
+    command = [analyze, "--man=no", "verify", deployment.folder / "placement-api.service"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    # it warns of other units of the machine too
+    warnings = [line for line in result.stderr.splitlines() if "placement-api" in line]
+    assert (result.returncode, warnings) == (0, [])
+
+
+def test_systemd_unit_has_low_exposure():
+    analyze = program("systemd-analyze", "apt-get install systemd")
+    unit = ROOT / "etc" / "systemd" / "placement-api.service"
+    command = [analyze, "security", "--offline=true", "--threshold=25", unit]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+# --- Gunicorn -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [[], ["--preload"]], ids=["loaded-by-each", "preload"])
+def test_gunicorn(deployment, options):
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    deployment.start(
+        *(gunicorn, "--bind", deployment.address, "--workers=2", "--threads=4", *options),
+        "placement.wsgi.api:application",
+    )
+    check_claims(deployment)
+
+
+# --- Apache -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", [BIN / "placement-api", WSGI_FILE], ids=["command", "file"])
+def test_apache_with_mod_wsgi(deployment, script):
+    """The daemon processes run as an unprivileged user."""
+    start_mod_wsgi(deployment, script)
+    check_claims(deployment, "/placement")
+    if IS_ROOT:
+        users = {process.username() for process in deployment.children()}
+        assert users == {"nobody"}
+
+
+def test_uwsgi_behind_apache(deployment):
+    start_apache_proxy(deployment, start_uwsgi_behind_proxy(deployment))
+    check_claims(deployment, "/placement")
+
+
+# --- a read-only file system ----------------------------------------------------------
+
+READ_ONLY = """
+mount --make-rprivate /
+awk '$5 ~ "^/" {print $5}' /proc/self/mountinfo | while read -r place; do
+    mount -o remount,bind,ro "$place" 2>/dev/null || true
+done
+! touch "$1/probe" 2>/dev/null || exit 99
+shift
+exec "$@"
+"""
+
+
+def test_service_runs_on_read_only_file_system(deployment):
+    try:
+        subprocess.run(["unshare", "--mount", "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("NOT TESTED: this user cannot create mount namespaces")
+    deployment.start(
+        *uwsgi(f"--http-socket={deployment.address}", "--wsgi-file", WSGI_FILE),
+        prefix=["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", str(deployment.folder)],
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    check_claims(deployment)

@@ -1,0 +1,52 @@
+"""The ``openstack`` command with the plugin osc-placement, run against a service."""
+
+import atexit
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from placement.tests.support.preloaded import Commands
+
+AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+OPENSTACK = Path(sys.executable).with_name("openstack")
+
+
+class Client:
+    """The ``openstack`` command, with the plugin osc-placement.
+
+    ``url`` is that of the service; ``options`` replace it and the token.
+    """
+
+    def __init__(self, url, *options):
+        self.options = [*options] or ["--os-endpoint", url, "--os-token", "admin"]
+
+    def __call__(self, command, *arguments):
+        result = self.run(command, *arguments, "-f", "json")
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    def refused(self, command, *arguments):
+        result = self.run(command, *arguments)
+        assert result.returncode != 0
+        return result.stderr
+
+    def run(self, command, *arguments, stdin=""):
+        environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+        version = ["--os-placement-api-version", "1.39"]
+        return _commands().run(
+            [str(OPENSTACK), *self.options, *version, *command.split(), *map(str, arguments)],
+            folder=Path.cwd(),
+            environ=environ,
+            timeout_seconds=60,
+            stdin=stdin,
+        )
+
+
+@cache
+def _commands():
+    """Return the process that runs the command in forks; it ends with this process."""
+    commands = Commands("openstackclient.shell", "placement.tests.support.openstack_modules")
+    atexit.register(commands.close)
+    return commands

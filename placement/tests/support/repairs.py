@@ -1,0 +1,51 @@
+"""What tests of repairs share: images of the database, and consumers as nova makes them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from placement.db import tables
+from placement.tests.support.factories import claim, uuid
+
+TABLES = (
+    *(tables.allocations, tables.consumers, tables.inventories, tables.resource_classes),
+    *(tables.traits, tables.resource_providers, tables.resource_provider_traits),
+    tables.resource_provider_aggregates,
+)
+
+
+def image(store):
+    """Return all rows as text, but for the stamps of the clocks."""
+    with store.read() as tx:
+        return {
+            table.name: sorted(
+                str({name: value for name, value in row.items() if name != "stamp"})
+                for row in tx.connection.execute(sa.select(table)).mappings()
+            )
+            for table in TABLES
+        }
+
+
+def without_generations(rows):
+    """Return rows without the generations of consumers: an undo increases those of kept ones."""
+    consumers = [re.sub("'generation': .+?,", "", row) for row in rows["consumers"]]
+    return {**rows, "consumers": consumers}
+
+
+def age(store, days=2):
+    """Make all consumers old."""
+    old = datetime.now(UTC).replace(tzinfo=None, microsecond=0) - timedelta(days=days)
+
+    def work(tx):
+        tx.connection.execute(tables.consumers.update().values(created_at=old, updated_at=None))
+
+    store.write(work)
+
+
+def instance(store, *hosts, type="INSTANCE", vcpus=2):  # noqa: A002
+    """Return an old consumer with allocations on hosts."""
+    consumer = uuid()
+    claim(store, consumer, {host.uuid: {"VCPU": vcpus} for host in hosts}, type=type)
+    age(store)
+    return consumer

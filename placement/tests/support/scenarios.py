@@ -1,0 +1,28 @@
+"""The API scenarios: the gabbi files of the functional tests."""
+
+import unittest
+from pathlib import Path
+
+from gabbi import handlers, suitemaker, utils
+
+GABBITS = Path(__file__).parents[1] / "functional" / "gabbits"
+
+
+def scenarios():
+    """Return the paths of the files; each is one scenario, which starts with an empty database."""
+    return sorted(GABBITS.glob("*.yaml"))
+
+
+def suite(path, application):
+    """Return the test suite of a file, with its requests sent to a WSGI application."""
+    return suitemaker.test_suite_from_dict(
+        unittest.TestLoader(),
+        path.stem,
+        utils.load_yaml(yaml_file=str(path)),
+        str(path.parent),
+        host=path.stem,
+        port=None,
+        fixture_module=None,
+        intercept=lambda: application,
+        handlers=[handler() for handler in handlers.RESPONSE_HANDLERS],
+    )

@@ -1,0 +1,19 @@
+"""Explain a query on a world that is given as text."""
+
+import time
+
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Explanation
+from placement.tests.support.queries import LATEST, request_of, snapshot_of
+
+
+def explained(picture, query, version=LATEST, **options) -> Explanation:
+    snapshot = snapshot_of(
+        picture,
+        traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],
+        classes=["VCPU", "CUSTOM_GPU", "CUSTOM_FPGA"],
+    )
+    request = request_of(query, version)
+    return explain(
+        snapshot, request, query=query, now=time.monotonic, budget_seconds=60, **options
+    )

@@ -1,0 +1,106 @@
+"""Each loss is charged to the requirement that caused it."""
+
+import itertools
+
+import pytest
+
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.text import as_json, note, phrase
+from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.unit.insight.explanation.explanations import explained
+
+FLAT = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  +CUSTOM_OFF
+"""
+NESTED = """
+    h1  MEMORY_MB=1024                            @az
+      h1n0  VCPU=64(max=64,used=60)
+      h1g0  CUSTOM_GPU=1
+      h1g1  CUSTOM_GPU=1
+      h1g2  CUSTOM_GPU=1
+      h1g3  CUSTOM_GPU=1(used=1)
+    h2  MEMORY_MB=1024
+      h2n0  VCPU=64(max=64,used=32)
+    h3  MEMORY_MB=1024
+      h3n0  VCPU=64(max=64)                       +CUSTOM_OFF
+"""
+SHARING = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az @rack
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024  @rack
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  @rack +CUSTOM_OFF
+    ss  DISK_GB=1000(max=500)                    @rack +MISC_SHARES_VIA_AGGREGATE
+"""
+WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
+
+
+def losses(explanation):
+    return [(row.code, row.lost) for row in explanation.funnel]
+
+
+@pytest.fixture(params=sorted(WORLDS))
+def picture(request):
+    return WORLDS[request.param]
+
+
+def test_an_aggregate_without_members(picture):
+    explanation = explained(picture, "resources=VCPU:1&member_of=@empty")
+    (row,) = explanation.funnel
+    assert (row.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
+    assert row.detail == {"members": 0}
+    assert row.requirement.startswith("member_of=")
+    assert note(as_json(explanation)["funnel"][0]) == "the aggregate has no providers"
+
+
+def test_a_tree_that_does_not_exist(picture):
+    explanation = explained(picture, "resources=VCPU:1&in_tree=$nobody")
+    (row,) = explanation.funnel
+    assert (row.code, row.lost, row.detail) == ("in_tree", explanation.roots, {"exists": False})
+    assert note(as_json(explanation)["funnel"][0]) == "no such provider"
+
+
+def test_an_amount_above_max_unit(picture):
+    explanation = explained(picture, "resources=VCPU:128")
+    codes = [code for code, _ in losses(explanation)]
+    assert codes in (["unit"], ["no_inventory", "unit"])  # the disk has no VCPU at all
+    row = explanation.funnel[-1]
+    assert (row.lost, row.left) == (3, 0)
+    document = as_json(explanation)["funnel"][-1]
+    assert (phrase(document), note(document)) == (
+        "VCPU:128 above max_unit",
+        "max_unit 64 everywhere",
+    )
+
+
+def test_children_without_the_class_are_not_counted():
+    explanation = explained(NESTED, "resources=VCPU:62")
+    assert losses(explanation) == [("capacity", 2)]
+    assert explanation.fits == 1
+    assert explanation.funnel[0].detail["free"] == 32
+
+
+def test_more_devices_than_any_host_has():
+    four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
+    explanation = explained(NESTED, f"{four}&group_policy=isolate")
+    assert losses(explanation) == [("no_inventory", 2), ("combined", 1)]
+    document = as_json(explanation)["funnel"][-1]
+    assert phrase(document) == "4 x CUSTOM_GPU together"
+    assert note(document) == "best: h1 has 3 free"
+
+
+def test_the_clock_is_read_for_each_group():
+    reads = {}
+    for number in (10, 100):
+        clock = itertools.count()
+        query = "&".join(f"resources{group}=DISK_GB:1" for group in range(1, number + 1))
+        explain(
+            snapshot_of(SHARING),
+            request_of(f"{query}&group_policy=none"),
+            query="",
+            now=clock.__next__,
+            budget_seconds=1e9,
+        )
+        reads[number] = next(clock)
+    stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
+    assert reads[100] - reads[10] >= stages * 90

@@ -1,0 +1,103 @@
+"""Which roots come closest, and everything that they lack."""
+
+import itertools
+
+from placement.insight.explanation.explain import explain
+from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.unit.insight.explanation.explanations import explained
+
+
+def lacks(picture, query, **options):
+    """Return what each near miss lacks, by the name of the root, in order."""
+    return {
+        miss.root.name: [
+            f"{each.code} {each.provider.name}" if each.provider else each.code
+            for each in miss.unmet
+        ]
+        for miss in explained(picture, query, **options).near_misses
+    }
+
+
+def test_a_forbidden_aggregate_of_the_root_counts():
+    hosts = "\n".join(f"a{n} @no\n  a{n}c VCPU=8(used=4) +CUSTOM_OFF" for n in range(6))
+    best = "best\n  bestc VCPU=8 +CUSTOM_OFF"
+    query = "resources=VCPU:8&required=!CUSTOM_OFF&member_of=!@no"
+    assert next(iter(lacks(f"{hosts}\n{best}", query).items())) == (
+        "best",
+        ["forbidden_trait bestc"],
+    )
+
+
+def test_a_joint_trait_is_lacking_on_a_provider_that_contributes():
+    world = "host\n  cpus VCPU=8\n  disk DISK_GB=9"
+    missing = lacks(world, "resources=VCPU:1,DISK_GB:1&required=CUSTOM_OFF")
+    assert missing == {"host": ["trait cpus"]}
+
+
+def test_an_amount_above_max_unit_that_is_not_free_lacks_both():
+    assert lacks("h VCPU=8(max=4,used=7)", "resources=VCPU:5") == {"h": ["unit h", "capacity h"]}
+
+
+def test_conditions_between_groups_are_listed_beside_others():
+    query = "resources1=VCPU:1&resources2=VCPU:1&required2=CUSTOM_OFF&group_policy=isolate"
+    assert lacks("h VCPU=8", query) == {"h": ["trait h", "isolate h"]}
+
+
+def test_groups_that_are_isolated_get_providers_of_their_own():
+    world = "h\n  a VCPU=8(used=8)\n  b VCPU=8(used=8)"
+    query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
+    (missing,) = lacks(world, query).values()
+    assert sorted(missing) == ["capacity a", "capacity b"]
+
+
+def test_aggregates_of_the_unsuffixed_group_are_lacking_where_one_place_has_the_others():
+    world = "h @x\n  a VCPU=8 @y\n  b VCPU=8"
+    assert lacks(world, "resources=VCPU:1&member_of=@x&member_of=@z") == {"h": ["aggregate h"]}
+    world = "h\n  a VCPU=8 @x @y"
+    query = "resources=VCPU:1&member_of=@x&member_of=@y&member_of=@z"
+    assert lacks(world, query) == {"h": ["aggregate a"]}
+
+
+def test_what_is_lacking_after_other_changes_is_named_as_it_is_now():
+    world = "h +CUSTOM_OFF\n  a VCPU=8\n  b +CUSTOM_ON"
+    query = (
+        "resources1=CUSTOM_GPU:1&required1=CUSTOM_ON"
+        "&resources2=CUSTOM_GPU:2&required2=!CUSTOM_OFF,!CUSTOM_NOBODY"
+        "&resources3=VCPU:1&required3=CUSTOM_OFF,CUSTOM_NOBODY&group_policy=none"
+    )
+    (missing,) = lacks(world, query).values()
+    amounts = [lack for lack in missing if not lack.startswith("trait")]
+    assert amounts == ["no_inventory b", "no_inventory a", "no_inventory b", "combined h"]
+
+
+def test_one_aggregate_of_the_root_can_be_all_that_several_providers_lack():
+    world = "h @y\n  a VCPU=8 @x\n  b DISK_GB=8"
+    query = "resources=VCPU:1,DISK_GB:1&member_of=@x&member_of=@y"
+    assert lacks(world, query) == {"h": ["aggregate h"]}
+
+
+def test_the_tree_that_the_request_names_comes_first():
+    world = "near VCPU=8 +CUSTOM_OFF\nnamed VCPU=4 +CUSTOM_OFF @no"
+    query = "resources=VCPU:5&in_tree=$named&required=!CUSTOM_OFF&member_of=!@no"
+    assert list(lacks(world, query)) == ["named", "near"]
+
+
+def test_the_deadline_leaves_what_is_known():
+    ticks = itertools.count()
+    snapshot = snapshot_of("a VCPU=8\nb VCPU=7(used=1)")
+    seen = set()
+    for budget in range(100):
+        explanation = explain(
+            snapshot,
+            request_of("resources1=VCPU:9&resources2=VCPU:1&group_policy=isolate"),
+            query="",
+            now=ticks.__next__,
+            budget_seconds=budget,
+        )
+        for miss in explanation.near_misses:
+            assert miss.unmet
+        is_listed = len(explanation.near_misses) == 2 or bool(explanation.undetermined)
+        assert is_listed
+        seen |= {miss.complete for miss in explanation.near_misses}
+    assert seen == {False, True}
+    assert all(miss.complete for miss in explanation.near_misses)

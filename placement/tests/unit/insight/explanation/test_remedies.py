@@ -1,0 +1,156 @@
+"""What would help."""
+
+import itertools
+
+from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Remedy
+from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.unit.insight.explanation.explanations import explained
+
+
+def remedies(picture, query):
+    return explained(picture, query, remedies=True).remedies
+
+
+def amounts(picture, query):
+    return {
+        (each.group, each.resource_class): (each.to, each.roots)
+        for each in remedies(picture, query)
+        if each.change == "amount"
+    }
+
+
+def test_the_largest_amount_that_fits_is_found_among_many():
+    world = "\n".join(f"h{n} VCPU=1000(used={n})" for n in range(10, 500))
+    assert amounts(world, "resources=VCPU:5000") == {("", "VCPU"): (990, 1)}
+
+
+def test_the_step_of_each_provider_counts():
+    world = """
+        h1  VCPU=1000(used=900, step=64)
+        h2  VCPU=1000(used=950, step=3)
+        h3  VCPU=1000(used=999, step=1)
+    """
+    assert amounts(world, "resources=VCPU:640") == {("", "VCPU"): (64, 1)}
+
+
+def test_a_least_amount_counts():
+    world = """
+        h1  VCPU=100(min=60)
+        h2  VCPU=100(used=80)
+    """
+    assert amounts(world, "resources=VCPU:101") == {("", "VCPU"): (100, 1)}
+    world = world.replace("min=60", "used=50, min=60")
+    assert amounts(world, "resources=VCPU:101") == {("", "VCPU"): (20, 1)}
+
+
+def test_an_amount_is_bounded_by_what_other_groups_take():
+    world = "h1 VCPU=100"
+    query = "resources1=VCPU:80&resources2=VCPU:60&group_policy=none"
+    assert amounts(world, query) == {("1", "VCPU"): (40, 1), ("2", "VCPU"): (20, 1)}
+
+
+def test_an_amount_of_a_tree():
+    world = """
+        h1
+          a VCPU=1000(used=400)
+          b VCPU=1000(used=700)
+    """
+    query = "resources1=VCPU:900&resources2=VCPU:300&group_policy=isolate"
+    assert amounts(world, query) == {("1", "VCPU"): (600, 1)}
+
+
+def test_the_requirement_that_lets_most_hosts_fit_comes_first():
+    world = "\n".join(
+        f"cn{n} VCPU=8 {'+CUSTOM_OFF' * (n < 1)} {'@rack' * (n > 1)}" for n in range(6)
+    )
+    suggestions = remedies(world, "resources=VCPU:1&required=CUSTOM_OFF&member_of=@rack")
+    assert [each.roots for each in suggestions] == [4, 1]
+    assert [each.change for each in suggestions] == ["drop", "drop"]
+
+
+def test_two_changes_if_no_single_one_helps():
+    (both,) = remedies("h1 VCPU=8", "resources=VCPU:9&required=CUSTOM_OFF")
+    assert both == Remedy(
+        "both",
+        1,
+        "resources=VCPU:8",
+        changes=(
+            Remedy("drop", 0, requirement="required=CUSTOM_OFF"),
+            Remedy("amount", 0, resource_class="VCPU", to=8),
+        ),
+    )
+
+
+def test_two_amounts():
+    suggestions = remedies("h1 VCPU=8 MEMORY_MB=64", "resources=VCPU:9,MEMORY_MB:65")
+    assert {tuple((each.change, each.to) for each in both.changes) for both in suggestions} == {
+        (("drop", 0), ("amount", 64)),
+        (("drop", 0), ("amount", 8)),
+        (("amount", 8), ("amount", 64)),
+    }
+
+
+def test_a_policy_that_several_groups_must_have_is_replaced():
+    query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
+    by_policy = remedies("h1 VCPU=8", query)[-1]
+    assert (by_policy.requirement, by_policy.instead) == (
+        "group_policy=isolate",
+        "group_policy=none",
+    )
+    assert by_policy.query == query.replace("isolate", "none")
+
+
+def test_a_group_without_resources_remains_named_by_a_subtree():
+    world = "h1\n  a VCPU=8\n  b +CUSTOM_OFF"
+    query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=1,2&group_policy=none"
+    (remedy,) = remedies(world, query)
+    assert (remedy.requirement, remedy.instead) == ("same_subtree=1,2", "same_subtree=2")
+
+
+def test_the_only_requirement_of_a_group_is_not_dropped():
+    query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=2&group_policy=none"
+    assert remedies("h1 VCPU=8", query) == ()
+
+
+def test_what_was_not_computed_is_named():
+    ticks = itertools.count()
+    snapshot = snapshot_of("h1 VCPU=8")
+    for budget in range(100):
+        explanation = explain(
+            snapshot,
+            request_of("resources=VCPU:9"),
+            query="",
+            now=ticks.__next__,
+            budget_seconds=budget,
+            remedies=True,
+        )
+        if not explanation.undetermined:
+            break
+        if "funnel" in explanation.undetermined:
+            assert explanation.fits is None
+        else:
+            assert explanation.fits == 0
+    assert budget > 3
+    assert explanation.remedies
+
+
+def test_a_request_that_fits_needs_no_smaller_amount():
+    explanation = explained("h1 VCPU=8", "resources=VCPU:8", remedies=True)
+    assert (explanation.fits, explanation.remedies, explanation.near_misses) == (1, (), ())
+
+
+def test_the_limit_does_not_matter():
+    query = "resources=VCPU:9"
+    world = "h1 VCPU=8\nh2 VCPU=8"
+    snapshot = snapshot_of(world)
+    first, second = (
+        explain(snapshot, request_of(text), query="", now=lambda: 0.0)
+        for text in (query, f"{query}&limit=1")
+    )
+    assert first == second
+
+
+def test_an_amount_without_bound_is_lowered():
+    for amount in (2**31, 2**63, 2**64, 10**23, 10**400):
+        assert amounts("h1 VCPU=8", f"resources=VCPU:{amount}") == {("", "VCPU"): (8, 1)}

@@ -1,0 +1,110 @@
+"""What people read of an explanation."""
+
+import pytest
+
+from placement.insight.explanation.text import as_json, as_line, as_text, closest_line
+from placement.tests.unit.insight.explanation.explanations import explained
+
+CLOUD = """
+    h1  VCPU=64(used=52)  +CUSTOM_GOLD @az
+    h2  VCPU=64(used=60)  +CUSTOM_GOLD @az
+    h3  VCPU=64           @az
+    h4  VCPU=64           +CUSTOM_GOLD @az +CUSTOM_OFF
+    h5  VCPU=64           +CUSTOM_GOLD @az +CUSTOM_OFF
+    h6  MEMORY_MB=64      +CUSTOM_GOLD @az
+"""
+QUERY = "resources=VCPU:16&required=CUSTOM_GOLD,!CUSTOM_OFF"
+
+
+def document(query=QUERY, world_text=CLOUD, **options):
+    return as_json(explained(world_text, query, **options), microversion="1.39", at="now")
+
+
+def test_the_table_leads_with_the_answer():
+    assert as_text(document(remedies=True), origin="asked now").splitlines() == [
+        f"No host for {QUERY} (asked now)",
+        "6 roots",
+        "  1  no trait CUSTOM_GOLD     5 left",
+        "  2  trait CUSTOM_OFF         3 left",
+        "  1  no inventory of VCPU     2 left",
+        "  2  fewer than 16 VCPU free  0 left   best: h1 has 12 free",
+        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); h6 (no inventory of VCPU); "
+        "h4, h5 (trait CUSTOM_OFF; everything else fits)",
+        "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
+        "1 host at VCPU:12",
+    ]
+
+
+def test_the_line_leads_with_the_cause():
+    assert as_line(document()) == (
+        "fewer than 16 VCPU free (best: h1 has 12 free): the last 2 of 6; "
+        "before: 1 no trait CUSTOM_GOLD, 2 trait CUSTOM_OFF, 1 no inventory of VCPU; "
+        "closest: h1 (VCPU 12 of 16), h2 (VCPU 4 of 16), h6 (no inventory of VCPU)"
+    )
+
+
+def test_what_is_not_confirmed_is_not_said():
+    contradiction = "resources1=VCPU:1&required1=CUSTOM_A&resources2=VCPU:1&required2=!CUSTOM_A"
+    (miss,) = document(f"{contradiction}&group_policy=none", "h VCPU=8\n x +CUSTOM_A")[
+        "near_misses"
+    ]
+    assert not miss["complete"]
+    assert "everything else fits" not in closest_line(miss)
+
+
+def test_a_single_cause_says_all():
+    assert as_line(document("resources=VCPU:1&member_of=@az2")).startswith("not in aggregate ")
+    assert " (the aggregate has no providers): all 6 roots" in as_line(
+        document("resources=VCPU:1&member_of=@az2")
+    )
+
+
+def test_a_request_that_fits():
+    explanation = document("resources=VCPU:16")
+    assert as_line(explanation).startswith("3 of 6 roots fit; before: 1 no inventory of VCPU")
+    assert as_text(explanation).startswith("3 of 6 roots fit resources=VCPU:16\n6 roots\n")
+
+
+def test_no_providers():
+    assert as_line(document("resources=VCPU:1", "")) == "there are no resource providers"
+
+
+def test_the_table_and_the_line_are_ascii_and_one_line():
+    for query in (QUERY, "resources1=VCPU:9&resources2=VCPU:9&group_policy=isolate"):
+        line = as_line(document(query))
+        assert line.isascii()
+        assert "\n" not in line
+        assert as_text(document(query)).isascii()
+
+
+@pytest.mark.parametrize("query", [QUERY, "resources=VCPU:1000", "resources=VCPU:1&in_tree=$x"])
+def test_names_of_fields_are_stable(query):
+    explanation = document(query, remedies=True)
+    assert list(explanation) == [
+        *("version", "query", "microversion", "at", "roots", "fits"),
+        *("funnel", "near_misses", "remedies", "undetermined"),
+    ]
+    for row in explanation["funnel"]:
+        assert list(row) == ["code", "group", "requirement", "lost", "left", "detail"]
+    for miss in explanation["near_misses"]:
+        assert list(miss) == ["uuid", "name", "unmet", "complete"]
+        for unmet in miss["unmet"]:
+            assert unmet.keys() >= {"code", "group", "requirement", "provider"}
+            if unmet["code"] in {"unit", "capacity", "no_inventory"}:
+                assert unmet.keys() >= {
+                    *("resource_class", "needed", "free", "capacity", "used", "reserved"),
+                    *("min_unit", "max_unit", "step_size"),
+                }
+            elif unmet["code"] in {"trait", "forbidden_trait"}:
+                assert unmet["traits"]
+    for remedy in explanation["remedies"]:
+        assert remedy["roots"] > 0
+
+
+def test_what_was_not_determined_is_said():
+    explanation = document() | {"fits": None, "undetermined": ["funnel"]}
+    assert as_line(explanation).startswith("not fully determined; ")
+    assert (
+        as_text(explanation).splitlines()[-1] == "Not determined within the time allowed: funnel"
+    )
+    assert as_line(explanation | {"funnel": []}) == "not determined within the time allowed"

@@ -1,0 +1,233 @@
+"""The recorder, on a store that is slow, away, or counts."""
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from placement import exception
+from placement.insight.recording import recorder as recorders
+from placement.insight.recording.model import LARGEST_ID, RecordedRequest, first_id
+from placement.insight.recording.recorder import Recorder, RecorderSettings, new_id
+from placement.tests.support.records import record
+from placement.tests.support.waiting import SECONDS_TO_WAIT
+
+
+@dataclass
+class Memory:
+    """A store that keeps what is recorded, and can be stopped or broken."""
+
+    rows: list[RecordedRequest] = field(default_factory=list)
+    pruned: list[tuple[int, int, int]] = field(default_factory=list)
+    calls: int = 0
+    error: Exception | None = None
+    gate: threading.Event | None = None
+    entered: threading.Event = field(default_factory=threading.Event)
+    attempts: int | None = None
+
+    def with_max_attempts(self, attempts):
+        self.attempts = attempts
+        return self
+
+    def write(self, work, *arguments):
+        self.calls += 1
+        self.entered.set()
+        if self.gate is not None:
+            assert self.gate.wait(SECONDS_TO_WAIT)
+        if self.error is not None:
+            raise self.error
+        return work(self, *arguments)
+
+    @property
+    def connection(self):
+        return self
+
+    def insert(self, records):
+        self.rows += records
+
+    def prune(self, oldest_id, keep, at_most):
+        self.pruned.append((oldest_id, keep, at_most))
+        removed = min(max(len(self.rows) - keep, 0), at_most)
+        del self.rows[:removed]
+        return removed
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """A store whose transactions are their own statements."""
+    monkeypatch.setattr(recorders, "InsightRequests", lambda connection: connection)
+    return Memory()
+
+
+@pytest.fixture
+def recorder(store, clock):
+    return Recorder(store, RecorderSettings(max_rows=200, per_second=5), clock)
+
+
+# --- rate ---------------------------------------------------------------------------------
+
+
+def test_so_many_a_second_are_admitted_and_each_kind_by_itself(recorder, clock):
+    assert [recorder.admits("a") for _ in range(7)] == [True] * 5 + [False] * 2
+    assert recorder.admits("b")
+    clock.now += 0.5
+    assert [recorder.admits("a") for _ in range(3)] == [True, True, False]
+
+
+def test_a_quiet_hour_saves_nothing_up(recorder, clock):
+    recorder.admits("a")
+    clock.now += 3600
+    assert sum(recorder.admits("a") for _ in range(100)) == 5
+
+
+# --- writing ------------------------------------------------------------------------------
+
+
+def test_a_repeated_conflict_is_new_again_after_an_hour(recorder, clock):
+    assert recorder.is_new("a")
+    clock.now += 3599
+    assert not recorder.is_new("a")
+    assert recorder.is_new("b")
+    clock.now += 1
+    assert recorder.is_new("a")
+    assert not recorder.is_new("b")
+
+
+def test_the_memory_of_conflicts_is_bounded(recorder):
+    assert all(recorder.is_new(str(number)) for number in range(recorders._MOST_SEEN + 1))
+    assert len(recorder._process().seen) == 1
+
+
+def test_records_are_written_in_order(recorder, store):
+    for number in range(3):
+        recorder.record(record(number))
+    assert [row.request_id for row in store.rows] == ["req-0", "req-1", "req-2"]
+
+
+def test_a_recorder_that_is_off_writes_nothing(store, clock):
+    recorder = Recorder(store, RecorderSettings(enabled=False), clock)
+    recorder.record(record())
+    assert (store.calls, recorder.is_enabled) == (0, False)
+
+
+def test_who_finds_the_writer_busy_leaves_its_record_to_it(recorder, store):
+    store.gate = threading.Event()
+    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 4):
+        recorder.record(record(number))  # returns at once
+    assert store.rows == []
+    store.gate.set()
+    first.join(SECONDS_TO_WAIT)
+    assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
+
+
+def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store):
+    store.gate = threading.Event()
+    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 151):
+        recorder.record(record(number))
+    store.gate.set()
+    first.join(SECONDS_TO_WAIT)
+    kept = [row.request_id for row in store.rows]
+    assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
+
+
+# --- failing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [exception.DatabaseUnavailable("away"), exception.Conflict(), RuntimeError("no such table")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_cannot_be_written_is_dropped_and_said_once_a_minute(
+    recorder, store, clock, caplog, error
+):
+    caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
+    store.error = error
+    for _ in range(120):
+        recorder.record(record())
+        clock.now += 0.5
+    assert len(caplog.records) == 1
+    assert "Requests cannot be recorded" in caplog.text
+    assert store.calls == 6  # it tries again every ten seconds
+    clock.now += 10
+    recorder.record(record())
+    assert len(caplog.records) == 2
+    assert "Dropped so far: 121." in caplog.records[1].getMessage()
+
+
+def test_after_a_failure_it_goes_on_by_itself(recorder, store, clock):
+    store.error = exception.DatabaseUnavailable("away")
+    recorder.record(record(1))
+    store.error = None
+    clock.now += 9
+    recorder.record(record(2))
+    clock.now += 2
+    recorder.record(record(3))
+    assert [row.request_id for row in store.rows] == ["req-3"]
+
+
+# --- bounds -------------------------------------------------------------------------------
+
+
+def test_the_table_stays_within_its_bounds(recorder, store):
+    for number in range(1000):
+        recorder.record(record(number))
+        assert len(store.rows) <= 200 + recorders.PRUNE_AFTER_ROWS
+    assert {batch for _, _, batch in store.pruned} == {recorders.PRUNE_BATCH}
+    assert store.calls < 1000 + 1000 / 40
+
+
+def test_a_smaller_bound_is_reached_in_batches(recorder, store):
+    store.rows = [record(number) for number in range(2000)]
+    recorder.record(record())
+    assert len(store.rows) == 2001 - 5 * recorders.PRUNE_BATCH
+    for number in range(200):
+        recorder.record(record(number))
+    assert len(store.rows) <= 250
+
+
+def test_rows_that_are_too_old_are_removed_by_their_ids(recorder, store):
+    recorder.record(record())
+    (oldest_id, keep, _) = store.pruned[0]
+    assert keep == 200
+    month = 30 * 86_400_000 << 21
+    assert abs(new_id(datetime.now(UTC)) - month - oldest_id) < 60_000 << 21
+
+
+def test_it_prunes_after_a_while_even_if_it_writes_little(recorder, store, clock):
+    for _ in range(4):
+        clock.now += 601
+        recorder.record(record())
+    assert len(store.pruned) == 4
+
+
+# --- ids ----------------------------------------------------------------------------------
+
+
+def test_ids_are_in_the_order_of_time_and_fit_eight_bytes():
+    times = [datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)]
+    assert new_id(times[0]) < new_id(times[1]) < LARGEST_ID
+    assert first_id(datetime(1969, 1, 1, tzinfo=UTC)) == 0
+    assert first_id(datetime(9999, 1, 1, tzinfo=UTC)) == LARGEST_ID
+    assert len({new_id(times[0]) for _ in range(100)}) > 90

@@ -1,0 +1,110 @@
+"""Rules that call another service: unreachable, unresponsive, refusing and allowing ones."""
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import yaml
+
+from placement import exception
+from placement.policies import rules as policies
+from placement.policy import Policy
+from placement.tests.support.stub_service import LATEST, configured, service
+
+
+@pytest.fixture
+def http(tmp_path):
+    """Return a function that returns a service whose rule of a provider has this check."""
+
+    def of(check, timeout_seconds=60):
+        return service(
+            oslo_policy__policy_file=policy_file(check),
+            oslo_policy__remote_timeout=timeout_seconds,
+        )
+
+    def policy_file(check):
+        path = tmp_path / "policy.yaml"
+        path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER: check}))
+        return str(path)
+
+    return of
+
+
+@contextmanager
+def listener(response=None):
+    """Yield the address of a service that sends this response to one client, or nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=respond, args=(listening, response))
+        if response is not None:
+            thread.start()
+        yield "{}:{}".format(*listening.getsockname())
+        if response is not None:
+            thread.join()
+
+
+def respond(listening, text):
+    client, _ = listening.accept()
+    with client:
+        client.recv(10_000)
+        client.sendall(f"HTTP/1.0 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+
+
+def test_an_unreachable_service_is_503_and_named_in_the_log(http, caplog):
+    response = http("http://127.0.0.1:1/decide").get("/things/1", headers=LATEST)
+    assert response.status_int == 503
+    assert response.headers["retry-after"] == "1"
+    (error,) = response.json["errors"]
+    assert policies.SHOW_PROVIDER in error["detail"]
+    assert "127.0.0.1" not in response.text, "hosts are for the log alone"
+    (line,) = [each for each in caplog.messages if "did not decide" in each]
+    assert f"{policies.SHOW_PROVIDER} calls" in line
+    assert "Reason: http://127.0.0.1:1/decide: " in line
+    assert "Connection refused" in line
+
+
+def test_an_unresponsive_service_is_503_after_the_timeout(http, caplog):
+    with listener() as address:
+        started_at = time.monotonic()
+        response = http(f"http://{address}/", 0.2).get("/things/1", headers=LATEST)
+        seconds = time.monotonic() - started_at
+    assert response.status_int == 503
+    assert 0.2 <= seconds < 60
+    assert f"http://{address}/: Timeout" in caplog.text
+
+
+@pytest.mark.parametrize(("text", "status"), [("True", 200), ("False", 403), ("", 403)])
+def test_the_response_decides(http, text, status):
+    with listener(text) as address:
+        assert http(f"http://{address}/").get("/things/1", headers=LATEST).status_int == status
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        ("http://127.0.0.1:1/%(flavor)s", "the target has no attribute 'flavor'"),
+        ("http://[/", "Failed to parse"),
+        ("http:", "Invalid"),
+    ],
+)
+def test_a_check_that_cannot_be_sent_is_503(http, caplog, check, reason):
+    assert http(check).get("/things/1", headers=LATEST).status_int == 503
+    assert reason in caplog.text
+
+
+def test_a_missing_certificate_is_named(tmp_path):
+    path, missing = tmp_path / "policy.yaml", str(tmp_path / "missing.pem")
+    path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER: "https://127.0.0.1:1/"}))
+    rules = Policy(
+        configured(
+            oslo_policy__policy_file=str(path), oslo_policy__remote_ssl_client_crt_file=missing
+        )
+    )
+    with pytest.raises(exception.PolicyCheckFailed) as failed:
+        rules.authorize(policies.SHOW_PROVIDER, {}, {"roles": ["admin"], "project_id": "p"})
+    assert missing in failed.value.reason
+
+
+def test_the_default_timeout_is_short():
+    assert configured().oslo_policy.remote_timeout == 5

@@ -1,0 +1,166 @@
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+
+import placement
+from placement import exception, policies, policy
+from placement.policies import rules as policy_rules
+from placement.tests.support.stub_service import configured
+
+OWN = {"project_id": "p", "user_id": "u"}
+
+
+def allowed(rules, rule, roles, target=OWN, **more):
+    try:
+        rules.authorize(rule, target, {"roles": roles, "project_id": "p"} | more)
+    except exception.PolicyNotAuthorized:
+        return False
+    return True
+
+
+def operations():
+    return [rule for rule in policies.list_rules() if rule.name.startswith("placement:")]
+
+
+@pytest.fixture(scope="module")
+def rules():
+    return policy.Policy(configured())
+
+
+@pytest.fixture
+def policy_file(tmp_path):
+    return tmp_path / "policy.yaml"
+
+
+@pytest.fixture
+def own_rules(policy_file):
+    return policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
+
+
+def write(path, **rules):
+    path.write_text(
+        yaml.safe_dump({name.replace("__", ":"): text for name, text in rules.items()})
+    )
+
+
+def test_every_operation_is_named_documented_and_of_projects_only():
+    assert len(operations()) == 43
+    assert all(rule.scope_types == ["project"] and rule.operations for rule in operations())
+
+
+@pytest.mark.parametrize("rule", operations(), ids=lambda rule: rule.name)
+def test_default_permissions(rules, rule):
+    may = {role: allowed(rules, rule.name, [role]) for role in ("admin", "service", "reader")}
+    assert may == {
+        "admin": rule.name != policy_rules.RESHAPE,
+        "service": True,
+        "reader": rule.name == policy_rules.SHOW_USAGES_OF_PROJECT,
+    }
+
+
+AUDITOR = (
+    Path(placement.__file__).parent.parent / "etc" / "placement" / "policy.d" / "auditor.yaml"
+)
+
+
+def test_the_sample_for_auditors_has_every_rule_of_reading_and_no_other():
+    """A new rule of reading belongs in the sample: its default, or the role."""
+    reading = {
+        rule.name: f"{rule.check_str} or role:auditor"
+        for rule in operations()
+        if {each["method"] for each in rule.operations} == {"GET"}
+    }
+    assert yaml.safe_load(AUDITOR.read_text()) == reading
+
+
+def test_roles_are_compared_without_case(rules):
+    assert allowed(rules, policy_rules.LIST_PROVIDERS, ["Admin"])
+
+
+def test_system_and_domain_tokens_are_refused(rules):
+    for scope in ({"system_scope": "all"}, {"domain_id": "d"}):
+        with pytest.raises(exception.ScopeNotAuthorized):
+            rules.authorize(policy_rules.LIST_PROVIDERS, OWN, {"roles": ["admin"]} | scope)
+
+
+def test_unknown_rule_refuses_everyone(rules):
+    assert not allowed(rules, "placement:fly", ["admin"])
+
+
+def test_the_former_defaults_let_the_administrator_reshape():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        former = policy.Policy(configured(oslo_policy__enforce_new_defaults=False))
+    assert allowed(former, policy_rules.RESHAPE, ["admin"])
+
+
+def test_everything_can_be_opened(policy_file):
+    policy_file.write_text(yaml.safe_dump({rule.name: "@" for rule in policies.list_rules()}))
+    opened = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
+    assert all(allowed(opened, rule.name, []) for rule in operations())
+
+
+def test_a_changed_file_counts_at_once(policy_file):
+    write(policy_file, placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    write(policy_file, placement__usages="role:auditor or role:controller")
+    assert not allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["auditor"])
+    assert allowed(rules, policy_rules.LIST_PROVIDERS, ["admin"])
+
+
+def test_a_new_file_counts_soon_and_a_removed_one_not_longer(own_rules, policy_file, monkeypatch):
+    monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
+    assert not allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    write(policy_file, placement__usages="role:accountant")
+    assert allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    policy_file.unlink()
+    assert not allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+
+
+def test_files_in_the_policy_folder_count(tmp_path):
+    (tmp_path / "policy.d").mkdir()
+    write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
+    folder = str(tmp_path / "policy.d")
+    rules = policy.Policy(configured(oslo_policy__policy_dirs=[folder]))
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    write(tmp_path / "policy.d" / "yours.yaml", placement__usages="role:auditor")
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["auditor"])
+
+
+def test_a_broken_file_changes_nothing_but_is_logged(policy_file, caplog):
+    write(policy_file, placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
+    policy_file.write_text("{ not : [ yaml")
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    assert "The policy files cannot be loaded" in caplog.text
+
+
+def test_a_folder_that_cannot_be_read_changes_nothing_but_is_logged(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
+    (tmp_path / "policy.d").mkdir()
+    write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_dirs=[str(tmp_path / "policy.d")]))
+    monkeypatch.setattr(policy, "policy_files", refuse)
+    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT, ["accountant"])
+    assert "Permission denied" in caplog.text
+
+
+def refuse(_conf):
+    raise PermissionError("Permission denied: 'policy.d'")
+
+
+def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_files_they_name(monkeypatch, tmp_path):
+    (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = other.yaml\n")
+    arguments = [
+        "tool",
+        "--namespace",
+        "placement",
+        "--config-file",
+        str(tmp_path / "placement.conf"),
+    ]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert policy.get_enforcer().policy_file == "other.yaml"
