@@ -31,6 +31,8 @@ _READ_ONLY = frozenset({1036, 1290, 1792, 1836, "25006"})
 _ENDED = frozenset({1053, 1927, "57P01", "57P02"})
 # A Galera node without quorum refuses statements. A new connection may reach another node.
 _NO_QUORUM = 1047
+# The server refuses a statement that is longer than its max_allowed_packet.
+_TOO_LONG = 1153
 
 # Galera lost its quorum while it replicated the transaction.
 _ERROR_DURING_COMMIT = 1180
@@ -190,6 +192,10 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise exception.BadRequest(
             "The database cannot store or compare a text of the request: it is too long, or has "
             "characters that the character set of the database does not have."
+        ) from error
+    if number == _TOO_LONG:
+        raise exception.DatabaseUnavailable(
+            "A statement is longer than max_allowed_packet of the server; set it to 16 MB or more."
         ) from error
     if number in _UNAVAILABLE:
         raise exception.DatabaseUnavailable(first_line(error)) from error

@@ -157,6 +157,15 @@ def test_missing_database_is_reported_as_unavailable(backend, server, conf):
     assert "unheard_of" not in str(caught.value)
 
 
+def test_statement_that_is_too_long_names_the_setting(store, backend):
+    if backend != "mariadb":
+        pytest.skip("other databases have no max_allowed_packet")
+    refusal = "SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1153, MESSAGE_TEXT = 'Got a packet'"
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
+        store.write(lambda tx: tx.connection.exec_driver_sql(refusal))
+    assert "set it to 16 MB or more" in caught.value.reason
+
+
 # --- conflicts ----------------------------------------------------------------------------
 
 
