@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 from bench.world_loader import load
 from bench.worlds import used
 from placement.dashboard.page import STATIC
-from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
+from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 
 ROOTS = 10_000
 CLAIMS = 30

@@ -8,7 +8,7 @@ import pytest
 
 from bench import worlds
 from bench.world_loader import load
-from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
+from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from bench.world_loader import load
 from bench.worlds import Kind, World
-from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
+from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 
 HOSTS = {"VCPU": 256, "MEMORY_MB": 524288, "DISK_GB": 4000}
 USED = {
