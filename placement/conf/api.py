@@ -24,8 +24,8 @@ With ``noauth2`` tokens are not checked: the token is ``user`` or ``user:project
         default=16 * 2**20,
         min=1024,
         help="""
-Maximum size of a request body, in bytes. Larger requests are refused with 413 before the body is
-read.
+The maximum size of a request body, in bytes. Larger requests are refused with 413 before the body
+is read.
 """,
     ),
 ]

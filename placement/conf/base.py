@@ -33,7 +33,7 @@ Related options:
         help="""
 The top-level directory for state of the service.
 
-The service keeps its state only in the database; the option exists for tools that expect it.
+The option is accepted for tools that expect it: the service stores its state only in the database.
 
 Possible values:
 
@@ -44,7 +44,8 @@ Possible values:
 _PROCESS = [
     cfg.StrOpt(
         "tempdir",
-        help="Explicitly specify the temporary working directory.",
+        help="Accepted for compatibility and without effect. The environment variable TMPDIR "
+        "selects the directory for temporary files.",
     ),
     cfg.BoolOpt(
         "log_options",

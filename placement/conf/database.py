@@ -31,14 +31,14 @@ options = [
     cfg.StrOpt(
         "slave_connection",
         secret=True,
-        help="Accepted for compatibility and not used: a replica lags behind, and every read "
-        "of this service returns all writes acknowledged before.",
+        help="Accepted for compatibility and not used: a replica lags behind the primary, but "
+        "every read of this service must return all writes that were acknowledged before.",
     ),
     cfg.StrOpt(
         "mysql_sql_mode",
         default="TRADITIONAL",
-        help="SQL mode of MySQL and MariaDB sessions; if empty, the server's default applies. "
-        "STRICT_TRANS_TABLES and NO_AUTO_VALUE_ON_ZERO are added.",
+        help="SQL mode of MariaDB and MySQL sessions; if empty, the default of the server. The "
+        "modes STRICT_TRANS_TABLES and NO_AUTO_VALUE_ON_ZERO are always added.",
     ),
     cfg.IntOpt(
         "connection_recycle_time",
@@ -47,20 +47,23 @@ options = [
     ),
     cfg.IntOpt(
         "max_pool_size",
-        help="Connections that each process keeps open, in each of two pools: for writes and "
-        "for reads. The default is 15; 0 means no limit.",
+        help="Number of connections that each process keeps open in each of its two pools, for "
+        "writes and for reads. The default is 15; 0 means no limit.",
     ),
     cfg.IntOpt(
         "max_retries",
         default=10,
-        help="Attempts to connect to the database at start; -1 means unlimited. Requests do not "
-        "wait: they get 503 while the database is unreachable.",
+        help="Number of attempts to connect to the database at the start; -1 means unlimited. "
+        "Requests do not wait for these attempts: the response is 503 while the database is "
+        "unreachable.",
     ),
-    cfg.IntOpt("retry_interval", default=10, help="Seconds between attempts to connect at start."),
+    cfg.IntOpt(
+        "retry_interval", default=10, help="Seconds between attempts to connect at the start."
+    ),
     cfg.IntOpt(
         "max_overflow",
-        help="Connections opened beyond max_pool_size when all are in use. SQLAlchemy's default "
-        "is 10.",
+        help="Number of additional connections in each pool if all max_pool_size connections "
+        "are in use. The default is 10.",
     ),
     cfg.IntOpt(
         "connection_debug",
@@ -70,12 +73,11 @@ options = [
     cfg.BoolOpt(
         "connection_trace",
         default=False,
-        help="Whether each statement has a comment with its origin in the code.",
+        help="Whether a comment with its origin in the code is added to each statement.",
     ),
     cfg.IntOpt(
         "pool_timeout",
-        help="Seconds that a request waits for a connection of the pool. SQLAlchemy's default "
-        "is 30.",
+        help="Seconds that a request waits for a connection of the pool. The default is 30.",
     ),
     cfg.BoolOpt(
         "sync_on_startup",

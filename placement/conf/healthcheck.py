@@ -10,8 +10,8 @@ options = [
         help="""
 Serve ``/healthcheck``, without authentication, with the health check of oslo.middleware.
 
-It reports that the process responds. With ``placement`` among the ``backends`` it also reports
-whether the database and Keystone can be reached, the schema is new enough, and the snapshot of all
+It reports that the process responds. With ``placement`` in ``backends`` it also reports whether
+the database and Keystone can be reached, the schema is new enough, and the snapshot of all
 providers can be refreshed.
 """,
     ),

@@ -10,23 +10,23 @@ options = [
         help="""
 Serve the dashboard at ``/insight/page/``.
 
-Its files are served without authentication; they hold no data of the cloud. The routes that the
-page reads need the same credentials as always. With Keystone, ``openstack placement dashboard``
-serves the page on the loopback address with the credentials of the operator; behind an
-authenticating proxy, set this option.
+Its files are served without authentication; they contain no data of the cloud. The routes that the
+page reads still require a token. Set this option if a proxy authenticates users and adds a token
+to their requests. Otherwise use ``openstack placement dashboard``, which serves the page on the
+loopback address with the credentials of the operator.
 """,
     ),
     cfg.BoolOpt(
         "record",
         default=True,
         help="""
-Record each request that found no allocation candidates, and each claim that was refused, with the
-reason, in the table ``insight_requests``. ``GET /insight/requests`` lists them. Providers that
-were refused because their name or UUID was taken are recorded there, too, each once an hour;
+Record requests without allocation candidates and refused claims, with their reasons, in the table
+``insight_requests``. ``GET /insight/requests`` lists them. The table also has requests to create
+or rename a provider that were refused because the name or UUID was taken, each once an hour;
 ``GET /insight/identity`` lists them.
 
-A record is written after the response has been sent. If it cannot be written it is dropped, and a
-warning is logged once a minute; no response fails or waits for it.
+A record is written after the response has been sent, so no response waits for it. If a record
+cannot be written, it is discarded, and a warning is logged once a minute.
 """,
     ),
     cfg.IntOpt(
@@ -34,25 +34,28 @@ warning is logged once a minute; no response fails or waits for it.
         default=10_000,
         min=1,
         help="""
-The most rows to keep. Processes that add rows remove the oldest beyond this number, in batches, so
-that the table may have 50 rows more for each process. A row takes 1 to 60 kB, usually less than 5.
+The maximum number of rows in the table. Processes that add rows remove the oldest rows in batches,
+so the table can have 50 additional rows per process. A row takes 1 to 60 kB, usually less than
+5 kB.
 """,
     ),
     cfg.IntOpt(
         "record_max_age_days",
         default=30,
         min=1,
-        help="How long to keep a row, in days. Older rows are removed when new ones are added.",
+        help="The maximum age of a row, in days. Older rows are removed when new rows are added.",
     ),
     cfg.IntOpt(
         "record_per_second",
         default=5,
         min=1,
         help="""
-The most empty responses that a process explains and records in a second, and the most refused
-claims. What comes beyond that is logged in one line without an explanation, and not recorded.
-An explanation takes up to 45 ms of CPU time with 10,000 hosts of 19 providers each. In such clouds
-a smaller number keeps processes free for requests.
+The maximum number of empty responses that a process explains and records per second, and the
+maximum number of refused claims that it records per second. Further empty responses and refused
+claims are logged in one line without an explanation, and are not recorded.
+
+An explanation takes up to 45 ms of CPU time with 10,000 hosts of 19 providers each. Use a smaller
+number for such clouds.
 """,
     ),
 ]

@@ -21,11 +21,11 @@ Related options:
         "folder",
         help="""
 The directory in which the processes of one deployment store their metrics, so that any process can
-serve the metrics of all. It is created if it does not exist. A process that starts while none of
-the others runs removes their files, so it must not be shared between machines or containers. The
-files of workers that exit remain until then.
+serve the metrics of all processes. It is created if it does not exist. It must not be shared
+between machines or containers: a process that starts while no other process of the machine runs
+removes all files. The files of workers that exit remain until then.
 
-The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
+Default: the environment variable PROMETHEUS_MULTIPROC_DIR.
 """,
     ),
     cfg.BoolOpt(
@@ -33,8 +33,8 @@ The environment variable PROMETHEUS_MULTIPROC_DIR is its default.
         default=True,
         help="""
 Serve metrics of inventory and usage: sums over the cloud, over each aggregate and over traits of
-roots, and of each provider if there are few hosts. Without, ``/metrics`` has the metrics of the
-service itself.
+roots, and the values of each provider if there are few hosts. If false, ``/metrics`` has only the
+metrics of the service itself.
 
 Related options:
 
@@ -48,16 +48,16 @@ Related options:
         default=100,
         min=0,
         help="""
-Up to this number of hosts (root providers) there are metrics of each provider, about 1.4 kB per
-host and scrape. Above it there are only sums.
+The maximum number of hosts (root providers) for which the metrics of each provider are served,
+about 1.4 kB per host and scrape. With more hosts, only sums are served.
 """,
     ),
     cfg.StrOpt(
         "inventory_root_trait_prefix",
         default="",
         help="""
-Sum up inventory and usage by the traits of root providers that begin with this text, such as
-``CUSTOM_AZ_``. Empty for no such metrics.
+Serve sums of inventory and usage by each trait of root providers that begins with this text, such
+as ``CUSTOM_AZ_``. If empty, there are no sums by trait.
 """,
     ),
     cfg.FloatOpt(
@@ -65,15 +65,16 @@ Sum up inventory and usage by the traits of root providers that begin with this 
         default=15,
         min=0,
         help="""
-How old inventory metrics may be, in seconds. Each process computes them at most once in this time.
+The maximum age of inventory metrics, in seconds. Each process computes them at most once in this
+time.
 """,
     ),
     cfg.ListOpt(
         "allowed_source_ranges",
         default=["127.0.0.0/8", "::1/128"],
         help="""
-Networks that may read the metrics. Other clients, and requests forwarded by a proxy, get the same
-response as without metrics.
+Networks that may read the metrics. Other clients, and requests forwarded by a proxy, receive the
+same response as if metrics were disabled.
 """,
     ),
 ]

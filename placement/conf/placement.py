@@ -53,9 +53,8 @@ The user recorded for consumers whose allocations are written without one (befor
         "allocation_conflict_retry_count",
         default=10,
         help="""
-The number of attempts, in total, to write allocations when another write conflicts.
-
-With 0 every write of allocations gets 409.
+The total number of attempts to write allocations if other writes conflict. If all attempts
+conflict, the response is 409. With 0, every write of allocations is refused with 409.
 """,
     ),
     cfg.IntOpt(
@@ -64,14 +63,14 @@ With 0 every write of allocations gets 409.
         help="""
 The maximum number of allocation candidates in one response; -1 means no limit.
 
-A request with a smaller ``limit`` gets fewer.
+The response to a request with a smaller ``limit`` has at most ``limit`` candidates.
 """,
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
         default="depth-first",
         choices=[
-            ("depth-first", "All candidates of one tree of providers, then those of the next."),
+            ("depth-first", "All candidates of one tree, then all candidates of the next tree."),
             ("breadth-first", "One candidate of each tree in turn."),
         ],
         help="""
@@ -80,10 +79,10 @@ The provider trees from which candidates are taken if there are more than may be
 Depth-first fills the response with the candidates of the first trees; breadth-first takes
 candidates from as many trees as possible.
 
-The option applies only if ``max_allocation_candidates`` is set. Otherwise a request with a
-``limit`` gets one candidate of each root in turn, and a request without one gets all candidates.
-Roots are in the order of their creation; roots that satisfy the request by themselves precede
-trees and roots that need shared resources.
+The option applies only if ``max_allocation_candidates`` is set. Otherwise the response to a
+request with ``limit`` has one candidate of each root in turn, and the response without ``limit``
+has all. Roots are in the order of their creation; roots that satisfy the request by themselves
+precede trees and roots that need shared resources.
 
 Related options:
 
@@ -96,11 +95,11 @@ Related options:
         default=5.0,
         min=0.0,
         help="""
-The maximum time of one search for allocation candidates; the request then gets 503.
+The maximum time of one search for allocation candidates. Longer searches fail with 503.
 
 Ordinary requests take milliseconds. The limit is for requests whose groups can be combined in more
-ways than any search can enumerate. It includes the time to write the response, which matters with
-hundreds of thousands of candidates.
+ways than any search can enumerate. It includes the time to generate the response, which matters
+for hundreds of thousands of candidates.
 """,
     ),
 ]
