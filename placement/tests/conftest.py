@@ -4,11 +4,10 @@ A test that requests ``store``, ``conf``, ``application`` or ``database_url``
 runs once on each of SQLite, MariaDB and PostgreSQL.
 """
 
-import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from placement.db import tables
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.support import environment, servers
+from placement.tests.support import environment, loggers, servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 
@@ -59,24 +58,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Restore the loggers after each test, also those that a fixture of its module changes."""
+    with loggers.restored():
+        return (yield)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patient_explanations() -> Iterator[None]:
     """Explain each request, even if the machine is busy for a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("placement.insight.explanation.explain.BUDGET_SECONDS", 60)
         yield
-
-
-@pytest.fixture(autouse=True)
-def restored_logging() -> Iterator[None]:
-    """Remove logging handlers that a command added: their streams end with the test."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    for handler in set(root.handlers) - set(handlers):
-        handler.close()
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

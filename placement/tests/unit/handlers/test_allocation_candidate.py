@@ -21,6 +21,7 @@ from placement.insight.recording import reports as recording_handler
 from placement.insight.recording.model import RecordedRequest
 from placement.insight.recording.recorder import RecorderSettings
 from placement.parse.candidates import candidate_request
+from placement.tests.support.loggers import messages
 from placement.tests.support.worlds import world
 
 SNAPSHOT = Snapshot.of(
@@ -104,7 +105,7 @@ def ask(send):
 
 def test_no_candidates_are_explained_in_one_line(ask, caplog):
     assert ask("resources=VCPU:6&required=!CUSTOM_OLD")["allocation_requests"] == []
-    (line,) = [record.getMessage() for record in caplog.records]
+    (line,) = messages(caplog, recorders.LOG)
     assert line == (
         "No allocation candidates for req-1: fewer than 6 VCPU free (best: host2 has 4 free): "
         "the last 1 of 2; before: 1 trait CUSTOM_OLD; "
@@ -115,10 +116,10 @@ def test_no_candidates_are_explained_in_one_line(ask, caplog):
 def test_nothing_is_explained_before_the_response_is_sent(send, caplog, recorder):
     parts = send("resources=VCPU:60")
     assert list(parts)
-    assert (caplog.records, recorder.records) == ([], [])
+    assert (messages(caplog, recorders.LOG), recorder.records) == ([], [])
     parts.close()
     parts.close()
-    assert (len(caplog.records), len(recorder.records)) == (1, 1)
+    assert (len(messages(caplog, recorders.LOG)), len(recorder.records)) == (1, 1)
 
 
 def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorder):
@@ -136,14 +137,14 @@ def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorde
 
 def test_candidates_are_not_explained(ask, caplog, recorder):
     assert len(ask("resources=VCPU:6")["allocation_requests"]) == 1
-    assert (caplog.records, recorder.records) == ([], [])
+    assert (messages(caplog, recorders.LOG), recorder.records) == ([], [])
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
     caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
     recorder.is_enabled = False
     assert ask("resources=VCPU:60")["allocation_requests"] == []
-    assert (caplog.records, recorder.records, recorder.admitted) == ([], [], 1000)
+    assert (messages(caplog, recorders.LOG), recorder.records, recorder.admitted) == ([], [], 1000)
 
 
 def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, recorder):
@@ -151,7 +152,7 @@ def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, r
     ask("resources=VCPU:60")
     ask("resources=VCPU:60")
     assert len(recorder.records) == 1
-    assert caplog.records[1].getMessage() == (
+    assert messages(caplog, recorders.LOG)[1] == (
         "No allocation candidates for req-1: not explained: more than 5 empty responses a second"
     )
 
@@ -162,7 +163,7 @@ def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
     monkeypatch.setattr(explain, "BUDGET_SECONDS", 0)
     response = ask("resources=VCPU:60")
     assert response == {"allocation_requests": [], "provider_summaries": {}}
-    (line,) = [record.getMessage() for record in caplog.records]
+    (line,) = messages(caplog, recorders.LOG)
     assert line == "No allocation candidates for req-1: not explained within 0 s"
     assert [record.reason for record in recorder.records] == ["undetermined"]
 

@@ -5,9 +5,10 @@ import logging
 import pytest
 import webob.dec
 
-from placement.http import middleware
+from placement.http import middleware, request_log
 from placement.http.middleware import AfterResponse
 from placement.http.request import AFTER_RESPONSE, json_response
+from placement.tests.support.loggers import messages
 from placement.tests.support.stub_service import ADMIN, DECLARATIONS, application, configured
 
 
@@ -88,9 +89,10 @@ def test_the_request_is_logged_after_the_response_and_before_other_tasks(caplog,
     monkeypatch.setitem(DECLARATIONS, "/tasks", {"GET": show})
     request = webob.Request.blank("/tasks", headers=ADMIN)
     parts = application(configured())(request.environ, lambda *_: None)
-    assert (b"".join(parts), caplog.messages) == (b"{}", [])
+    loggers = (request_log.LOG, middleware.LOG)
+    assert (b"".join(parts), messages(caplog, *loggers)) == (b"{}", [])
     parts.close()
-    line, task = caplog.messages
+    line, task = messages(caplog, *loggers)
     assert line.startswith('- "GET /tasks" status: 200 len: 2 ')
     assert task == "task"
 

@@ -3,6 +3,8 @@ import logging
 import pytest
 
 from placement import errors, exception
+from placement.http import request_log
+from placement.tests.support.loggers import messages
 from placement.tests.support.stub_service import ADMIN, LATEST, service
 
 
@@ -100,7 +102,7 @@ def test_log_has_request_and_response(http, caplog):
     caplog.set_level(logging.DEBUG, "placement.requestlog")
     response = http.get("/things?project_id=%E2%98%83", headers=LATEST)
     uri = '- "GET /things?project_id=%E2%98%83"'
-    assert caplog.messages == [
+    assert messages(caplog, request_log.LOG) == [
         f"Starting request: {uri}",
         f"{uri} status: 200 len: {response.content_length} microversion: 1.39",
     ]
@@ -109,6 +111,6 @@ def test_log_has_request_and_response(http, caplog):
 def test_the_log_has_a_dash_for_what_is_not_known(http, caplog):
     caplog.set_level(logging.INFO, "placement.requestlog")
     http.get("/x%0Ay", extra_environ={"REMOTE_ADDR": "10.0.0.1", "SCRIPT_NAME": "/placement"})
-    (line,) = caplog.messages
+    (line,) = messages(caplog, request_log.LOG)
     assert line.startswith('10.0.0.1 "GET /placement/x%0Ay" status: 401 len: ')
     assert line.endswith("microversion: -")

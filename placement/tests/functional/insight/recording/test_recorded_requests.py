@@ -10,10 +10,13 @@ import webtest
 from placement import db_api, deploy
 from placement.db import tables
 from placement.db.store import Store
+from placement.handlers import inventory
 from placement.insight.recording import recorder as recorders
+from placement.insight.recording import reports
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.sql import InsightRequests
+from placement.tests.support import loggers
 from placement.tests.support.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -76,10 +79,9 @@ def test_an_empty_response_is_found_by_both_of_its_ids(http):
 
 
 def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
-    caplog.set_level(logging.WARNING, logger="placement")
     put(http, claim(4), 204)
     put(http, claim(5), 409, consumer=HOST)
-    (line,) = [each.getMessage() for each in caplog.records]
+    (line,) = loggers.messages(caplog, reports.LOG, level=logging.WARNING)
     assert line.startswith("Claim refused, req-")
     assert line.endswith(
         f": capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, reserved 2, "
@@ -129,7 +131,6 @@ def test_a_reshape_that_claims_too_much_is_recorded(http):
 @pytest.mark.parametrize("path", ["", "/VCPU"])
 def test_an_inventory_that_gets_smaller_than_what_is_used_is_logged(http, caplog, path):
     put(http, claim(6), 204)
-    caplog.set_level(logging.WARNING, logger="placement")
 
     def change(generation, **inventory):
         body = inventory if path else {"inventories": {"VCPU": inventory}}
@@ -137,9 +138,9 @@ def test_an_inventory_that_gets_smaller_than_what_is_used_is_logged(http, caplog
         http.put_json(f"/resource_providers/{HOST}/inventories{path}", body, headers=LATEST)
 
     change(2, total=6)
-    assert caplog.records == []
+    assert loggers.messages(caplog, inventory.LOG) == []
     change(3, total=8, reserved=3)
-    (line,) = [each.getMessage() for each in caplog.records]
+    (line,) = loggers.messages(caplog, inventory.LOG)
     assert line.startswith("Inventory change leaves less than is used, req-")
     assert line.endswith(
         f": provider host ({HOST}), resource_class VCPU, used 6, reserved 3, capacity 5"
@@ -228,12 +229,11 @@ def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
     with store.engines().writer.begin() as connection:
         connection.execute(sa.text("ALTER TABLE insight_requests RENAME TO elsewhere"))
     try:
-        caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
         for _ in range(3):
             response = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
             assert response.json["allocation_requests"] == []
             put(http, claim(1, "DISK_GB"), 409)
-        assert len([each for each in caplog.records if each.name == recorders.LOG.name]) == 1
+        assert len(loggers.messages(caplog, recorders.LOG, level=logging.WARNING)) == 1
     finally:
         with store.engines().writer.begin() as connection:
             connection.execute(sa.text("ALTER TABLE elsewhere RENAME TO insight_requests"))

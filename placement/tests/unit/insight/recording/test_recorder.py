@@ -1,6 +1,5 @@
 """The recorder, on a store that is slow, away, or counts."""
 
-import logging
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from placement import exception
 from placement.insight.recording import recorder as recorders
 from placement.insight.recording.model import LARGEST_ID, RecordedRequest, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings, new_id
+from placement.tests.support.loggers import messages
 from placement.tests.support.records import record
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
@@ -162,18 +162,17 @@ def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store):
 def test_what_cannot_be_written_is_dropped_and_said_once_a_minute(
     recorder, store, clock, caplog, error
 ):
-    caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
     store.error = error
     for _ in range(120):
         recorder.record(record())
         clock.now += 0.5
-    assert len(caplog.records) == 1
-    assert "Requests cannot be recorded" in caplog.text
+    (line,) = messages(caplog, recorders.LOG)
+    assert "Requests cannot be recorded" in line
     assert store.calls == 6  # it tries again every ten seconds
     clock.now += 10
     recorder.record(record())
-    assert len(caplog.records) == 2
-    assert "Dropped so far: 121." in caplog.records[1].getMessage()
+    _, line = messages(caplog, recorders.LOG)
+    assert "Dropped so far: 121." in line
 
 
 def test_after_a_failure_it_goes_on_by_itself(recorder, store, clock):
