@@ -29,14 +29,21 @@ MUTATORS = {
 }
 
 
-MODULES = sorted(path for path in ROOT.rglob("*.py") if "tests" not in path.parts)
-CORE = [path for path in MODULES if "core" in path.parts]
 READINGS = {"now", "utcnow", "today"}
+
+
+def parts_of(path):
+    """Return the folders below ``placement``, and the file: the checkout may have any path."""
+    return path.relative_to(ROOT).parts
+
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "tests" not in parts_of(path))
+CORE = [path for path in MODULES if "core" in parts_of(path)]
 
 
 def name_of(path):
     """Return the dotted name below ``placement``: ``core.search``."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(parts_of(path.with_suffix(""))).removesuffix(".__init__")
 
 
 @cache
@@ -152,7 +159,7 @@ def test_the_core_reads_no_clock():
 
 def test_commands_of_the_client_do_not_import_numpy():
     """The client imports the modules of all commands at each start; numpy takes 0.1 s."""
-    modules = [f"placement.{name_of(path)}" for path in MODULES if "cli" in path.parts]
+    modules = [f"placement.{name_of(path)}" for path in MODULES if "cli" in parts_of(path)]
     program = f"import sys, {', '.join(modules)}; print('numpy' in sys.modules)"
     command = [sys.executable, "-W", "ignore", "-c", program]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -170,7 +177,7 @@ def test_few_modules_are_short():
     short = [
         name
         for path in MODULES
-        if path.name != "__init__.py" and "alembic" not in path.parts
+        if path.name != "__init__.py" and "alembic" not in parts_of(path)
         if lengths[name := name_of(path)] < SHORT_MODULE
     ]
     assert len(short) <= MOST_SHORT_MODULES

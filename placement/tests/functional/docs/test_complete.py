@@ -226,7 +226,7 @@ def test_each_message_quoted_in_troubleshooting_is_one_of_the_service():
     constants = {
         node.value
         for path in PACKAGE.rglob("*.py")
-        if "tests" not in path.parts
+        if "tests" not in path.relative_to(PACKAGE).parts
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
