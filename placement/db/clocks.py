@@ -29,7 +29,7 @@ import sqlalchemy as sa
 from placement.core.model import EPOCH_CLOCK
 from placement.db.connections import server_checks
 from placement.db.tables import clocks, removed_providers, resource_providers
-from placement.db.writes import Write, chunks, execute_all, one_of
+from placement.db.writes import Write, execute_all, writes_of
 
 PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
@@ -120,11 +120,11 @@ def publications(
         touched.add(NAMES_CLOCK)
     if not touched:
         return []
-    writes = advances(touched)
-    for chunk in chunks(sorted(bumped)):
-        writes.append(Write(_STAMP_AND_BUMP, {"ids": chunk, "now": utcnow()}))
-    for chunk in chunks(sorted(stamped)):
-        writes.append(Write(_STAMP, {"ids": chunk}))
+    writes = [
+        *advances(touched),
+        *writes_of(_STAMP_AND_BUMP, _provider.id, sorted(bumped), now=utcnow()),
+        *writes_of(_STAMP, _provider.id, sorted(stamped)),
+    ]
     for id_, uuid in sorted(removed.items()):
         writes += _removal_records(id_, uuid)
     return writes
@@ -152,8 +152,8 @@ def advances(touched: Iterable[int]) -> list[Write]:
     the table.
     """
     ids = sorted(touched)
-    lock = [Write(_LOCK, {"clock_ids": ids})] if len(ids) > 1 else []
-    return [*lock, Write(_ADVANCE, {"clock_ids": ids})]
+    locks = writes_of(_LOCK, clocks.c.id, ids) if len(ids) > 1 else []
+    return [*locks, *writes_of(_ADVANCE, clocks.c.id, ids)]
 
 
 def advance_all_of_providers(connection: sa.Connection) -> None:
@@ -195,17 +195,13 @@ def _at(second: int) -> datetime:
 
 
 _provider = resource_providers.c
-_ARE_CLOCKS = one_of(clocks.c.id, "clock_ids")
-_LOCK = sa.select(clocks.c.id).where(_ARE_CLOCKS).order_by(clocks.c.id).with_for_update()
+# ``writes_of`` adds the condition that selects the rows.
+_LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
 _SET_EPOCH = clocks.update().where(clocks.c.id == EPOCH_CLOCK).values(value=sa.bindparam("epoch"))
-_ADVANCE = clocks.update().where(_ARE_CLOCKS).values(value=clocks.c.value + 1)
+_ADVANCE = clocks.update().values(value=clocks.c.value + 1)
 
 _CLOCK_VALUE = sa.select(clocks.c.value).where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
-_STAMP = (
-    resource_providers.update()
-    .where(one_of(_provider.id, "ids"))
-    .values(stamp=_CLOCK_VALUE.scalar_subquery())
-)
+_STAMP = resource_providers.update().values(stamp=_CLOCK_VALUE.scalar_subquery())
 _STAMP_AND_BUMP = _STAMP.values(
     generation=sa.func.coalesce(_provider.generation, 0) + 1,
     counted_generation=_provider.counted_generation + 1,

@@ -1,4 +1,4 @@
-"""The writes of a transaction as values, the one function that executes them, and lists in SQL.
+"""Lists in SQL; and the writes of a transaction as values, which one function executes.
 
 A decision returns its writes as a list, in the order in which they are executed. Statements are
 constants, or built once for a number of values, so that SQLAlchemy compiles them once.
@@ -6,12 +6,12 @@ constants, or built once for a number of values, so that SQLAlchemy compiles the
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
 T = TypeVar("T")
+_Filtered = sa.Select[Any] | sa.Update | sa.Delete
 
 # Fewer than the maximum number of parameters of a statement in any database (SQLite: 32766)
 CHUNK = 1000
@@ -26,15 +26,6 @@ class Write(NamedTuple):
     values: Values | Sequence[Values]
 
 
-def one_of(column: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
-    """Return the condition that the column has one of the values of a list parameter.
-
-    >>> print(one_of(sa.column("id"), "ids"))
-    id IN (__[POSTCOMPILE_ids])
-    """
-    return column.in_(sa.bindparam(name, type_=column.type, expanding=True))
-
-
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
     """Yield the values in parts that fit into one statement.
 
@@ -46,6 +37,21 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
+def writes_of(
+    statement: _Filtered, column: sa.Column[Any], values: Iterable[Any], **others: Any
+) -> list[Write]:
+    """Return the writes of a statement to the rows in which the column has one of the values.
+
+    The statement must be a constant; ``others`` are its parameters.
+    One write has up to a thousand values.
+    """
+    lists = (numbered("item", chunk) for chunk in chunks(values))
+    return [
+        Write(_restricted(statement, column, len(listed)), {**listed, **others})
+        for listed in lists
+    ]
+
+
 def rows_of(
     connection: sa.Connection, query: sa.Select[Any], column: sa.Column[Any], values: Iterable[Any]
 ) -> Iterator[sa.Row[Any]]:
@@ -54,47 +60,38 @@ def rows_of(
     The query must be a constant, because the statements for it are cached.
     Cost: one statement for each thousand values.
     """
-    for chunk in chunks(values):
-        padded = pad(chunk)
-        statement = _restricted(query, column, len(padded))
-        yield from connection.execute(statement, numbered("value", padded))
+    for statement, parameters in writes_of(query, column, values):
+        yield from connection.execute(statement, parameters)
 
 
-@lru_cache(maxsize=200)  # building a statement takes longer than sending it
-def _restricted(query: sa.Select[Any], column: sa.Column[Any], count: int) -> sa.Select[Any]:
-    return query.where(one_of_numbered(column, "value", count))
+@lru_cache(maxsize=400)  # building a statement takes longer than sending it
+def _restricted(statement: _Filtered, column: sa.Column[Any], count: int) -> _Filtered:
+    return statement.where(one_of(column, "item", count))
 
 
-def pad(values: Sequence[T]) -> Sequence[T]:
-    """Return the values, with the last one repeated up to a power of two.
+def numbered(name: str, values: Sequence[T]) -> dict[str, T]:
+    """Return the parameters of a list, in which the last value is repeated up to a power of two.
 
     Lists of few different lengths need few statements.
 
-    >>> pad("abcde")
-    ['a', 'b', 'c', 'd', 'e', 'e', 'e', 'e']
+    >>> numbered("id", [7, 8, 9])
+    {'id_0': 7, 'id_1': 8, 'id_2': 9, 'id_3': 9}
     """
     if not values:
-        return values
-    length = 1 << (len(values) - 1).bit_length()
-    return [*values, *[values[-1]] * (length - len(values))]
+        return {}
+    padding = (1 << (len(values) - 1).bit_length()) - len(values)
+    padded = [*values, *[values[-1]] * padding]
+    return {f"{name}_{number}": value for number, value in enumerate(padded)}
 
 
-def numbered(name: str, values: Iterable[T]) -> dict[str, T]:
-    """Return the parameters of a list.
+def one_of(column: sa.Column[Any], name: str, count: int) -> sa.ColumnElement[bool]:
+    """Return the condition that the column has one of the values of a ``numbered`` list.
 
-    >>> numbered("id", [7, 9])
-    {'id_0': 7, 'id_1': 9}
+    Each value is a parameter: SQLAlchemy would expand a list again at each execution.
     """
-    return {f"{name}_{number}": value for number, value in enumerate(values)}
-
-
-def one_of_numbered(column: sa.Column[Any], name: str, count: int) -> sa.ColumnElement[bool]:
-    """Return the condition of ``one_of`` with a parameter for each value, named by ``numbered``.
-
-    SQLAlchemy expands a list parameter again at each execution.
-    """
-    names = numbered(name, range(count))
-    return column.in_([sa.bindparam(parameter, type_=column.type) for parameter in names])
+    return column.in_(
+        [sa.bindparam(f"{name}_{number}", type_=column.type) for number in range(count)]
+    )
 
 
 def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> None:
@@ -124,46 +121,25 @@ def _send(connection: sa.Connection, texts: Sequence[str], parameters: Sequence[
     connection.exec_driver_sql("; ".join(texts), tuple(parameters), _IS_MESSAGE).close()
 
 
-class _Template(NamedTuple):
-    """A compiled statement with the names of its parameters, in their order."""
-
-    text: str
-    order: Sequence[str]
-    constants: Values
-    lists: Mapping[str, Sequence[str]]  # the parameters of each value that is a list
-
-    def parameters(self, row: Values) -> list[Any]:
-        """Return the parameters for the values of a row, in their order."""
-        values = {**self.constants, **row}
-        for name, names in self.lists.items():
-            values.update(zip(names, row[name], strict=True))
-        return [values[name] for name in self.order]
-
-
 def _bound(write: Write, dialect: sa.Dialect) -> tuple[str, list[Any]]:
     """Return the text of a write and its parameters; an insert lists all its rows."""
     rows = [write.values] if isinstance(write.values, Mapping) else write.values
-    sizes = tuple(len(v) if isinstance(v, list | tuple) else None for v in rows[0].values())
-    template = _template(write.statement, dialect, tuple(rows[0]), sizes)
-    one_row = template.text.rpartition(" VALUES ")[2]
-    parameters = chain.from_iterable(map(template.parameters, rows))
-    return ", ".join([template.text, *[one_row] * (len(rows) - 1)]), list(parameters)
+    text, order, constants = _compiled(write.statement, dialect, tuple(rows[0]))
+    one_row = text.rpartition(" VALUES ")[2]
+    parameters = []
+    for row in rows:
+        values = {**constants, **row}
+        parameters += [values[name] for name in order]
+    return ", ".join([text, *[one_row] * (len(rows) - 1)]), parameters
 
 
 @lru_cache(maxsize=500)
-def _template(
-    statement: Any, dialect: sa.Dialect, names: Sequence[str], sizes: Sequence[int | None]
-) -> _Template:
-    """Return the template for values of these names; ``sizes`` has the lengths of lists."""
+def _compiled(
+    statement: Any, dialect: sa.Dialect, names: Sequence[str]
+) -> tuple[str, Sequence[str], Values]:
+    """Return the text for values of these names, its parameters in their order, and constants."""
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
-    values = {
-        name: None if size is None else [None] * size
-        for name, size in zip(names, sizes, strict=True)
-    }
-    state = compiled.construct_expanded_state(values)
-    return _Template(
-        state.statement, state.positiontup, compiled.params, state.parameter_expansion
-    )
+    return compiled.string, compiled.positiontup, compiled.params
 
 
 def accept_messages(engine: sa.Engine) -> None:
@@ -172,6 +148,7 @@ def accept_messages(engine: sa.Engine) -> None:
     if driver not in _DRIVERS:
         return
     if engine.dialect.name != "postgresql":
+        # first, because the listener that opens the connection ends the event
         sa.event.listen(engine, "do_connect", _allow_messages, insert=True)
 
     @sa.event.listens_for(engine, "do_execute")

@@ -19,7 +19,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Write, chunks, one_of
+from placement.db.writes import Write, chunks, writes_of
 
 _allocation = allocations.c
 _modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
@@ -68,13 +68,12 @@ _OF_CONSUMER = (
     .where(_allocation.consumer_id == sa.bindparam("uuid"))
     .order_by(_allocation.id)
 )
-_DELETE = allocations.delete().where(one_of(_allocation.consumer_id, "consumer_uuids"))
-_INSERT = allocations.insert().inline()
+_INSERT, _DELETE = allocations.insert().inline(), allocations.delete()
 
 
 def deletions(consumer_uuids: Iterable[str]) -> list[Write]:
     """Return the writes that delete all allocations of consumers."""
-    return [Write(_DELETE, {"consumer_uuids": chunk}) for chunk in chunks(consumer_uuids)]
+    return writes_of(_DELETE, _allocation.consumer_id, consumer_uuids)
 
 
 def insertions(rows: Iterable[tuple[str, int, int, int]]) -> list[Write]:

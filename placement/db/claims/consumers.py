@@ -24,7 +24,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Write, chunks, one_of, rows_of
+from placement.db.writes import Write, chunks, rows_of, writes_of
 
 PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
 PROVIDER = resource_providers.c.uuid
@@ -91,7 +91,7 @@ _consumer = consumers.c
 _allocation = allocations.c
 
 
-# ``rows_of`` adds the condition that selects the rows.
+# ``rows_of`` and ``writes_of`` add the condition that selects the rows.
 _LOCK = sa.select(_consumer.id).order_by(_consumer.uuid).with_for_update()
 # Executed after the rows are locked: at READ COMMITTED a statement sees everything that was
 # committed before it. A locking statement would read names, in subqueries or joins, as they were
@@ -141,20 +141,15 @@ _READ_ALLOCATIONS = (
     .select_from(_with_names(allocations))
     .order_by(_allocation.id)
 )
-_ARE_CONSUMERS = one_of(_consumer.id, "ids")
 _INSERT = consumers.insert().inline()
-_UPDATE = (
-    consumers.update()
-    .where(_ARE_CONSUMERS)
-    .values(
-        project_id=sa.bindparam("project"),
-        user_id=sa.bindparam("user"),
-        generation=_consumer.generation + 1,
-        updated_at=sa.bindparam("now"),
-    )
+_UPDATE = consumers.update().values(
+    project_id=sa.bindparam("project"),
+    user_id=sa.bindparam("user"),
+    generation=_consumer.generation + 1,
+    updated_at=sa.bindparam("now"),
 )
 _UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
-_DELETE = consumers.delete().where(_ARE_CONSUMERS)
+_DELETE = consumers.delete()
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,14 +314,13 @@ def _insertions(owners: Mapping[str, Owner]) -> list[Write]:
 def _updates(ids: Iterable[int], owner: Owner) -> list[Write]:
     values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
     if owner.type_id is None:
-        return [Write(_UPDATE, {**values, "ids": chunk}) for chunk in chunks(ids)]
-    typed = {**values, "type": owner.type_id}
-    return [Write(_UPDATE_WITH_TYPE, {**typed, "ids": chunk}) for chunk in chunks(ids)]
+        return writes_of(_UPDATE, _consumer.id, ids, **values)
+    return writes_of(_UPDATE_WITH_TYPE, _consumer.id, ids, **values, type=owner.type_id)
 
 
 def deletions(ids: Iterable[int]) -> list[Write]:
     """Return the writes that delete locked consumers."""
-    return [Write(_DELETE, {"ids": chunk}) for chunk in chunks(ids)]
+    return writes_of(_DELETE, _consumer.id, ids)
 
 
 def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:

@@ -22,7 +22,7 @@ from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
 from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
-from placement.db.writes import chunks, numbered, one_of_numbered, pad
+from placement.db.writes import chunks, numbered, one_of
 
 _FEW = 3
 _UUID = re.compile("[0-9a-f-]+")
@@ -90,11 +90,10 @@ def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[
     ids: list[dict[str, int]] = [{} for _ in columns]
     parts = (chunks(filter(is_storable, names)) for _, names in lookups)
     for lists in zip_longest(*parts, fillvalue=()):
-        padded = [pad(texts) for texts in lists]
-        values: dict[str, str] = {}
-        for position, texts in enumerate(padded):
-            values |= numbered(f"text_{position}", texts)
-        for row in connection.execute(_union(columns, tuple(map(len, padded))), values):
+        parameters = [numbered(f"text_{position}", texts) for position, texts in enumerate(lists)]
+        values = {name: text for listed in parameters for name, text in listed.items()}
+        statement = _union(columns, tuple(map(len, parameters)))
+        for row in connection.execute(statement, values):
             ids[row.position][row.name] = row.id
     return [
         column_ids
@@ -116,7 +115,7 @@ def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.Compo
                 sa.literal_column(str(position)).label("position"),
                 column.table.c.id,
                 sa.cast(column, sa.String).label("name"),
-            ).where(one_of_numbered(column, f"text_{position}", count))
+            ).where(one_of(column, f"text_{position}", count))
             for position, (column, count) in enumerate(zip(columns, counts, strict=True))
             if count
         )

@@ -26,7 +26,7 @@ from placement.db.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.db.writes import chunks, one_of, rows_of
+from placement.db.writes import chunks, rows_of
 
 _provider = resource_providers.c
 _root = resource_providers.alias("root")
@@ -49,7 +49,7 @@ SELECT_PROVIDER = (
 )
 _FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
 _generation = sa.func.coalesce(_provider.generation, 0)
-# ``rows_of`` adds the condition.
+# ``rows_of`` adds the condition that selects the rows.
 _LOCK = (
     sa.select(
         _provider.id,
@@ -60,7 +60,10 @@ _LOCK = (
     .with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
-_ROOTS = sa.select(_provider.root_provider_id).where(one_of(_provider.uuid, "uuids"))
+_ROOTS = sa.select(_provider.root_provider_id)
+_NODES = sa.select(
+    _provider.id, _provider.uuid, _provider.parent_provider_id, _provider.root_provider_id
+)
 
 _association = resource_provider_aggregates.c
 _OF_PROVIDER = (
@@ -179,17 +182,10 @@ class Providers:
         return nodes
 
     def _nodes(self, uuids: list[str]) -> dict[str, Node]:
-        roots = self._connection.execute(_ROOTS, {"uuids": uuids}).scalars().all()
-        columns = (
-            _provider.id,
-            _provider.uuid,
-            _provider.parent_provider_id,
-            _provider.root_provider_id,
-        )
-        rows = self._connection.execute(
-            sa.select(*columns).where(_provider.root_provider_id.in_(set(roots)))
-        )
-        return {row.uuid: Node(*row) for row in rows}
+        roots = rows_of(self._connection, _ROOTS, _provider.uuid, uuids)
+        root_ids = {row.root_provider_id for row in roots}
+        nodes = rows_of(self._connection, _NODES, _provider.root_provider_id, root_ids)
+        return {node.uuid: Node._make(node) for node in nodes}
 
     def insert(self, uuid: str, name: str, parent: Provider | None) -> int:
         """Insert a provider and return its id; without a parent it is its own root.

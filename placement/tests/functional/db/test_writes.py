@@ -10,7 +10,7 @@ from placement import exception
 from placement.db import writes
 from placement.db.store import Store
 from placement.db.tables import projects
-from placement.db.writes import Write, one_of
+from placement.db.writes import Write, writes_of
 
 INSERT = projects.insert().inline()
 RENAME = (
@@ -18,7 +18,7 @@ RENAME = (
     .where(projects.c.external_id == sa.bindparam("old"))
     .values(external_id=sa.bindparam("new"))
 )
-DELETE = projects.delete().where(one_of(projects.c.external_id, "names"))
+DELETE = projects.delete()
 
 
 @pytest.fixture(params=["", "listeners"])
@@ -47,6 +47,10 @@ def renamed(old, new) -> Write:
     return Write(RENAME, {"old": old, "new": new})
 
 
+def deleted(*external_ids) -> list[Write]:
+    return writes_of(DELETE, projects.c.external_id, external_ids)
+
+
 def execute(store, *listed) -> None:
     store.write(lambda tx: tx.execute_all(listed))
 
@@ -60,8 +64,9 @@ def test_writes_are_executed_in_their_order_and_at_once(store):
 
 
 def test_lists_of_values(store):
-    execute(store, inserted("a", "b", "c", "d"), Write(DELETE, {"names": ["a", "b", "c"]}))
-    execute(store, Write(DELETE, {"names": ["d"]}), inserted("e"))
+    execute(store, inserted("a", "b", "c", "d"), *deleted("a", "b", "c"))
+    assert saved(store) == ["d"]
+    execute(store, *deleted(), *deleted("d"), inserted("e"))
     assert saved(store) == ["e"]
 
 
