@@ -28,7 +28,7 @@ import sqlalchemy as sa
 
 from placement.core.model import EPOCH_CLOCK
 from placement.db.connections import server_checks
-from placement.db.tables import clocks, removed_providers, resource_providers
+from placement.db.tables import GENERATION, ONE, clocks, removed_providers, resource_providers
 from placement.db.writes import Write, execute_all, writes_of
 
 PROVIDER_CLOCKS = 32
@@ -198,13 +198,14 @@ _provider = resource_providers.c
 # ``writes_of`` adds the condition that selects the rows.
 _LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
 _SET_EPOCH = clocks.update().where(clocks.c.id == EPOCH_CLOCK).values(value=sa.bindparam("epoch"))
-_ADVANCE = clocks.update().values(value=clocks.c.value + 1)
+_ADVANCE = clocks.update().values(value=clocks.c.value + ONE)
 
-_CLOCK_VALUE = sa.select(clocks.c.value).where(clocks.c.id == _provider.id % PROVIDER_CLOCKS)
+_NUMBER = sa.literal_column(str(PROVIDER_CLOCKS), sa.Integer)
+_CLOCK_VALUE = sa.select(clocks.c.value).where(clocks.c.id == _provider.id % _NUMBER)
 _STAMP = resource_providers.update().values(stamp=_CLOCK_VALUE.scalar_subquery())
 _STAMP_AND_BUMP = _STAMP.values(
-    generation=sa.func.coalesce(_provider.generation, 0) + 1,
-    counted_generation=_provider.counted_generation + 1,
+    generation=GENERATION + ONE,
+    counted_generation=_provider.counted_generation + ONE,
     updated_at=sa.bindparam("now", type_=sa.DateTime),
 )
 _removed = removed_providers.c

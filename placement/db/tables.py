@@ -47,6 +47,11 @@ resource_providers = sa.Table(
     sa.Index("resource_providers_stamp_idx", "stamp"),
 )
 
+# Claims have literals in place of constant parameters, each of which takes time.
+ONE = sa.literal_column("1", sa.Integer)
+# the column is NULL in rows of early releases
+GENERATION = sa.func.coalesce(resource_providers.c.generation, sa.literal_column("0"))
+
 inventories = sa.Table(
     "inventories",
     metadata,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from placement.db.resources.providers import lock_providers
-from placement.db.tables import allocations, inventories, resource_providers
+from placement.db.tables import GENERATION, allocations, inventories, resource_providers
 from placement.db.transaction import Transaction
 
 
@@ -87,5 +87,4 @@ _SET = (
     .where(inventories.c.id == sa.bindparam("inventory"))
     .values(used=sa.bindparam("allocated"))
 )
-GENERATION = sa.func.coalesce(resource_providers.c.generation, 0)
 _NOTE_AS_COUNTED = resource_providers.update().values(counted_generation=GENERATION)

@@ -11,6 +11,7 @@ from placement.core.model import AllocatedResources, Consumer, TypeUsage
 from placement.core.text import is_storable
 from placement.db.clocks import utcnow
 from placement.db.tables import (
+    GENERATION,
     allocations,
     consumer_types,
     consumers,
@@ -50,7 +51,7 @@ _root = resource_providers.alias("root")
 _OF_CONSUMER = (
     sa.select(
         resource_providers.c.uuid,
-        sa.func.coalesce(resource_providers.c.generation, 0).label("generation"),
+        GENERATION.label("generation"),
         _class_name,
         _allocation.used.label("amount"),
         _modified_at,

@@ -16,6 +16,7 @@ from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
 from placement.db.resources.names import Lookup, ids_by_column, insert_names
 from placement.db.tables import (
+    ONE,
     allocations,
     consumer_types,
     consumers,
@@ -145,7 +146,7 @@ _INSERT = consumers.insert().inline()
 _UPDATE = consumers.update().values(
     project_id=sa.bindparam("project"),
     user_id=sa.bindparam("user"),
-    generation=_consumer.generation + 1,
+    generation=_consumer.generation + ONE,
     updated_at=sa.bindparam("now"),
 )
 _UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))

@@ -25,7 +25,7 @@ from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
 from placement.db.resources.providers import lock_providers, provider_ids
 from placement.db.tables import allocations, inventories, resource_classes
-from placement.db.writes import Write, chunks, rows_of
+from placement.db.writes import Write, numbered, one_of, rows_of
 
 _inventory_c = inventories.c
 
@@ -51,9 +51,6 @@ _READ = (
 
 # The largest number of MySQL's FLOAT, which has single precision
 _MAX_RATIO = 3.40282e38
-
-# SQLite limits the depth of nested conditions to 1000
-_CHUNK_OF_AMOUNTS = 100
 
 _NAMED = sa.select(resource_classes.c.name.label("resource_class")).join(
     inventories, _inventory_c.resource_class_id == resource_classes.c.id
@@ -226,39 +223,36 @@ class Inventories:
 def additions(amounts: Mapping[tuple[int, int], int]) -> list[Write]:
     """Return the writes that add to usage counters, by provider id and class id.
 
-    The providers are locked. One write has up to a hundred counters.
+    The providers are locked. One write has the counters of one provider.
     """
+    by_provider = defaultdict[int, dict[int, int]](dict)
+    for (provider_id, class_id), amount in sorted(amounts.items()):
+        by_provider[provider_id][class_id] = amount
     writes = []
-    for chunk in chunks(sorted(amounts.items()), _CHUNK_OF_AMOUNTS):
-        values: dict[str, int] = {}
-        for number, ((provider_id, class_id), amount) in enumerate(chunk):
-            values[f"provider_{number}"] = provider_id
-            values[f"class_{number}"] = class_id
-            values[f"amount_{number}"] = amount
-        writes.append(Write(_addition(len(chunk)), values))
+    for provider_id, by_class in by_provider.items():
+        classes, added = numbered("class", [*by_class]), numbered("amount", [*by_class.values()])
+        writes.append(
+            Write(_addition(len(classes)), {"provider": provider_id, **classes, **added})
+        )
     return writes
 
 
-@lru_cache(maxsize=_CHUNK_OF_AMOUNTS)
+@lru_cache(maxsize=20)  # building a statement takes longer than sending it
 def _addition(count: int) -> sa.Update:
-    """Return the statement that adds ``count`` amounts; building it costs more than sending it.
-
-    ``(a, b) IN ((1, 2), ...)`` would be shorter, but MariaDB reads the whole table for it.
-    """
-    conditions = [
-        sa.and_(
-            _inventory_c.resource_provider_id == _integer("provider", number),
-            _inventory_c.resource_class_id == _integer("class", number),
+    """Return the statement that adds the amounts of ``count`` classes."""
+    class_id = _inventory_c.resource_class_id
+    added = {
+        sa.bindparam(f"class_{number}", type_=sa.Integer): sa.bindparam(
+            f"amount_{number}", type_=sa.BigInteger
         )
         for number in range(count)
-    ]
-    added = [sa.bindparam(f"amount_{number}", type_=sa.BigInteger) for number in range(count)]
-    case = sa.case(*zip(conditions, added, strict=True))
-    return inventories.update().where(sa.or_(*conditions)).values(used=_inventory_c.used + case)
-
-
-def _integer(name: str, number: int) -> sa.BindParameter[int]:
-    return sa.bindparam(f"{name}_{number}", type_=sa.Integer)
+    }
+    return (
+        inventories.update()
+        .where(_inventory_c.resource_provider_id == sa.bindparam("provider"))
+        .where(one_of(class_id, "class", count))
+        .values(used=_inventory_c.used + sa.case(added, value=class_id))
+    )
 
 
 def _values(inventory: Inventory) -> dict[str, Any]:

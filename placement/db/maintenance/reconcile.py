@@ -13,9 +13,15 @@ import sqlalchemy as sa
 
 from placement.core.text import canonical_uuid
 from placement.db.store import Store
-from placement.db.tables import allocations, consumers, placement_aggregates, resource_providers
+from placement.db.tables import (
+    GENERATION,
+    allocations,
+    consumers,
+    placement_aggregates,
+    resource_providers,
+)
 from placement.db.transaction import Transaction
-from placement.db.usage_counters import GENERATION, count_again, differences
+from placement.db.usage_counters import count_again, differences
 from placement.db.writes import chunks
 
 LOG = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
 from placement.db.resources.names import ids_by_name, insert_names, inserted_id
 from placement.db.tables import (
+    GENERATION,
     allocations,
     inventories,
     placement_aggregates,
@@ -39,7 +40,7 @@ SELECT_PROVIDER = (
         _provider.id,
         _provider.uuid,
         sa.func.coalesce(_provider.name, _provider.uuid).label("name"),
-        sa.func.coalesce(_provider.generation, 0).label("generation"),
+        GENERATION.label("generation"),
         _parent.c.uuid.label("parent_uuid"),
         _root.c.uuid.label("root_uuid"),
         sa.func.coalesce(_provider.updated_at, _provider.created_at).label("modified_at"),
@@ -48,13 +49,12 @@ SELECT_PROVIDER = (
     .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
 )
 _FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
-_generation = sa.func.coalesce(_provider.generation, 0)
 # ``rows_of`` adds the condition that selects the rows.
 _LOCK = (
     sa.select(
         _provider.id,
         _provider.uuid,
-        (_generation == _provider.counted_generation).label("is_counted"),
+        (_provider.counted_generation == GENERATION).label("is_counted"),
     )
     .order_by(_provider.id)
     .with_for_update()
@@ -243,7 +243,7 @@ class Providers:
             ids = [id_ for id_, count in steps.items() if count == step]
             self._update(
                 ids,
-                generation=sa.func.coalesce(_provider.generation, 0) + step,
+                generation=GENERATION + step,
                 counted_generation=_provider.counted_generation + step,
             )
 
@@ -314,7 +314,7 @@ _SELECT = (
     sa.select(
         _provider.uuid,
         sa.func.coalesce(_provider.name, _provider.uuid),
-        sa.func.coalesce(_provider.generation, 0),
+        GENERATION,
         _parent.c.uuid,
         _root.c.uuid,
         sa.func.coalesce(_provider.updated_at, _provider.created_at),

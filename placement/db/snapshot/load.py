@@ -34,6 +34,7 @@ from placement.db.snapshot.changes import (
     inventory_of,
 )
 from placement.db.tables import (
+    GENERATION,
     inventories,
     placement_aggregates,
     resource_classes,
@@ -53,7 +54,7 @@ _NONE = -1  # the id of no provider
 _TIME = sa.func.coalesce(_provider.updated_at, _provider.created_at)
 _PROVIDER = (
     _provider.id,
-    sa.func.coalesce(_provider.generation, 0),
+    GENERATION,
     sa.func.coalesce(_provider.parent_provider_id, _NONE),
     sa.func.coalesce(_provider.root_provider_id, _NONE),
     sa.func.coalesce(sa.cast(_TIME, sa.Text), ""),
