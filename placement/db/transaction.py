@@ -20,51 +20,15 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-
-    @property
-    def providers(self) -> Providers:
-        """Resource providers and their trees."""
-        return Providers(self.connection)
-
-    @property
-    def inventories(self) -> Inventories:
-        """Inventories and usage counters."""
-        return Inventories(self.connection)
-
-    @property
-    def allocations(self) -> Allocations:
-        """Allocations, and the sums over them."""
-        return Allocations(self.connection)
-
-    @property
-    def consumers(self) -> Consumers:
-        """Consumers and their owners."""
-        return Consumers(self.connection)
-
-    @property
-    def aggregates(self) -> Aggregates:
-        """Aggregates."""
-        return Aggregates(self.connection)
-
-    @property
-    def traits(self) -> Traits:
-        """Traits."""
-        return Traits(self.connection)
-
-    @property
-    def resource_classes(self) -> ResourceClasses:
-        """Resource classes."""
-        return ResourceClasses(self.connection)
-
-    @property
-    def snapshot(self) -> SnapshotReader:
-        """The rows of snapshots."""
-        return SnapshotReader(self.connection)
-
-    @property
-    def summaries(self) -> ProviderSummaries:
-        """Providers by similar names."""
-        return ProviderSummaries(self.connection)
+        self.providers = Providers(connection)
+        self.inventories = Inventories(connection)
+        self.allocations = Allocations(connection)
+        self.consumers = Consumers(connection)
+        self.aggregates = Aggregates(connection)
+        self.traits = Traits(connection)
+        self.resource_classes = ResourceClasses(connection)
+        self.snapshot = SnapshotReader(connection)
+        self.summaries = ProviderSummaries(connection)
 
     @property
     def lineage(self) -> int:
