@@ -42,7 +42,7 @@ def writes_of(
 ) -> list[Write]:
     """Return the writes of a statement to the rows in which the column has one of the values.
 
-    The statement must be a constant; ``others`` are its parameters.
+    The statement should be a constant; ``others`` are its parameters.
     One write has up to a thousand values.
     """
     lists = (numbered("item", chunk) for chunk in chunks(values))
@@ -57,7 +57,7 @@ def rows_of(
 ) -> Iterator[sa.Row[Any]]:
     """Yield the rows of a query in which the column has one of the values.
 
-    The query must be a constant, because the statements for it are cached.
+    The query should be a constant, because the statements for it are cached.
     Cost: one statement for each thousand values.
     """
     for statement, parameters in writes_of(query, column, values):

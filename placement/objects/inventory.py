@@ -124,7 +124,7 @@ def used_classes(
 
     Raises: UnknownResourceClass, whose message begins with ``action``.
     """
-    class_ids = tx.resource_classes.lock_shared(inventories.keys())
+    class_ids = {row.name: row.id for row in tx.resource_classes.lock_shared(inventories.keys())}
     for name in inventories:
         if name not in class_ids:
             raise exception.UnknownResourceClass(name, action)

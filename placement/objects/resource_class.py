@@ -2,7 +2,7 @@
 
 from placement import exception
 from placement.core.model import Names
-from placement.db.resources.names import ResourceClass
+from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 
@@ -10,21 +10,16 @@ from placement.db.transaction import Transaction
 def list_all(store: Store) -> Names:
     """Return the names of all classes, standard classes first, by id."""
     with store.read() as tx:
-        return _names(tx.resource_classes.all())
+        return summary(tx.resource_classes.all())
 
 
 def show(store: Store, name: str) -> Names:
     """Return only this class.  Raises: ResourceClassNotFound."""
     with store.read() as tx:
-        return _names([_existing(tx.resource_classes.find(name), name)])
+        return summary([_existing(tx.resource_classes.find(name), name)])
 
 
-def _names(classes: list[ResourceClass]) -> Names:
-    times = (class_.modified_at for class_ in classes if class_.modified_at)
-    return Names(tuple(class_.name for class_ in classes), max(times, default=None))
-
-
-def _existing(class_: ResourceClass | None, name: str) -> ResourceClass:
+def _existing(class_: StoredName | None, name: str) -> StoredName:
     if class_ is None:
         raise exception.ResourceClassNotFound(name)
     return class_

@@ -1,11 +1,11 @@
 """Traits, and the traits of providers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.model import Names, ProviderTraits
-from placement.db.resources.names import Trait
+from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked
@@ -23,21 +23,16 @@ def list_all(
     ``prefix`` is literal; ``associated`` is whether any provider has the trait.
     """
     with store.read() as tx:
-        return _names(tx.traits.matching(names, prefix, associated=associated))
-
-
-def _names(traits: Sequence[Trait]) -> Names:
-    times = (trait.modified_at for trait in traits if trait.modified_at)
-    return Names(tuple(trait.name for trait in traits), max(times, default=None))
+        return summary(tx.traits.matching(names, prefix, associated=associated))
 
 
 def show(store: Store, name: str) -> Names:
     """Return only this trait.  Raises: TraitNotFound."""
     with store.read() as tx:
-        return _names([_existing(tx.traits.find(name), name)])
+        return summary([_existing(tx.traits.find(name), name)])
 
 
-def _existing(trait: Trait | None, name: str) -> Trait:
+def _existing(trait: StoredName | None, name: str) -> StoredName:
     if trait is None:
         raise exception.TraitNotFound(name)
     return trait
@@ -51,11 +46,11 @@ def ensure(store: Store, name: str) -> tuple[bool, Names]:
 def _ensure(tx: Transaction, name: str) -> tuple[bool, Names]:
     present = tx.traits.find(name)
     if present is not None:
-        return False, _names([present])
+        return False, summary([present])
     tx.traits.insert(name)
     created = _existing(tx.traits.find(name), name)
     tx.publish(names=True)
-    return True, _names([created])
+    return True, summary([created])
 
 
 def delete(store: Store, name: str) -> None:
@@ -77,7 +72,7 @@ def of_provider(store: Store, uuid: str) -> ProviderTraits:
     """Return the traits of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
         provider = existing(tx, uuid)
-        names = _names(tx.traits.of_provider(provider.id))
+        names = summary(tx.traits.of_provider(provider.id))
     return ProviderTraits(provider, names.names, names.modified_at)
 
 
@@ -99,7 +94,7 @@ def _replace(
     missing = traits - {trait.name for trait in locked_traits}
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
-    names = _names(locked_traits)
+    names = summary(locked_traits)
     if _associate(tx, provider.id, {trait.id for trait in locked_traits}):
         tx.publish(generation_bumped=[provider.id])
         provider = with_values(provider, generation=provider.generation + 1)

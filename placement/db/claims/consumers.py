@@ -274,9 +274,7 @@ class Consumers:
         for column, names in name_ids.missing(claims):
             if column is not PROVIDER:
                 ids = name_ids.by_column[column]
-                ids |= insert_names(
-                    self._connection, column.table, column, names, others_exist=bool(ids)
-                )
+                ids |= insert_names(self._connection, column, names, others_exist=bool(ids))
         return {claim.consumer_uuid: name_ids.of(claim) for claim in claims}
 
 

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
+from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
 from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
 from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
-from placement.db.writes import chunks, numbered, one_of
+from placement.db.writes import chunks, numbered, one_of, rows_of
 
 _FEW = 3
 _UUID = re.compile("[0-9a-f-]+")
@@ -30,55 +30,29 @@ _UUID = re.compile("[0-9a-f-]+")
 Lookup = tuple[sa.Column[str], Sequence[str]]
 """A column and the names to find in it."""
 
-_class = resource_classes.c
-_class_modified_at = sa.func.coalesce(_class.updated_at, _class.created_at).label("modified_at")
-_SELECT_CLASSES = sa.select(_class.id, _class.name, _class_modified_at).order_by(_class.id)
-
-_trait = traits.c
-_association = resource_provider_traits.c
-_trait_modified_at = sa.func.coalesce(_trait.updated_at, _trait.created_at).label("modified_at")
-_SELECT_TRAITS = sa.select(_trait.id, _trait.name, _trait_modified_at).order_by(_trait.id)
-_OF_PROVIDER = _SELECT_TRAITS.join(
-    resource_provider_traits, _association.trait_id == _trait.id
-).where(_association.resource_provider_id == sa.bindparam("provider_id"))
-_IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
-
 
 def rows_named(
-    connection: sa.Connection,
-    statement: sa.Select[Any],
-    column: sa.ColumnElement[Any],
-    texts: Iterable[str],
+    connection: sa.Connection, query: sa.Select[Any], column: sa.Column[str], texts: Iterable[str]
 ) -> Iterator[sa.Row[Any]]:
-    """Yield the rows of the statement whose column equals one of the texts exactly.
+    """Yield the rows of a query whose column equals one of the texts exactly.
 
-    The statement must select the column. Cost: a statement for each thousand texts.
+    The query must select the column. Cost: a statement for each thousand texts.
     """
-    requested = {text for text in texts if is_storable(text)}
-    for chunk in chunks(sorted(requested)):
-        for row in connection.execute(statement.where(column.in_(chunk))):
-            if row._mapping[column] in requested:
-                yield row
+    requested = set(filter(is_storable, texts))
+    for row in rows_of(connection, query, column, sorted(requested)):
+        if row._mapping[column] in requested:
+            yield row
 
 
 def ids_by_name(
-    connection: sa.Connection, table: sa.Table, column: sa.Column[str], names: Iterable[str]
+    connection: sa.Connection, column: sa.Column[str], names: Sequence[str]
 ) -> dict[str, int]:
     """Return the ids of the names that exist.
 
     Where the collation of the database treats two spellings as equal, its unique key allows only
     one of them: the other spelling then refers to the same row.
     """
-    requested = set(filter(is_storable, names))
-    ids: dict[str, int] = {}
-    for chunk in chunks(sorted(requested)):
-        rows = connection.execute(sa.select(column, table.c.id).where(column.in_(chunk)))
-        ids.update((row[0], row[1]) for row in rows)
-    if not ids.keys() <= requested:
-        for name in requested - ids.keys():
-            id_ = connection.execute(sa.select(table.c.id).where(column == name)).scalar()
-            ids |= {} if id_ is None else {name: id_}
-    return {name: ids[name] for name in names if name in ids}
+    return ids_by_column(connection, [(column, names)])[0]
 
 
 def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[dict[str, int]]:
@@ -95,12 +69,22 @@ def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[
         statement = _union(columns, tuple(map(len, parameters)))
         for row in connection.execute(statement, values):
             ids[row.position][row.name] = row.id
-    return [
-        column_ids
-        if column_ids.keys() <= set(names)
-        else ids_by_name(connection, column.table, column, names)
-        for column_ids, (column, names) in zip(ids, lookups, strict=True)
-    ]
+    for column_ids, (column, names) in zip(ids, lookups, strict=True):
+        if not column_ids.keys() <= set(names):
+            _respell(connection, column, names, column_ids)
+    return ids
+
+
+def _respell(
+    connection: sa.Connection, column: sa.Column[str], names: Sequence[str], ids: dict[str, int]
+) -> None:
+    """Replace the spellings in the database by the requested ones."""
+    for name in set(filter(is_storable, names)) - ids.keys():
+        id_ = connection.scalar(sa.select(column.table.c.id).where(column == name))
+        if id_ is not None:
+            ids[name] = id_
+    for spelling in ids.keys() - set(names):
+        del ids[spelling]
 
 
 @lru_cache(maxsize=200)  # building a statement takes longer than sending it
@@ -124,7 +108,6 @@ def _union(columns: Sequence[sa.Column[str]], counts: Sequence[int]) -> sa.Compo
 
 def insert_names(
     connection: sa.Connection,
-    table: sa.Table,
     column: sa.Column[str],
     names: Collection[str],
     *,
@@ -141,17 +124,17 @@ def insert_names(
     uuids = sorted({name for name in names if _UUID.fullmatch(name)})
     if len(uuids) <= _FEW:
         uuids = []
-    ids = ids_by_name(connection, table, column, uuids) if others_exist else {}
+    ids = ids_by_name(connection, column, uuids) if others_exist else {}
     missing = [uuid for uuid in uuids if uuid not in ids]
     for chunk in chunks(missing):
         rows = [{column.name: uuid, "created_at": utcnow()} for uuid in chunk]
-        connection.execute(table.insert(), rows)
-    ids |= ids_by_name(connection, table, column, missing)
+        connection.execute(column.table.insert(), rows)
+    ids |= ids_by_name(connection, column, missing)
     for name in sorted(set(names).difference(uuids)):
-        existing = ids_by_name(connection, table, column, [name]) if ids or others_exist else {}
+        existing = ids_by_name(connection, column, [name]) if ids or others_exist else {}
         if name not in existing:
             row = {column.name: name, "created_at": utcnow()}
-            existing = {name: inserted_id(connection.execute(table.insert(), row))}
+            existing = {name: inserted_id(connection.execute(column.table.insert(), row))}
         ids |= existing
     return ids
 
@@ -160,19 +143,6 @@ def inserted_id(result: sa.CursorResult[Any]) -> int:
     """Return the id that the database assigned to the inserted row."""
     key: Any = result.inserted_primary_key
     return int(key[0])
-
-
-class ResourceClass(NamedTuple):
-    """A resource class as it is stored."""
-
-    id: int
-    name: str
-    modified_at: datetime | None
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether it is one of os-resource-classes."""
-        return self.id < FIRST_CUSTOM_CLASS_ID
 
 
 def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
@@ -185,39 +155,91 @@ def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
         raise WriteConflict
 
 
-class ResourceClasses:
-    """Resource classes, in one transaction."""
+class StoredName(NamedTuple):
+    """A resource class or a trait as it is stored."""
+
+    id: int
+    name: str
+    modified_at: datetime | None
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is one of os-resource-classes or os-traits."""
+        return not self.name.startswith(CUSTOM_PREFIX)
+
+
+def summary(stored: Collection[StoredName]) -> Names:
+    """Return the names, and when the newest was written."""
+    times = (row.modified_at for row in stored if row.modified_at)
+    return Names(tuple(row.name for row in stored), max(times, default=None))
+
+
+def _select(table: sa.Table) -> sa.Select[Any]:
+    modified_at = sa.func.coalesce(table.c.updated_at, table.c.created_at).label("modified_at")
+    return sa.select(table.c.id, table.c.name, modified_at).order_by(table.c.id)
+
+
+class _StoredNames:
+    """The names of one table, in one transaction."""
+
+    _table: sa.Table
+    _query: sa.Select[Any]
+    _reference: sa.Column[int]  # refers to the id of a name that is in use
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def all(self) -> list[ResourceClass]:
-        """Return all classes, by id."""
-        return [ResourceClass._make(row) for row in self._connection.execute(_SELECT_CLASSES)]
+    def _named(self, query: sa.Select[Any], names: Iterable[str]) -> list[StoredName]:
+        rows = rows_named(self._connection, query, self._table.c.name, names)
+        return [StoredName._make(row) for row in rows]
 
-    def find(self, name: str) -> ResourceClass | None:
-        """Return the class, or None."""
-        return self._one(_SELECT_CLASSES, name)
+    def _all(self, query: sa.Select[Any]) -> list[StoredName]:
+        return [StoredName._make(row) for row in self._connection.execute(query)]
 
-    def lock(self, name: str) -> ResourceClass | None:
-        """Return the class, locked: no other transaction uses or changes it."""
-        return self._one(_SELECT_CLASSES.with_for_update(), name)
+    def find(self, name: str) -> StoredName | None:
+        """Return the name, or None."""
+        return next(iter(self._named(self._query, [name])), None)
 
-    def _one(self, statement: sa.Select[Any], name: str) -> ResourceClass | None:
-        rows = [*rows_named(self._connection, statement, _class.name, [name])]
-        return ResourceClass._make(rows[0]) if rows else None
+    def lock(self, name: str) -> StoredName | None:
+        """Return the name, locked: no other transaction uses or changes it."""
+        return next(iter(self._named(self._query.with_for_update(), [name])), None)
 
-    def ids(self, names: Collection[str]) -> dict[str, int]:
-        """Return the ids of the classes that exist."""
-        rows = rows_named(self._connection, _SELECT_CLASSES, _class.name, names)
-        return {row.name: row.id for row in rows}
-
-    def lock_shared(self, names: Collection[str]) -> dict[str, int]:
-        """Return the ids of the classes that exist; they are not removed in this transaction."""
+    def lock_shared(self, names: Collection[str]) -> list[StoredName]:
+        """Return the names that exist, by id; they are not removed in this transaction."""
         custom = {name for name in names if name.startswith(CUSTOM_PREFIX)}
-        shared = _SELECT_CLASSES.with_for_update(read=True)
-        locked = rows_named(self._connection, shared, _class.name, custom)
-        return self.ids(set(names) - custom) | {row.name: row.id for row in locked}
+        standard = self._named(self._query, set(names) - custom)
+        return sorted([*standard, *self._named(self._query.with_for_update(read=True), custom)])
+
+    def is_in_use(self, id_: int) -> bool:
+        """Return whether providers use a locked name.
+
+        No provider can begin to use it until the transaction ends.
+        """
+        advance_all_of_providers(self._connection)
+        users = sa.select(self._reference).where(self._reference == id_).limit(1)
+        return self._connection.execute(users).first() is not None
+
+    def delete(self, id_: int) -> None:
+        """Delete a locked name."""
+        self._connection.execute(self._table.delete().where(self._table.c.id == id_))
+
+
+_class = resource_classes.c
+
+
+class ResourceClasses(_StoredNames):
+    """Resource classes, in one transaction."""
+
+    _table, _query = resource_classes, _select(resource_classes)
+    _reference = inventories.c.resource_class_id
+
+    def all(self) -> list[StoredName]:
+        """Return all classes, by id."""
+        return self._all(self._query)
+
+    def ids(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the ids of the classes that exist."""
+        return {row.name: row.id for row in self._named(self._query, names)}
 
     def insert(self, name: str) -> None:
         """Insert a custom class.
@@ -241,102 +263,41 @@ class ResourceClasses:
             .values(name=name, updated_at=utcnow())
         )
 
-    def is_in_use(self, id_: int) -> bool:
-        """Return whether inventories have a locked class.
 
-        No inventory of the class can be inserted until the transaction ends.
-        """
-        advance_all_of_providers(self._connection)
-        users = sa.select(inventories.c.id).where(inventories.c.resource_class_id == id_).limit(1)
-        return self._connection.execute(users).first() is not None
-
-    def delete(self, id_: int) -> None:
-        """Delete a locked class."""
-        self._connection.execute(resource_classes.delete().where(_class.id == id_))
+_trait = traits.c
+_association = resource_provider_traits.c
+_IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
+_OF_PROVIDERS = _select(traits).join(resource_provider_traits, _association.trait_id == _trait.id)
 
 
-class Trait(NamedTuple):
-    """A trait as it is stored."""
-
-    id: int
-    name: str
-    modified_at: datetime | None
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether it is one of os-traits."""
-        return not self.name.startswith(CUSTOM_PREFIX)
-
-
-class Traits:
+class Traits(_StoredNames):
     """Traits, in one transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    _table, _query = traits, _select(traits)
+    _reference = _association.trait_id
 
     def matching(
         self, names: Iterable[str] | None, prefix: str | None, *, associated: bool | None
-    ) -> list[Trait]:
+    ) -> list[StoredName]:
         """Return the traits that match all filters that are not None, by id."""
-        query = _SELECT_TRAITS
+        query = self._query
         if associated is not None:
             query = query.where(_IS_ASSOCIATED if associated else ~_IS_ASSOCIATED)
         if prefix is not None:
             if not is_storable(prefix):
                 return []
             query = query.where(_trait.name.startswith(prefix, autoescape=True))
-        rows: Iterable[sa.Row[Any]] = (
-            self._connection.execute(query)
-            if names is None
-            else rows_named(self._connection, query, _trait.name, names)
-        )
+        matching = self._all(query) if names is None else sorted(self._named(query, names))
         # LIKE ignores case on SQLite and with most collations of MySQL
-        matching = [Trait._make(row) for row in rows]
-        return sorted(row for row in matching if prefix is None or row.name.startswith(prefix))
-
-    def find(self, name: str) -> Trait | None:
-        """Return the trait, or None."""
-        return self._one(_SELECT_TRAITS, name)
-
-    def lock(self, name: str) -> Trait | None:
-        """Return the trait, locked: no other transaction uses or changes it."""
-        return self._one(_SELECT_TRAITS.with_for_update(), name)
-
-    def _one(self, statement: sa.Select[Any], name: str) -> Trait | None:
-        rows = [*rows_named(self._connection, statement, _trait.name, [name])]
-        return Trait._make(rows[0]) if rows else None
-
-    def lock_shared(self, names: Collection[str]) -> list[Trait]:
-        """Return the traits that exist, by id; they are not removed in this transaction."""
-        custom = {name for name in names if name.startswith(CUSTOM_PREFIX)}
-        shared = _SELECT_TRAITS.with_for_update(read=True)
-        rows = [
-            *rows_named(self._connection, _SELECT_TRAITS, _trait.name, set(names) - custom),
-            *rows_named(self._connection, shared, _trait.name, custom),
-        ]
-        return sorted(map(Trait._make, rows))
+        return [row for row in matching if prefix is None or row.name.startswith(prefix)]
 
     def insert(self, name: str) -> None:
         """Insert a custom trait."""
         self._connection.execute(traits.insert(), {"name": name, "created_at": utcnow()})
 
-    def is_in_use(self, id_: int) -> bool:
-        """Return whether providers have a locked trait.
-
-        The trait cannot be added to a provider until the transaction ends.
-        """
-        advance_all_of_providers(self._connection)
-        users = sa.select(_association.trait_id).where(_association.trait_id == id_).limit(1)
-        return self._connection.execute(users).first() is not None
-
-    def delete(self, id_: int) -> None:
-        """Delete a locked trait."""
-        self._connection.execute(traits.delete().where(_trait.id == id_))
-
-    def of_provider(self, provider_id: int) -> list[Trait]:
+    def of_provider(self, provider_id: int) -> list[StoredName]:
         """Return the traits of a provider, by id."""
-        rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
-        return [Trait._make(row) for row in rows]
+        return self._all(_OF_PROVIDERS.where(_association.resource_provider_id == provider_id))
 
     def associate(self, provider_id: int, trait_ids: Collection[int]) -> None:
         """Add traits to a locked provider."""

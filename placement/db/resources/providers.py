@@ -72,7 +72,6 @@ _OF_PROVIDER = (
     .where(_association.resource_provider_id == sa.bindparam("provider_id"))
     .order_by(placement_aggregates.c.id)
 )
-_TABLE = (placement_aggregates, placement_aggregates.c.uuid)
 
 _child = resource_providers.alias("child")
 
@@ -272,13 +271,13 @@ class Aggregates:
         rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
         return {row.uuid: row.id for row in rows}
 
-    def ids(self, uuids: Collection[str]) -> dict[str, int]:
+    def ids(self, uuids: Sequence[str]) -> dict[str, int]:
         """Return the ids of the aggregates that exist."""
-        return ids_by_name(self._connection, *_TABLE, uuids)
+        return ids_by_name(self._connection, placement_aggregates.c.uuid, uuids)
 
     def insert(self, uuids: Collection[str]) -> dict[str, int]:
         """Insert aggregates that do not exist, and return their ids."""
-        return insert_names(self._connection, *_TABLE, uuids)
+        return insert_names(self._connection, placement_aggregates.c.uuid, uuids)
 
     def associate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
         """Add associations of a locked provider."""

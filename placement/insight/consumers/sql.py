@@ -114,7 +114,7 @@ class ConsumerList:
             yield _consumer.uuid > wanted.marker
 
     def _named(self, reference: Any, column: sa.Column[str], name: str) -> _Condition | None:
-        id_ = ids_by_name(self._connection, column.table, column, [name]).get(name)
+        id_ = ids_by_name(self._connection, column, [name]).get(name)
         return None if id_ is None else reference == id_
 
     def _on(self, uuid: str, *, is_tree: bool) -> _Condition | None:
