@@ -103,8 +103,12 @@ def translated() -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
-        _translate(error)
+    except exc.TimeoutError as error:
+        raise exception.DatabaseUnavailable("No connection of the pool is free.") from error
+    except exc.DisconnectionError as error:
+        raise ConnectionLost(first_line(error)) from error
+    except exc.DBAPIError as error:
+        _raise_translated(error)
         raise
 
 
@@ -117,10 +121,22 @@ def connecting() -> Iterator[None]:
     Raises: ArgumentError if the URL has a parameter that the driver does not accept.
     """
     try:
-        yield
-    except Exception as error:
-        _translate_connecting(error)
+        with translated():
+            yield
+    except LockTimeout as timeout:
+        # A Galera node without quorum reports it for a new connection: wsrep_sync_wait cannot end.
+        error = timeout.__cause__
+        if isinstance(error, exc.DBAPIError) and error.statement is None:
+            raise ConnectionLost(str(timeout)) from error
         raise
+    except exc.DBAPIError as error:
+        raise ConnectionLost(first_line(error)) from error
+    except exc.InvalidRequestError as error:
+        if str(error) == _REPLACED_TWICE:
+            raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
+        raise
+    except TypeError as error:  # a parameter of the URL that the driver does not have
+        raise exc.ArgumentError(f"the driver reports: {error}") from error
 
 
 @contextmanager
@@ -133,40 +149,8 @@ def committing() -> Iterator[None]:
     that the server did not commit.
     """
     try:
-        yield
-    except Exception as error:
-        _translate_commit(error)
-        raise
-
-
-def _translate(error: BaseException) -> None:
-    if isinstance(error, exc.TimeoutError):
-        raise exception.DatabaseUnavailable("No connection of the pool is free.") from error
-    if isinstance(error, exc.InvalidatePoolError | exc.DisconnectionError):
-        raise ConnectionLost(first_line(error)) from error
-    if isinstance(error, exc.DBAPIError):
-        _raise_translated(error)
-
-
-def _translate_connecting(error: BaseException) -> None:
-    try:
-        _translate(error)
-    except LockTimeout as timeout:
-        # A Galera node without quorum reports it for a new connection: wsrep_sync_wait cannot end.
-        if isinstance(error, exc.DBAPIError) and error.statement is None:
-            raise ConnectionLost(str(timeout)) from error
-        raise
-    if isinstance(error, exc.DBAPIError):
-        raise ConnectionLost(first_line(error)) from error
-    if isinstance(error, exc.InvalidRequestError) and str(error) == _REPLACED_TWICE:
-        raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
-    if isinstance(error, TypeError):  # a parameter of the URL that the driver does not have
-        raise exc.ArgumentError(f"the driver reports: {error}") from error
-
-
-def _translate_commit(error: BaseException) -> None:
-    try:
-        _translate(error)
+        with translated():
+            yield
     except ServerReadOnly:
         raise
     except ConnectionLost as lost:
