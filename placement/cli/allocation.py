@@ -17,7 +17,7 @@ _LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
 
 
 class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
-    """Explain where a request for allocation candidates fits, and why not elsewhere.
+    """Explain where a request for allocation candidates fits, and what excludes other hosts.
 
     Takes the options of ``allocation candidate list``, or the query string of a log line, or
     the id of a request that found nothing:
@@ -36,10 +36,12 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         parser.add_argument(
             "--request-id",
             metavar="<id>",
-            help="Show what was recorded for a request id or a global request id instead.",
+            help="Show the records of a request ID or global request ID instead of a query.",
         )
         parser.add_argument(
-            "--remedies", action="store_true", help="Also look for changes that would help."
+            "--remedies",
+            action="store_true",
+            help="Also look for changes of the request after which a host fits.",
         )
         return parser
 
@@ -79,17 +81,26 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--since", metavar="<time>", help="Only later ones; ISO 8601, in UTC.")
+        parser.add_argument(
+            "--since", metavar="<time>", help="Only requests after this time; ISO 8601, in UTC."
+        )
         parser.add_argument(
             "--project",
             metavar="<project>",
             dest="project_id",
-            help="Only those of callers of this project.",
+            help="Only requests of callers of this project.",
         )
-        parser.add_argument("--reason", metavar="<code>", help="Only those with this reason.")
-        parser.add_argument("--limit", metavar="<limit>", default="20", help="Default: 20.")
+        parser.add_argument("--reason", metavar="<code>", help="Only with this reason code.")
+        parser.add_argument(
+            "--limit",
+            metavar="<limit>",
+            default="20",
+            help="Number of requests to list. Default: 20.",
+        )
         parser.add_argument("--marker", metavar="<marker>", help="Begin after this page.")
-        parser.add_argument("--long", action="store_true", help="Show who sent them, and how.")
+        parser.add_argument(
+            "--long", action="store_true", help="Also show project, user and microversion."
+        )
         return parser
 
     def take_action(
@@ -100,7 +111,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         if document["next"]:
-            self.app.stderr.write(f"There are more: --marker {document['next']}\n")
+            self.app.stderr.write(f"To list more: --marker {document['next']}\n")
         return columns, (
             cells(_cell(request, name) for name in columns) for request in document["requests"]
         )

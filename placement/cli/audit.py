@@ -60,7 +60,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             action="append",
             default=[],
             metavar="<code>",
-            help="Report this code only; can be repeated.",
+            help="Report only findings with this code. Can be repeated.",
         )
         audit_command.add_arguments(parser)
         parser.add_argument(
@@ -101,7 +101,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             query.append(("stale_days", arguments.stale_days))
         document = get(self.app, f"/insight/findings?{urlencode(query)}")
         for code in document["truncated"]:
-            self.app.stderr.write(f"{code}: there are more than are listed\n")
+            self.app.stderr.write(f"{code}: there are further findings, which are not listed\n")
         for finding in document["findings"]:
             if not arguments.code or finding["code"] in arguments.code:
                 yield Finding(

@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 
 
 class ShowIdentity(WrittenOutput, command.Lister):
-    """List the providers that a host name or UUID could mean, and refused registrations.
+    """List the providers that a host name or UUID could mean, and refused requests.
 
     With --plan FILE and one of --adopt, --rename and --retire, also write a plan, which
     ``placement-manage audit --apply FILE`` applies.
@@ -68,7 +68,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
 
 
 class CheckPermission(WrittenOutput, command.Lister):
-    """List the calls of other services that the policy denies a set of roles.
+    """List the calls of other services that the policy denies to a set of roles.
 
     The service decides by the policy in force there. The exit status is 0 if all calls are
     allowed, and 3 if at least one is denied.
@@ -80,8 +80,8 @@ class CheckPermission(WrittenOutput, command.Lister):
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_permission_arguments(parser)
-        parser.add_argument("--service", help="Check the calls of one service only: nova")
-        parser.add_argument("--long", action="store_true", help="Also show what a call is for.")
+        parser.add_argument("--service", help="Check only the calls of this service.")
+        parser.add_argument("--long", action="store_true", help="Also show the purpose of a call.")
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -126,7 +126,9 @@ class ServeDashboard(command.Command):
             "--port", type=int, default=0, help="Port to listen on (default: any free port)"
         )
         parser.add_argument(
-            "--no-browser", action="store_true", help="Print the address, open no browser"
+            "--no-browser",
+            action="store_true",
+            help="Print the address, but do not open a browser",
         )
         return parser
 
@@ -141,7 +143,11 @@ class ServeDashboard(command.Command):
                 f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
             ) from None
         address = f"http://{HOST}:{server.effective_port}{dashboard.path}"
-        print(f"The dashboard is at {address}\nCtrl-C ends it.", file=self.app.stdout, flush=True)
+        print(
+            f"The dashboard is at {address}\nPress Ctrl-C to stop.",
+            file=self.app.stdout,
+            flush=True,
+        )
         # also in the background of a shell, where SIGINT is ignored
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)

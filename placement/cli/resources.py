@@ -21,11 +21,31 @@ _LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
 _OPTIONS = {
     "--project": ("project_id", "<project>", "Only consumers of this project."),
     "--user": ("user_id", "<user>", "Only consumers of this user."),
-    "--type": ("type", "<type>", "Only consumers of this type; unknown for those without."),
-    "--provider": ("provider", "<provider>", "Only those with allocations on it, by UUID."),
-    "--in-tree": ("in_tree", "<provider>", "Only those with allocations in its tree, by UUID."),
-    "--older-than": ("older_than", "<time>", "Only those created before; ISO 8601, in UTC."),
-    "--limit": ("limit", "<limit>", "How many to list, 10000 at most. Default: 1000."),
+    "--type": (
+        "type",
+        "<type>",
+        "Only consumers of this type; unknown stands for consumers without a type.",
+    ),
+    "--provider": (
+        "provider",
+        "<provider>",
+        "Only consumers with allocations on the provider with this UUID.",
+    ),
+    "--in-tree": (
+        "in_tree",
+        "<provider>",
+        "Only consumers with allocations in the tree of the provider with this UUID.",
+    ),
+    "--older-than": (
+        "older_than",
+        "<time>",
+        "Only consumers created before this time; ISO 8601, in UTC.",
+    ),
+    "--limit": (
+        "limit",
+        "<limit>",
+        "Number of consumers to list, at most 10000. Default: 1000.",
+    ),
     "--marker": ("marker", "<marker>", "Begin after this page."),
 }
 
@@ -59,7 +79,7 @@ def _name(group: dict[str, Any]) -> str:
 
 
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
-    """Show how often a shape can still be claimed, on how many roots, and what limits.
+    """Show how often a request can still be claimed, on how many roots, and what limits it.
 
     The shape is given by the options of ``allocation candidate list``, or as a query string:
 
@@ -108,9 +128,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         for option, (name, metavar, text) in _OPTIONS.items():
             parser.add_argument(option, dest=name, metavar=metavar, help=text)
-        parser.add_argument(
-            "--all", action="store_true", help="List all, reading as many pages as there are."
-        )
+        parser.add_argument("--all", action="store_true", help="List all consumers, page by page.")
         parser.add_argument(
             "--long", action="store_true", help="Also show generation and time of the last write."
         )
@@ -132,7 +150,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             return list(consumers(self.app, query))
         document: dict[str, Any] = get(self.app, f"/insight/consumers?{urlencode(query)}")
         if document["next"]:
-            self.app.stderr.write(f"There are more: --marker {document['next']}\n")
+            self.app.stderr.write(f"To list more: --marker {document['next']}\n")
         page: list[dict[str, Any]] = document["consumers"]
         return page
 

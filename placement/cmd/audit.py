@@ -28,7 +28,7 @@ ALL: Final = 10**7
 
 DESCRIPTION = (
     "Report inconsistent data in the database, and repair it in two steps: --plan and --apply. "
-    "Without --apply nothing is changed, and no writer waits."
+    "Without --apply, nothing is changed, and writers do not wait."
 )
 
 
@@ -41,13 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         choices=list(SEVERITIES),
         metavar="<code>",
-        help="Report this code only; can be repeated.",
+        help="Report only findings with this code. Can be repeated.",
     )
     audit_command.add_arguments(parser)
     parser.add_argument(
         "--os-cloud",
         metavar="<cloud>",
-        help="The cloud in clouds.yaml for --live nova; by default the variables OS_*.",
+        help="The cloud in clouds.yaml for --live nova. Default: the variables OS_*.",
     )
     _add_repair_arguments(parser)
 
@@ -61,12 +61,13 @@ def _add_repair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--undo",
         metavar="<file>",
-        help="Where --apply writes how to undo it. Default: the name of the plan with .undo.",
+        help="The undo file that --apply writes. Default: the name of the plan followed by .undo.",
     )
     parser.add_argument(
         "--any-epoch",
         action="store_true",
-        help="Apply a file although the database was restored or synchronized since.",
+        help="Apply a file even if the database was restored, or `db sync` was run, after the "
+        "file was written.",
     )
 
 
@@ -122,7 +123,9 @@ def _json(report: Audit) -> str:
 
 def _text(report: Audit) -> str:
     lines = [line for finding in report.findings for line in _lines(finding)]
-    lines += [f"{code}: there are more than are listed" for code in report.truncated]
+    lines += [
+        f"{code}: there are further findings, which are not listed" for code in report.truncated
+    ]
     return "\n".join(lines) or "Nothing found"
 
 

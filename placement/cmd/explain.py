@@ -39,13 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--request-id",
         metavar="<id>",
-        help="Show what was recorded for a request id or a global request id instead.",
+        help="Show the records of a request ID or global request ID instead of a query.",
     )
     parser.add_argument(
-        "--microversion", metavar="<version>", help="How the query is read. Default: the newest."
+        "--microversion",
+        metavar="<version>",
+        help="The microversion at which the query is parsed. Default: the newest.",
     )
     parser.add_argument(
-        "--remedies", action="store_true", help="Also look for changes that would help."
+        "--remedies",
+        action="store_true",
+        help="Also look for changes of the request after which a host fits.",
     )
     parser.add_argument("--json", action="store_true", help="Print the JSON document.")
 

@@ -26,7 +26,7 @@ from placement.insight.identity.sql import DAYS, identify
 FOUND: Final = 0
 NOT_FOUND: Final = 1
 
-DESCRIPTION = "List the providers that a host name or UUID could mean, and refused registrations."
+DESCRIPTION = "List the providers that a host name or UUID could mean, and refused requests."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,14 +27,16 @@ from placement.policy.files import problems
 ALLOWED: Final = 0
 INVALID: Final = 1
 
-DESCRIPTION = "List the calls of other services that the policy denies a set of roles."
+DESCRIPTION = "List the calls of other services that the policy denies to a set of roles."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.set_defaults(needs_database=False)
     permissions_command.add_permission_arguments(parser, roles=_roles)
-    parser.add_argument("--service", choices=SERVICES, help="Check the calls of one service only.")
+    parser.add_argument(
+        "--service", choices=SERVICES, help="Check only the calls of this service."
+    )
     parser.add_argument("--json", action="store_true", help="Print JSON, with all calls.")
 
 

@@ -105,9 +105,9 @@ def _check_database(store: Store, document: Document, path: Path, *, any_epoch: 
     epoch = str(store.epoch())
     if document.header.database != epoch and not any_epoch:
         raise CommandError(
-            f"{path} was written for the database with epoch {document.header.database}; this one "
-            f"has {epoch}: it is another database, or was restored or synchronized since. Plan "
-            "again, or add --any-epoch if you know that it is the same database."
+            f"{path} was written for the database with epoch {document.header.database}, but this "
+            f"database has epoch {epoch}: it is another database, was restored, or `db sync` was "
+            "run. Write a new plan, or add --any-epoch if you know that it is the same database."
         )
 
 

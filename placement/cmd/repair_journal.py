@@ -89,7 +89,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise CommandError(
-            f"Another program writes to {path}. Wait until it has ended, then try again."
+            f"Another program writes to {path}. Wait until it has exited, then try again."
         ) from None
 
 

@@ -31,8 +31,8 @@ def time(parameter: str, value: str) -> datetime:
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise exception.BadRequest(
-            f"{validation.PREFIX}{parameter} is {value!r}, which is no time. Write it in ISO "
-            "8601: 2026-11-21T02:14:07Z."
+            f"{validation.PREFIX}{parameter} is {value!r}, which is not a time in ISO 8601, such "
+            "as 2026-11-21T02:14:07Z."
         ) from None
 
 

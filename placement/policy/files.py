@@ -55,7 +55,7 @@ def _parsed(path: str) -> Mapping[str, Any]:
 
 def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
     if not isinstance(check, (str, list)):
-        yield f"is {check!r}, which is no text. Write it in quotes"
+        yield f"is {check!r}, which is not text. Write it in quotes"
         return
     tree = _tree(check)
     if tree is None or _refusals(tree) > str(check).replace("(", " ").split().count("!"):

@@ -13,13 +13,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_whole,
         default=GRACE_MINUTES,
         metavar="<minutes>",
-        help="Leave out allocations and consumers written in the last minutes; 30 by default.",
+        help="Ignore allocations and consumers written in the last minutes. Default: 30.",
     )
     parser.add_argument(
         "--stale-days",
         type=_whole,
         metavar="<days>",
-        help="Also report providers with allocations whose generation did not change for so long.",
+        help="Also report providers with allocations whose generation did not change for this "
+        "number of days.",
     )
     live_sources.add_arguments(parser)
 

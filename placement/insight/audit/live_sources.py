@@ -1,7 +1,7 @@
 """Reads a list of live consumers from the source in the option ``--live``.
 
 A text has a UUID per line, and optionally the name of its provider:
-``openstack server list --all-projects -f value -c ID -c "Hypervisor Hostname"`` writes such lines.
+``openstack server list --all-projects -f value -c ID -c Host`` writes such lines.
 Blank lines, and lines that begin with ``#``, are ignored. With ``nova`` the command lists the
 servers itself.
 
@@ -32,9 +32,9 @@ OPTIONS: Final = (
         "--live",
         {
             "metavar": "<source>",
-            "help": "Also report consumers that a list of live consumers lacks: nova (servers and "
-            "migrations of all projects), a file with a UUID and optionally a host a line, or - "
-            "for standard input.",
+            "help": "Also report consumers that are not in a list of live consumers: nova "
+            "(servers and migrations of all projects), a file with a UUID and optionally a host "
+            "per line, or - for standard input.",
         },
     ),
     (
@@ -43,15 +43,17 @@ OPTIONS: Final = (
             "action": "append",
             "default": [],
             "metavar": "<type>",
-            "help": "The list has all live consumers of this type; unknown are those without a "
-            "type. Can be repeated. Default: INSTANCE, and MIGRATION if nova is the source.",
+            "help": "State that the list contains all live consumers of this type; unknown stands "
+            "for consumers without a type. Can be repeated. Default: INSTANCE, and MIGRATION if "
+            "nova is the source.",
         },
     ),
     (
         "--allow-many-orphans",
         {
             "action": "store_true",
-            "help": "Accept a list that is empty, or lacks more than half of the consumers.",
+            "help": "Accept a list that is empty, or does not contain more than half of the "
+            "consumers.",
         },
     ),
 )
@@ -83,8 +85,8 @@ def _uuid_of_line(text: str, number: int) -> str:
         return str(UUID(text))
     except ValueError:
         raise InvalidList(
-            f"Line {number} has {text[:80]!r} where a UUID is expected. The list is not used: "
-            "what it lacks would count as orphaned."
+            f"Line {number} has {text[:80]!r} where a UUID is expected. The list is not used, "
+            "because consumers that are not in it would be reported as orphaned."
         ) from None
 
 
@@ -105,8 +107,8 @@ def read(
     live = _read(source, types, connect)
     if not len(live) and not accept_empty:
         raise InvalidList(
-            "The list of live consumers is empty: all consumers would count as orphaned. Check "
-            "the source, or add --allow-many-orphans."
+            "The list of live consumers is empty: all consumers would be reported as orphaned. "
+            "Check the source, or add --allow-many-orphans."
         )
     return live
 
@@ -150,8 +152,9 @@ def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
     """
     if orphans > FEW and 2 * orphans > compared and not accept_many:
         raise InvalidList(
-            f"The list of live consumers lacks {orphans} of {compared} consumers, more than half. "
-            "Check that it is of this region and complete, or add --allow-many-orphans."
+            f"{orphans} of {compared} consumers, more than half, are not in the list of live "
+            "consumers. Check that the list is complete and of this region, or add "
+            "--allow-many-orphans."
         )
 
 

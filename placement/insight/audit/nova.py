@@ -103,7 +103,10 @@ def _pages(compute: Any, listed: _List, query: dict[str, str]) -> Iterator[Json]
             return
         last = rows[-1].get(listed.marker)
         if last == marker or not isinstance(last, str):
-            raise InvalidList(f"nova does not page through {listed.path}: {last!r} ends a page.")
+            raise InvalidList(
+                f"nova returned a page of {listed.path} that ends with {last!r}, which cannot be "
+                "the marker of the next page."
+            )
         marker = last
 
 
@@ -113,10 +116,11 @@ def _rows(response: Any, listed: _List) -> list[Json]:
         rows = response.json()[listed.key]
     except (ValueError, KeyError, TypeError):
         raise InvalidList(
-            f"nova returned a page of {path} that is cut off or no list: {response.text[-80:]!r}."
+            f"nova returned a page of {path} that is truncated or not a list: "
+            f"{response.text[-80:]!r}."
         ) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InvalidList(f"nova returned a page of {path} whose {listed.key} are no list.")
+        raise InvalidList(f"nova returned a page of {path} whose {listed.key} are not a list.")
     return rows
 
 
@@ -160,6 +164,6 @@ def _translated() -> Iterator[None]:
     except (exceptions.SDKException, ClientException) as error:
         text = str(error).partition("\n")[0].rstrip(".")
         raise InvalidList(
-            f"The servers and migrations of nova could not be listed: {text}. Nothing was "
-            "planned: what a partial list lacks would count as orphaned."
+            f"The servers and migrations of nova could not be listed: {text}. No plan was "
+            "written: consumers that are not in a partial list would be reported as orphaned."
         ) from error

@@ -18,15 +18,15 @@ _OF_GROUPS = {
     "--resource": ("<class>=<amount>", "An amount of a resource class. Can be repeated."),
     "--required": (
         "<trait>[,<trait>]",
-        "A trait that a provider must have, or several of which it must have one.",
+        "A trait that a provider must have, or several traits, one of which it must have.",
     ),
     "--forbidden": ("<trait>", "A trait that no provider may have. Can be repeated."),
     "--member-of": (
         "<aggregate>[,<aggregate>]",
-        "An aggregate that the providers must be in, or several of which they must be in one.",
+        "An aggregate of the providers, or several aggregates, one of which they must be in.",
     ),
     "--not-member-of": ("<aggregate>[,<aggregate>]", "Aggregates that no provider may be in."),
-    "--in-tree": ("<provider>", "The UUID of a provider in whose tree the providers must be."),
+    "--in-tree": ("<provider>", "The UUID of a provider: only providers of its tree are used."),
 }
 _OF_REQUESTS = {
     "--root-required": ("<trait>", "A trait that the root must have. Can be repeated."),
@@ -76,12 +76,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--group",
         metavar="<suffix>",
         action=_Group,
-        help="Begins a group that one provider must meet; the options after it belong to it.",
+        help="Begin a group that one provider must satisfy. The following options belong to it.",
     )
     parser.add_argument(
         "--group-policy",
         choices=("none", "isolate"),
-        help="Whether groups must have different providers. Default if there are groups: none.",
+        help="Whether different providers must satisfy the groups. Default with groups: none.",
     )
     for option, (metavar, text) in _OF_REQUESTS.items():
         parser.add_argument(option, metavar=metavar, action="append", default=[], help=text)

@@ -25,16 +25,19 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         "--days",
         type=_days,
         metavar="<days>",
-        help="Show refused registrations of the last days, 7 by default.",
+        help="Show refused requests of the last days. Default: 7.",
     )
     parser.add_argument(
-        "--plan", metavar="<file>", help="Write the change to a new file, for audit --apply."
+        "--plan",
+        metavar="<file>",
+        help="Write the change to a new file, which `placement-manage audit --apply` applies.",
     )
     changes = parser.add_mutually_exclusive_group()
     changes.add_argument(
         "--adopt",
         metavar="<uuid>",
-        help="Move the allocations of this provider to the one with the name, and remove it.",
+        help="Move the allocations of this provider to the provider with the name, and remove "
+        "this provider.",
     )
     changes.add_argument(
         "--rename",
@@ -75,7 +78,7 @@ def write_plan(
         with open(options.plan, "x", encoding="utf-8", opener=private) as file:
             file.write(text)
     except FileExistsError:
-        raise CannotPlan(f"The file {options.plan} exists; write the plan to another.") from None
+        raise CannotPlan(f"The file {options.plan} exists. Name another file.") from None
     return (
         f"Wrote {len(actions)} actions to {options.plan}. Read them, then run "
         f"`placement-manage audit --apply {options.plan}` on an API host."

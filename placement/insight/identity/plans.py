@@ -66,7 +66,8 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
             raise CannotPlan(
                 f"Cannot retire provider {match.provider.uuid}: {provider.consumers} consumers "
                 f"have allocations on {provider.name} ({provider.uuid}). Move them with --adopt, "
-                "or remove those of servers that do not exist with `openstack placement audit`."
+                "or remove allocations of servers that do not exist with `openstack placement "
+                "audit`."
             )
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
@@ -102,8 +103,8 @@ def adopt(
 def nothing_found(identity: Identity) -> str:
     """Return the message for a name that matches no provider."""
     return (
-        f"No provider has the name or UUID {identity.name}, with or without a domain, and none "
-        "was refused with it. `openstack resource provider list` shows all."
+        f"No provider has the name or UUID {identity.name}, with or without a domain, and no "
+        "request with it was refused. `openstack resource provider list` shows all providers."
     )
 
 
@@ -111,18 +112,20 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
     """Return if the target can adopt the source.  Raises: CannotPlan."""
     if source.provider.uuid == target.uuid:
         raise CannotPlan(
-            f"Provider {target.uuid} has the name {identity.name} already. Give --adopt the UUID "
-            "of the other provider, whose allocations are to be moved to this one."
+            f"Provider {target.uuid} has the name {identity.name} already. --adopt needs the UUID "
+            "of the other provider, whose allocations are moved to this provider."
         )
     if any(descendant.uuid == target.uuid for descendant in source.descendants):
-        raise CannotPlan(f"Provider {target.uuid} is below the provider that it is to adopt.")
+        raise CannotPlan(
+            f"Provider {target.uuid} cannot adopt provider {source.provider.uuid}, which is its "
+            "ancestor."
+        )
     for descendant in source.descendants:
         if descendant.consumers:
             raise CannotPlan(
                 f"Cannot adopt provider {source.provider.uuid}: {descendant.consumers} consumers "
                 f"have allocations on its descendant {descendant.name} ({descendant.uuid}), and "
-                "nothing says which provider corresponds to it. Move or delete these servers "
-                "first."
+                "the corresponding provider is unknown. Move or delete these servers first."
             )
 
 
@@ -132,7 +135,7 @@ def _match(identity: Identity, uuid: str) -> Match:
             return match
     uuids = ", ".join(match.provider.uuid for match in identity.matches) or "none"
     raise CannotPlan(
-        f"Provider {uuid} is not one that {identity.name} could mean. These are: {uuids}."
+        f"Provider {uuid} does not match the name {identity.name}. Matching providers: {uuids}."
     )
 
 
@@ -141,8 +144,8 @@ def _target(identity: Identity) -> ProviderSummary:
         if match.match in (NAME, UUID):
             return match.provider
     raise CannotPlan(
-        f"No provider has exactly the name {identity.name}, so nothing can adopt. Name the "
-        "provider that is to stay: the one that nova-compute reports now."
+        f"No provider has exactly the name {identity.name}, so none can adopt the allocations. "
+        "Use the name of the provider that nova-compute reports now."
     )
 
 

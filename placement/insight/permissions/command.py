@@ -24,4 +24,4 @@ def add_permission_arguments(
         metavar="<id>",
         help="The project of the token, for rules that name a project.",
     )
-    parser.add_argument("--all", action="store_true", help="List the allowed calls, too.")
+    parser.add_argument("--all", action="store_true", help="Also list the allowed calls.")

@@ -64,7 +64,7 @@ def test_consumers_are_listed(openstack):
     assert listed[0]["allocations"] == {openstack.child: {"VCPU": 2}}
     assert listed[0]["generation"] == 1
     page = openstack.run("resource consumer list", "--limit=2")
-    assert f"There are more: --marker {SERVERS[1]}" in page.stderr
+    assert f"To list more: --marker {SERVERS[1]}" in page.stderr
     assert f"{openstack.child}: VCPU=2" in page.stdout
     rest = openstack("resource consumer list", f"--marker={SERVERS[1]}")
     assert [each["uuid"] for each in rest] == SERVERS[2:]

@@ -16,7 +16,7 @@ WRONG = {
         ", line 1: the check of a cannot be read, and refuses everyone: role:x or y"
     ),
     '"a": "rule:b"\n': ", line 1: the check of a refers to the rule b, which does not exist",
-    '\n"a": true\n': ", line 2: the check of a is True, which is no text. Write it in quotes",
+    '\n"a": true\n': ", line 2: the check of a is True, which is not text. Write it in quotes",
     "- a\n": " is not a mapping of rules to checks",
     '"a": "role:x"\n"b: "c"\n"d": "e"\n': " is not valid YAML, line ",
 }
@@ -77,7 +77,7 @@ def policy_of(tmp_path, text):
     [
         ("- a\n", "is not a mapping of rules to checks"),
         ("hello\n", "is not a mapping of rules to checks"),
-        ('"a": 5\n', "line 1: the check of a is 5, which is no text"),
+        ('"a": 5\n', "line 1: the check of a is 5, which is not text"),
         (f'"a": "{"not " * 5000}role:x"\n', "cannot be read, and refuses everyone"),
         ('"a": "rule:a"\n', "refer to each other in a loop: a."),
         ('"a": "not rule:b"\n"b": "role:x or rule:a"\n', "in a loop: a, b."),

@@ -163,13 +163,13 @@ def test_a_page_that_is_cut_off_is_refused(store, host, *, nova, run_audit, plan
 
 def test_pages_that_do_not_go_on_are_refused(store, host, nova, run_audit, plan):
     nova.servers = [server(uuid())] * 9
-    assert_refused(run_audit, plan, "does not page through")
+    assert_refused(run_audit, plan, "cannot be the marker of the next page")
 
 
 def test_a_page_that_ends_without_uuid_is_refused(store, host, nova, run_audit, plan):
     nova.servers = [server(uuid()) for _ in range(7)]
     nova.failures = {3: '{"servers": [{}]}'}
-    assert_refused(run_audit, plan, "does not page through")
+    assert_refused(run_audit, plan, "cannot be the marker of the next page")
 
 
 def test_an_entry_without_uuid_is_refused(store, host, nova, run_audit, plan):

@@ -308,13 +308,13 @@ def test_what_cannot_be_planned_is_a_sentence(store, run, tmp_path):
     for arguments, text in (
         (["cn1", "--retire", old], "--plan FILE together with"),
         (["cn1", "--plan", plan], "--plan FILE together with"),
-        (["cn1", "--plan", plan, "--retire", elsewhere], "is not one that cn1 could mean"),
+        (["cn1", "--plan", plan, "--retire", elsewhere], "does not match the name cn1"),
         (["cn1", "--plan", plan, "--retire", old], "Cannot retire provider"),
         (["cn1", "--plan", plan, "--adopt", old], "on its descendant child"),
         (["cn1", "--plan", plan, "--adopt", now], "has the name cn1 already"),
         (["CN1.org", "--plan", plan, "--adopt", old], "No provider has exactly the name CN1.org"),
         (["cn1", "--plan", plan, "--rename", old, "cn1"], f"provider {now} has the name cn1"),
-        (["cn1", "--plan", exists, "--retire", now], "exists; write the plan to another"),
+        (["cn1", "--plan", exists, "--retire", now], "exists. Name another file"),
         (["cn1", "--plan", tmp_path / "no" / "plan", "--retire", now], "No such file"),
     ):
         status, output, errors = run("identity", *arguments)
