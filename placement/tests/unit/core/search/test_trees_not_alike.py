@@ -4,6 +4,8 @@ import random
 import time
 from dataclasses import replace
 
+import pytest
+
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
@@ -306,8 +308,9 @@ def test_candidates_of_trees_that_use_one_shared_provider_and_their_own():
     assert names == [["n1", "ss"], ["cn2", "ss"], ["n1", "ss2"], ["cn2", "ss2"]]
 
 
-def test_devices_in_another_order_pose_the_same_problem():
-    snapshot = snapshot_of("""
+SAME_PROBLEMS = {
+    "devices in another order": (
+        """
         cn1    DISK_GB=1
           a1   VGPU=1
           b1   FPGA=1
@@ -316,14 +319,11 @@ def test_devices_in_another_order_pose_the_same_problem():
           b2   FPGA=1
           a2   VGPU=1
           c2   VGPU=1
-    """)
-    query = "resources_A=VGPU:1&resources_B=FPGA:1&group_policy=none"
-    first, second = first_problems(snapshot, query, "cn1", "cn2")
-    assert first is second
-
-
-def test_nodes_outside_of_the_subtree_do_not_make_another_problem():
-    snapshot = snapshot_of("""
+        """,
+        "resources_A=VGPU:1&resources_B=FPGA:1",
+    ),
+    "other nodes outside of the subtree": (
+        """
         cn1    DISK_GB=1
           a1   VCPU=1
             d1 VGPU=1
@@ -334,33 +334,37 @@ def test_nodes_outside_of_the_subtree_do_not_make_another_problem():
             d2 VGPU=1
           b2   VCPU=1(used=1)
             e2 VGPU=1(used=1)
-    """)
-    query = "resources=DISK_GB:1&resources_A=VCPU:1&resources_B=VGPU:1&same_subtree=_A,_B"
-    first, second = first_problems(snapshot, f"{query}&group_policy=none", "cn1", "cn2")
-    assert first is second
-
-
-def test_more_free_capacity_than_requested_does_not_make_another_problem():
-    snapshot = snapshot_of("cn1 DISK_GB=1\n  a VCPU=4\ncn2 DISK_GB=1\n  b VCPU=9")
-    query = "resources_A=VCPU:1&resources_B=VCPU:2&group_policy=none"
-    first, second = first_problems(snapshot, query, "cn1", "cn2")
-    assert first is second
-
-
-def test_amounts_of_options_of_other_groups_do_not_make_another_problem():
-    snapshot = snapshot_of("""
+        """,
+        "resources=DISK_GB:1&resources_A=VCPU:1&resources_B=VGPU:1&same_subtree=_A,_B",
+    ),
+    "more free capacity than requested": (
+        """
+        cn1   DISK_GB=1
+          a1  VCPU=4
+        cn2   DISK_GB=1
+          a2  VCPU=9
+        """,
+        "resources_A=VCPU:1&resources_B=VCPU:2",
+    ),
+    "amounts that no group may use": (
+        """
         cn1   DISK_GB=1
           a1  VCPU=9 +CUSTOM_A
           b1  VCPU=1 VGPU=1
         cn2   DISK_GB=1
           a2  VCPU=9 +CUSTOM_A
           b2  VCPU=2 VGPU=1
-    """)
-    query = (
+        """,
         "resources_A=VCPU:1&required_A=CUSTOM_A&resources_B=VCPU:2&required_B=CUSTOM_A"
-        "&resources_C=VGPU:1&group_policy=none"
-    )
-    first, second = first_problems(snapshot, query, "cn1", "cn2")
+        "&resources_C=VGPU:1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("pictured", "query"), SAME_PROBLEMS.values(), ids=SAME_PROBLEMS)
+def test_a_difference_without_effect_does_not_make_another_problem(pictured, query):
+    snapshot = snapshot_of(pictured)
+    first, second = first_problems(snapshot, f"{query}&group_policy=none", "cn1", "cn2")
     assert first is second
 
 
