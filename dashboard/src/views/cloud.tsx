@@ -359,7 +359,7 @@ function Refusals() {
   );
   return (
     <section aria-labelledby="refusals-title" class="narrow">
-      <h2 id="refusals-title">Refused lately</h2>
+      <h2 id="refusals-title">Latest refusals</h2>
       {error && <p class="failure">{error.message}</p>}
       {value?.requests.length === 0 && <Empty>Nothing was refused.</Empty>}
       <ul class="refusals">
