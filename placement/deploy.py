@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIApplication
 
 from oslo_config import cfg
 
@@ -24,16 +24,13 @@ from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 
 def loadapp(
     config: cfg.ConfigOpts,
     project_name: str | None = None,  # noqa: ARG001
     *,
     on_engine: Callable[[Engine], None] | None = None,
-) -> "WSGIApplication":
+) -> WSGIApplication:
     """Return the WSGI application, after its database was checked and completed.
 
     ``config`` is parsed and has the options of ``placement.conf``;
@@ -68,8 +65,8 @@ def loadapp(
 
 
 def _with_health_checks(
-    application: "WSGIApplication", conf: cfg.ConfigOpts, app_services: Services
-) -> "WSGIApplication":
+    application: WSGIApplication, conf: cfg.ConfigOpts, app_services: Services
+) -> WSGIApplication:
     checks = HealthChecks(app_services.store, app_services.engine.current, auth.keystone_url(conf))
     return health.HealthMiddleware(application, conf, checks)
 

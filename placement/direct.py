@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Iterable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING
 from unittest import mock
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import requests
 from keystoneauth1 import adapter, session
@@ -18,9 +18,6 @@ from wsgi_intercept import interceptor
 
 from placement import deploy
 from placement.http import auth
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # The groups of options that the application depends on.
 _GROUPS = (
@@ -53,13 +50,11 @@ class CurrentApplication:
         self._application = deploy.loadapp(conf)
         self._values = _values(conf)
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         return self._current()(environ, start_response)
 
-    def _current(self) -> "WSGIApplication":
+    def _current(self) -> WSGIApplication:
         with self._loading:
             if self._values != _values(self._conf):
                 self._application = deploy.loadapp(self._conf)
@@ -97,7 +92,7 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
             raise_exc=False,
         )
 
-    def _load(self) -> "WSGIApplication":
+    def _load(self) -> WSGIApplication:
         """Return the application, loaded on first use and shared by all connections."""
         if self._loaded is None:
             self._loaded = CurrentApplication(self._conf)

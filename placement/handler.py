@@ -1,7 +1,7 @@
 """The routes of the API, and the dispatch of requests to their handlers."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
 
@@ -28,9 +28,6 @@ from placement.http.request import (
 )
 from placement.http.routing import Route, Routes
 from placement.insight import routes as insight
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 Declarations = Mapping[str, Mapping[str, HandlerFunction]]
 
@@ -107,9 +104,7 @@ class PlacementHandler:
         self._routes = Routes(declarations)
         self._application = PlacementWsgify(self._dispatch)
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         return self._application(environ, start_response)
 
@@ -128,7 +123,7 @@ class PlacementHandler:
         return response
 
 
-def _version(environ: "WSGIEnvironment") -> microversion.Version:
+def _version(environ: WSGIEnvironment) -> microversion.Version:
     header = environ.get("HTTP_OPENSTACK_API_VERSION")
     if _is_insight(environ["PATH_INFO"]):
         return microversion.negotiate(header, default=microversion.MAX_VERSION)
@@ -158,7 +153,7 @@ def _handler(route: Route, method: str) -> HandlerFunction:
         raise exception.MethodNotAllowed(tuple(route.methods)) from None
 
 
-def _path(environ: "WSGIEnvironment") -> str:
+def _path(environ: WSGIEnvironment) -> str:
     """Return the path below the mount point, as the server has percent-decoded it.
 
     Bytes that are not UTF-8, and NUL, which databases cannot store, are replaced by U+FFFD. No

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
@@ -27,9 +27,6 @@ from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth
 from placement.wsgi.preload import Preload
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 
@@ -215,13 +212,13 @@ def check_noauth2_is_local(options: Options, conf: cfg.ConfigOpts) -> None:
         )
 
 
-def for_local_hosts(application: "WSGIApplication") -> "WSGIApplication":
+def for_local_hosts(application: WSGIApplication) -> WSGIApplication:
     """Return the application, for requests that name a loopback host.
 
     A page of another site, whose name resolves to this machine (DNS rebinding), has no access.
     """
 
-    def checked(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         host = environ.get("HTTP_HOST", "localhost")
         error = exception.BadRequest(
             f"Host {host} is not a name of the loopback interface. Send the request to localhost, "

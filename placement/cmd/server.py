@@ -11,7 +11,8 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
@@ -24,9 +25,6 @@ from placement import exception
 from placement.http.middleware import AfterResponse
 from placement.http.request import Request, error_response
 from placement.http.request_log import RequestLog
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 
@@ -63,7 +61,7 @@ class Address:
 class Settings:
     """The settings of a server process."""
 
-    application: "WSGIApplication"
+    application: WSGIApplication
     address: Address
     threads: int
     max_body_bytes: int
@@ -170,19 +168,17 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
 class Task(WSGITask):  # type: ignore[misc]
     """Calls the application."""
 
-    def get_environment(self) -> "WSGIEnvironment":
+    def get_environment(self) -> WSGIEnvironment:
         """Return the WSGI environment, with all slashes at the beginning of the path."""
         environ: WSGIEnvironment = super().get_environment()
         environ["PATH_INFO"] = self.request.path
         return environ
 
 
-def refusal(error: Exception) -> "WSGIApplication":
+def refusal(error: Exception) -> WSGIApplication:
     """Return an application that responds with an error document, and logs the request."""
 
-    def application(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         response: WSGIApplication = error_response(Request(environ), error)
         return response(environ, start_response)
 

@@ -10,15 +10,11 @@ The sockets of all workers listen on one address (SO_REUSEPORT).
 import multiprocessing
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import cotyledon
+from cotyledon.types import WorkerId
 
 from placement.cmd.server import STOP_DEADLINE_SECONDS, Server, Settings
-
-if TYPE_CHECKING:
-    from cotyledon.types import WorkerId
-
 
 _KILL_MARGIN_SECONDS = 2
 
@@ -30,7 +26,7 @@ class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped 
 
     def __init__(
         self,
-        worker_id: "WorkerId",
+        worker_id: WorkerId,
         settings: Settings,
         reload: Callable[[], None],
         preload: Callable[[], None],

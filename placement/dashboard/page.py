@@ -4,12 +4,9 @@ import json
 import mimetypes
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import webob
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PATH = "/insight/page"
 STATIC = Path(__file__).parent / "static"
@@ -37,14 +34,12 @@ class DashboardMiddleware:
     ``openstack placement dashboard``.
     """
 
-    def __init__(self, application: "WSGIApplication", request_headers: Mapping[str, str]) -> None:
+    def __init__(self, application: WSGIApplication, request_headers: Mapping[str, str]) -> None:
         self._application = application
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
         self._files["settings.json"] = json.dumps({"headers": dict(request_headers)}).encode()
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Respond to a request for the page; pass all others on."""
         path = environ.get("PATH_INFO", "")
         if path != PATH and not path.startswith(f"{PATH}/"):

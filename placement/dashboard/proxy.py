@@ -3,16 +3,14 @@
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import quote
+from wsgiref.types import StartResponse, WSGIEnvironment
 from wsgiref.util import shift_path_info
 
 import webob
 
 from placement.dashboard.page import PATH, DashboardMiddleware
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 _ROUTES = "/insight"
 # Only the headers that describe the body of the request or the response are forwarded.
@@ -59,9 +57,7 @@ class LocalDashboard:
         """The path of the page."""
         return f"/{self.secret}{PATH}/"
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Respond with the page, or with the response of the service."""
         prefix = shift_path_info(environ) or ""
         is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
@@ -69,9 +65,7 @@ class LocalDashboard:
             return _sent(webob.Response("Not found", status=404), environ, start_response)
         return DashboardMiddleware(self._forward, {})(environ, start_response)
 
-    def _forward(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def _forward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         return _sent(self._forwarded(webob.Request(environ)), environ, start_response)
 
     def _forwarded(self, request: webob.Request) -> webob.Response:
@@ -95,7 +89,7 @@ class LocalDashboard:
 
 
 def _sent(
-    response: webob.Response, environ: "WSGIEnvironment", start_response: "StartResponse"
+    response: webob.Response, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
     body: Iterable[bytes] = response(environ, start_response)
     return body

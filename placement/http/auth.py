@@ -2,7 +2,8 @@
 
 import pickle
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, cast
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import memcache
 import webob.exc
@@ -11,9 +12,6 @@ from oslo_config import cfg
 from placement.http.request import CONTEXT, REQUEST_ID, RequestContext
 from placement.http.request_log import GLOBAL_REQUEST_ID
 from placement.policy import Policy
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 NOAUTH2 = "noauth2"
 KEYSTONE = "keystone"
@@ -31,12 +29,10 @@ class NoAuth:
 
     open_paths = frozenset({"/"})
 
-    def __init__(self, application: "WSGIApplication") -> None:
+    def __init__(self, application: WSGIApplication) -> None:
         self._application = application
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; respond 401 if it has no token."""
         if environ["PATH_INFO"] not in self.open_paths:
             token = environ.get("HTTP_X_AUTH_TOKEN")
@@ -46,12 +42,12 @@ class NoAuth:
         return self._application(environ, start_response)
 
 
-def _unauthorized(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+def _unauthorized(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     response: WSGIApplication = webob.exc.HTTPUnauthorized()
     return response(environ, start_response)
 
 
-def _set_identity_headers(token: str, environ: "WSGIEnvironment") -> None:
+def _set_identity_headers(token: str, environ: WSGIEnvironment) -> None:
     """Set the headers that keystonemiddleware sets."""
     user, _, project = token.partition(":")
     environ["HTTP_X_USER_ID"] = user
@@ -65,7 +61,7 @@ class Keystone:
 
     open_paths = frozenset({"", "/"})
 
-    def __init__(self, application: "WSGIApplication", conf: cfg.ConfigOpts) -> None:
+    def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
         # 250 modules, the largest import of a process, which noauth2 does not need.
         from keystonemiddleware import auth_token  # noqa: PLC0415
 
@@ -75,9 +71,7 @@ class Keystone:
         )
         self._token_cache = _token_cache(conf)  # None: one cache per process
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; respond 401 if its token is not valid."""
         is_open = environ["PATH_INFO"] in self.open_paths
         environ[_CACHE_KEY] = self._token_cache
@@ -143,12 +137,10 @@ def check_is_configured(conf: cfg.ConfigOpts) -> None:
 class RequireUser:
     """Refuses requests without a user, which ``delay_auth_decision`` lets pass."""
 
-    def __init__(self, application: "WSGIApplication") -> None:
+    def __init__(self, application: WSGIApplication) -> None:
         self._application = application
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; respond 401 if it has no user."""
         if "HTTP_X_USER_ID" not in environ:
             return _unauthorized(environ, start_response)
@@ -158,13 +150,11 @@ class RequireUser:
 class ContextMiddleware:
     """Sets the request context from the headers that the authentication set."""
 
-    def __init__(self, application: "WSGIApplication", policy: Policy) -> None:
+    def __init__(self, application: WSGIApplication, policy: Policy) -> None:
         self._application = application
         self._policy = policy
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         environ[CONTEXT] = RequestContext.from_environ(
             environ,
@@ -176,8 +166,8 @@ class ContextMiddleware:
 
 
 def with_authentication(
-    application: "WSGIApplication", conf: cfg.ConfigOpts, policy: Policy
-) -> "WSGIApplication":
+    application: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy
+) -> WSGIApplication:
     """Return the application behind the authentication that [api]auth_strategy selects."""
     application = ContextMiddleware(application, policy)
     if conf.api.auth_strategy == NOAUTH2:

@@ -3,7 +3,8 @@
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, cast
+from typing import cast
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
@@ -13,15 +14,12 @@ from placement.http.request import AFTER_RESPONSE, Task
 from placement.http.request_log import RequestLog
 from placement.policy import Policy
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
 LOG = logging.getLogger(__name__)
 
 
 def pipeline(
-    application: "WSGIApplication", conf: cfg.ConfigOpts, policy: Policy
-) -> "WSGIApplication":
+    application: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy
+) -> WSGIApplication:
     """Return the application wrapped in all configured middleware.
 
     The order, from the inside out, is visible to clients: a preflight request needs no
@@ -33,17 +31,17 @@ def pipeline(
     return AfterResponse(_profiled(_behind_proxy(application, conf), conf))
 
 
-def _with_cross_origin(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+def _with_cross_origin(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     cross_origin: WSGIApplication = cors.CORS(application, conf)
     return cross_origin if conf.cors.allowed_origin else application
 
 
-def _behind_proxy(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+def _behind_proxy(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     proxied: WSGIApplication = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
     return proxied if conf.oslo_middleware.enable_proxy_headers_parsing else application
 
 
-def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+def _profiled(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application wrapped in the profilers that are configured and installed."""
     application = _traced(application, conf)
     folder = os.environ.get("OS_WSGI_PROFILER")
@@ -54,7 +52,7 @@ def _profiled(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIAppl
     return profiler.ProfilerMiddleware(application, stream=None, profile_dir=folder)
 
 
-def _traced(application: "WSGIApplication", conf: cfg.ConfigOpts) -> "WSGIApplication":
+def _traced(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application with OSProfiler's traces, if [profiler]enabled."""
     try:
         from osprofiler import initializer, opts, web  # noqa: PLC0415  an optional library
@@ -76,12 +74,10 @@ class AfterResponse:
     thread: the client has its response, and the thread is free again after the tasks.
     """
 
-    def __init__(self, application: "WSGIApplication") -> None:
+    def __init__(self, application: WSGIApplication) -> None:
         self._application = application
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         tasks: list[Task] = []
         environ[AFTER_RESPONSE] = tasks

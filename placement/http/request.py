@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qsl, quote
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
 import webob.exc
@@ -30,9 +31,6 @@ from placement.events import Observer, ignore
 from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 
@@ -302,9 +300,7 @@ class PlacementWsgify:
     def __init__(self, function: HandlerFunction) -> None:
         self._function = function
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         request = Request(environ)
         try:
@@ -352,7 +348,7 @@ def _text(request: Request, error: Exception) -> str:
     return f"The request failed unexpectedly. The log of the service has the reason: {request_id}."
 
 
-def _make_quotable(environ: "WSGIEnvironment") -> None:
+def _make_quotable(environ: WSGIEnvironment) -> None:
     """Replace what WebOb's texts quote of the request if it is missing or very long."""
     for name, other in _QUOTED.items():
         if not 0 < len(environ.get(name) or "") <= _LONGEST_QUOTED:

@@ -3,20 +3,18 @@
 import codecs
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+from wsgiref.types import InputStream, WSGIEnvironment
 
 from placement import exception
 from placement.core.text import is_storable
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import InputStream, WSGIEnvironment
 
 _MAX_DEPTH = 100
 _MAX_VALUES = 1_000_000
 _PIECE_BYTES = 2**16
 
 
-def check_headers(environ: "WSGIEnvironment", max_bytes: int) -> None:
+def check_headers(environ: WSGIEnvironment, max_bytes: int) -> None:
     """Check that a body has a valid length and a type.
 
     Raises: BadRequest, RequestBodyTooLarge.
@@ -36,7 +34,7 @@ def check_headers(environ: "WSGIEnvironment", max_bytes: int) -> None:
         raise exception.BadRequest("content-type header required when content-length > 0")
 
 
-def decode(environ: "WSGIEnvironment", max_bytes: int) -> Any:
+def decode(environ: WSGIEnvironment, max_bytes: int) -> Any:
     """Return the body as Python values.
 
     Raises: RequestBodyTooLarge; BadRequest if the body cannot be read to its end; MalformedJson,
@@ -55,7 +53,7 @@ def decode(environ: "WSGIEnvironment", max_bytes: int) -> Any:
     return value
 
 
-def _read(environ: "WSGIEnvironment", max_bytes: int) -> bytes:
+def _read(environ: WSGIEnvironment, max_bytes: int) -> bytes:
     """Return the body up to its declared length, or to the end of a terminated input."""
     stream = environ["wsgi.input"]
     length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -70,7 +68,7 @@ def _read(environ: "WSGIEnvironment", max_bytes: int) -> bytes:
     return body
 
 
-def _read_terminated(stream: "InputStream", max_bytes: int) -> bytes:
+def _read_terminated(stream: InputStream, max_bytes: int) -> bytes:
     pieces, size = [], 0
     while piece := stream.read(_PIECE_BYTES):
         pieces.append(piece)

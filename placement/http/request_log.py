@@ -5,8 +5,9 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_context.context import RequestContext
 
@@ -20,9 +21,6 @@ from placement.http.request import (
     error_response,
     unexpected,
 )
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
@@ -45,12 +43,10 @@ class RequestLog:
     lines.
     """
 
-    def __init__(self, application: "WSGIApplication") -> None:
+    def __init__(self, application: WSGIApplication) -> None:
         self._application = application
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         refusal = _refusal(environ)
         application = self._application if refusal is None else partial(_refuse, refusal)
@@ -99,8 +95,8 @@ def _refusal(environ: MutableMapping[str, Any]) -> exception.PlacementException 
 
 def _refuse(
     error: exception.PlacementException,
-    environ: "WSGIEnvironment",
-    start_response: "StartResponse",
+    environ: WSGIEnvironment,
+    start_response: StartResponse,
 ) -> Iterable[bytes]:
     response: WSGIApplication = error_response(Request(environ), error)
     return response(environ, start_response)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import requests
 from oslo_config import cfg
@@ -20,9 +20,6 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.db.schema import compatibility, migration
 from placement.db.store import Store
 from placement.exception import PlacementException
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 KEYSTONE_TIMEOUT_SECONDS = 5
 _SERVER_ERROR = 500
@@ -152,7 +149,7 @@ class HealthMiddleware:
     """
 
     def __init__(
-        self, application: "WSGIApplication", conf: cfg.ConfigOpts, checks: HealthChecks
+        self, application: WSGIApplication, conf: cfg.ConfigOpts, checks: HealthChecks
     ) -> None:
         self._application = application
         middleware = healthcheck.Healthcheck(application, conf)
@@ -160,9 +157,7 @@ class HealthMiddleware:
         middleware.conf[_CHECKS] = checks
         self._health: WSGIApplication = middleware
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         if environ.get("PATH_INFO") == PATH:
             return self._health(environ, start_response)

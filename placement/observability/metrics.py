@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
@@ -30,9 +31,6 @@ from placement.events import (
 )
 from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PATH = "/metrics"
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -174,7 +172,7 @@ class MetricsMiddleware:
 
     def __init__(
         self,
-        application: "WSGIApplication",
+        application: WSGIApplication,
         observer: PrometheusObserver,
         current: Callable[[], Snapshot],
         inventory: InventoryMetrics,
@@ -186,9 +184,7 @@ class MetricsMiddleware:
         self._inventory = inventory
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         if environ.get("PATH_INFO") == PATH and self._is_allowed(environ):
             body = self.text()
@@ -227,7 +223,7 @@ class MetricsMiddleware:
         except DatabaseUnavailable:  # the consumers are counted in the database
             return b""
 
-    def _is_allowed(self, environ: "WSGIEnvironment") -> bool:
+    def _is_allowed(self, environ: WSGIEnvironment) -> bool:
         if any(header.startswith(_PROXIED) for header in environ):
             return False
         try:
@@ -236,9 +232,7 @@ class MetricsMiddleware:
             return False
         return any(address in network for network in self._allowed)
 
-    def _timed(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def _timed(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         started_at = time.monotonic()
         statuses = []
 

@@ -4,7 +4,7 @@ import logging as python_logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIApplication
 
 from oslo_config import cfg
 from oslo_log import log
@@ -16,9 +16,6 @@ from placement.core.text import printable
 from placement.http import auth
 from placement.wsgi.preload import Preload, unless_forked_later
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 LOG = log.getLogger(__name__)
 
 PROJECT = "placement"
@@ -26,7 +23,7 @@ PROJECT = "placement"
 _NO_DEFAULTS: Mapping[tuple[str, str], object] = MappingProxyType({})
 
 
-def init_application() -> "WSGIApplication":
+def init_application() -> WSGIApplication:
     """Return the WSGI application, configured by files and environment variables.
 
     If OS_PLACEMENT_CONFIG_DIR is set, the file is ``placement.conf`` in that directory, which must
@@ -40,7 +37,7 @@ def init_application() -> "WSGIApplication":
     return application
 
 
-def load(conf: cfg.ConfigOpts, preload: "Preload | None" = None) -> "WSGIApplication":
+def load(conf: cfg.ConfigOpts, preload: "Preload | None" = None) -> WSGIApplication:
     """Set up logging and the database, and return the WSGI application.
 
     ``preload`` then loads the snapshot of the application when it is called.

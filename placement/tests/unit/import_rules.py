@@ -91,7 +91,6 @@ EXTERNAL = {
     "db.schema": {"sqlalchemy", "alembic", "os_traits", "os_resource_classes"},
     "objects": set(),
     "engine": set(),
-    "http.request_body": {"_typeshed"},
     "handlers": {"webob"},
     "insight": {"numpy", "sqlalchemy", "webob"},
     "insight.audit.live_sources": {"openstack", "keystoneauth1"},
