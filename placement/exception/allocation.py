@@ -1,6 +1,6 @@
 """Errors of allocations, including reshaper requests."""
 
-from placement.exception.base import PlacementException, mistake
+from placement.exception.base import PlacementException
 
 
 def expected(generation: int | None) -> str:
@@ -8,7 +8,6 @@ def expected(generation: int | None) -> str:
     return "null" if generation is None else str(generation)
 
 
-@mistake
 class StaleConsumerGeneration(PlacementException):
     """The consumer generation is not current; None means that the consumer does not exist."""
 
@@ -22,7 +21,6 @@ class StaleConsumerGeneration(PlacementException):
         )
 
 
-@mistake
 class NoAllocations(PlacementException):
     """The consumer has no allocations that could be deleted."""
 
@@ -30,7 +28,6 @@ class NoAllocations(PlacementException):
     template = "No allocations for consumer '{consumer_uuid}'"
 
 
-@mistake
 class ProviderToAllocateNotFound(PlacementException):
     """A claim names a provider that does not exist."""
 
@@ -42,7 +39,6 @@ class NotAllocatable(PlacementException):
     """A provider cannot satisfy a claim; each subclass is a reason."""
 
 
-@mistake
 class NoSuchInventory(NotAllocatable):
     """The provider has no inventory of the requested classes."""
 
@@ -57,7 +53,6 @@ class NoSuchInventory(NotAllocatable):
         )
 
 
-@mistake
 class InventoryConstraintsViolated(NotAllocatable):
     """The amount violates min_unit, max_unit or step_size of the inventory."""
 
@@ -76,7 +71,6 @@ class InventoryConstraintsViolated(NotAllocatable):
     )
 
 
-@mistake
 class CapacityExceeded(NotAllocatable):
     """The requested amount exceeds the free capacity."""
 
@@ -95,7 +89,6 @@ class CapacityExceeded(NotAllocatable):
     )
 
 
-@mistake
 class ReshapedProviderNotFound(PlacementException):
     """A provider in a reshaper request does not exist."""
 

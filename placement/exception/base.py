@@ -1,25 +1,23 @@
 """The base class of all exceptions, and the failures of the service itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
-
-_T = TypeVar("_T", bound=type)
+from dataclasses import dataclass
+from typing import dataclass_transform
 
 
-@dataclass_transform(eq_default=False, field_specifiers=(field,))
-def mistake(cls: _T) -> _T:
-    """Give an exception class the constructor of a dataclass; instances stay distinct."""
-    return dataclass(eq=False)(cls)  # type: ignore[return-value]
-
-
+@dataclass_transform(eq_default=False)
 class PlacementException(Exception):
     """An error that placement raises.
 
+    The annotated attributes of a subclass are the arguments of its constructor, as in a dataclass.
     ``template`` is the message for the client, with the names of attributes in braces.
     """
 
     template = ""
+
+    def __init_subclass__(cls) -> None:
+        """Give the subclass the constructor of a dataclass; instances stay distinct."""
+        dataclass(eq=False)(cls)
 
     def __str__(self) -> str:
         return self.template.format_map(vars(self))
@@ -30,7 +28,6 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-@mistake
 class Conflict(PlacementException):
     """A write failed after retries because of conflicts with concurrent updates."""
 
@@ -40,7 +37,6 @@ class Conflict(PlacementException):
     )
 
 
-@mistake
 class DatabaseUnavailable(PlacementException):
     """The database is unavailable; ``reason``, for the log, may contain hosts and users."""
 
@@ -60,7 +56,6 @@ class CommitLost(DatabaseUnavailable):
     )
 
 
-@mistake
 class PolicyCheckFailed(PlacementException):
     """An external check of a policy rule failed; ``reason``, for the log, may contain hosts."""
 
@@ -72,7 +67,6 @@ class PolicyCheckFailed(PlacementException):
     )
 
 
-@mistake
 class SearchDeadlineExceeded(PlacementException):
     """A search for allocation candidates exceeded its time limit."""
 

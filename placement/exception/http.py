@@ -1,13 +1,12 @@
 """Errors of requests: paths, headers, callers, queries and bodies."""
 
-from placement.exception.base import PlacementException, listed, mistake
+from placement.exception.base import PlacementException, listed
 
 
 class RouteNotFound(PlacementException):
     """The path does not exist at the requested version; the response has no message."""
 
 
-@mistake
 class MethodNotAllowed(PlacementException):
     """The path does not support the method; ``allowed`` has the supported methods."""
 
@@ -15,7 +14,6 @@ class MethodNotAllowed(PlacementException):
     template = "The method specified is not allowed for this resource."
 
 
-@mistake
 class RequestBodyTooLarge(PlacementException):
     """The body exceeds [api]max_request_body_size."""
 
@@ -23,7 +21,6 @@ class RequestBodyTooLarge(PlacementException):
     template = "The request body exceeds {limit_bytes} bytes. Send several smaller requests."
 
 
-@mistake
 class RequestUriTooLong(PlacementException):
     """The request line exceeds its limit."""
 
@@ -31,7 +28,6 @@ class RequestUriTooLong(PlacementException):
     template = "The request line exceeds {limit_bytes} bytes. Send fewer query parameters."
 
 
-@mistake
 class RequestHeadTooLarge(PlacementException):
     """The request line and the headers exceed their limit."""
 
@@ -39,7 +35,6 @@ class RequestHeadTooLarge(PlacementException):
     template = "The request line and headers exceed {limit_bytes} bytes."
 
 
-@mistake
 class InvalidVersion(PlacementException):
     """The requested version is malformed."""
 
@@ -47,7 +42,6 @@ class InvalidVersion(PlacementException):
     template = "Invalid microversion: invalid version string: {version}"
 
 
-@mistake
 class UnacceptableVersion(PlacementException):
     """The requested version is not supported."""
 
@@ -63,7 +57,6 @@ class NotAcceptable(PlacementException):
     template = "Only application/json is provided"
 
 
-@mistake
 class UnsupportedMediaType(PlacementException):
     """The content type of the request body is not JSON."""
 
@@ -71,7 +64,6 @@ class UnsupportedMediaType(PlacementException):
     template = "The media type {media_type} is not supported, use application/json"
 
 
-@mistake
 class PolicyNotAuthorized(PlacementException):
     """The policy does not allow the caller this operation.
 
@@ -107,7 +99,6 @@ class ScopeNotAuthorized(PolicyNotAuthorized):
         )
 
 
-@mistake
 class BadRequest(PlacementException):
     """A query string or body is invalid; ``message`` is the text for the client."""
 
@@ -133,7 +124,6 @@ class MalformedJson(BadRequest):
     """The body is not valid JSON."""
 
 
-@mistake
 class RequestNotRecorded(PlacementException):
     """No recorded request has this id."""
 

@@ -1,9 +1,8 @@
 """Errors of resource classes and traits."""
 
-from placement.exception.base import PlacementException, listed, mistake
+from placement.exception.base import PlacementException, listed
 
 
-@mistake
 class ResourceClassNotFound(PlacementException):
     """The resource class in the path does not exist."""
 
@@ -11,7 +10,6 @@ class ResourceClassNotFound(PlacementException):
     template = "No such resource class {name}"
 
 
-@mistake
 class UnknownResourceClass(PlacementException):
     """A resource class in a query or body does not exist; ``doing`` is the failed operation."""
 
@@ -26,7 +24,6 @@ class UnknownResourceClass(PlacementException):
         )
 
 
-@mistake
 class ResourceClassExists(PlacementException):
     """The resource class to create already exists."""
 
@@ -34,7 +31,6 @@ class ResourceClassExists(PlacementException):
     template = "Conflicting resource class already exists: {name}"
 
 
-@mistake
 class ResourceClassNameTaken(PlacementException):
     """Another resource class already has the new name."""
 
@@ -42,7 +38,6 @@ class ResourceClassNameTaken(PlacementException):
     template = "Resource class already exists: {name}"
 
 
-@mistake
 class StandardClassNotRenamable(PlacementException):
     """Standard resource classes cannot be renamed."""
 
@@ -50,7 +45,6 @@ class StandardClassNotRenamable(PlacementException):
     template = "Cannot update standard resource class {name}"
 
 
-@mistake
 class StandardClassNotDeletable(PlacementException):
     """Standard resource classes cannot be deleted."""
 
@@ -58,7 +52,6 @@ class StandardClassNotDeletable(PlacementException):
     template = "Error in delete resource class: Cannot delete standard resource class {name}"
 
 
-@mistake
 class ResourceClassInUse(PlacementException):
     """A resource class with inventories cannot be deleted."""
 
@@ -66,7 +59,6 @@ class ResourceClassInUse(PlacementException):
     template = "Error in delete resource class: Class is in use in inventory: {name}"
 
 
-@mistake
 class TraitNotFound(PlacementException):
     """The trait in the path does not exist."""
 
@@ -74,7 +66,6 @@ class TraitNotFound(PlacementException):
     template = "No such trait(s): {name}."
 
 
-@mistake
 class TraitsNotFound(PlacementException):
     """Traits to set on a provider do not exist."""
 
@@ -84,7 +75,6 @@ class TraitsNotFound(PlacementException):
         return f"No such trait {listed(self.names)}"
 
 
-@mistake
 class UnknownTrait(PlacementException):
     """A trait in a query does not exist; ``doing`` is the failed operation."""
 
@@ -99,7 +89,6 @@ class UnknownTrait(PlacementException):
         )
 
 
-@mistake
 class StandardTraitNotDeletable(PlacementException):
     """Standard traits cannot be deleted."""
 
@@ -107,7 +96,6 @@ class StandardTraitNotDeletable(PlacementException):
     template = "Cannot delete standard trait {name}."
 
 
-@mistake
 class TraitInUse(PlacementException):
     """A trait that is set on a provider cannot be deleted."""
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from placement.exception.base import PlacementException, mistake
+from placement.exception.base import PlacementException
 
 _UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
@@ -35,7 +35,6 @@ def _age(seconds: int | None) -> str:
     return f"{seconds // size} {unit} ago"
 
 
-@mistake
 class ProviderNotFound(PlacementException):
     """The provider in the path does not exist."""
 
@@ -43,7 +42,6 @@ class ProviderNotFound(PlacementException):
     template = "No resource provider with uuid {uuid} found"
 
 
-@mistake
 class ProviderNotFoundForDelete(PlacementException):
     """The provider to delete does not exist."""
 
@@ -51,7 +49,6 @@ class ProviderNotFoundForDelete(PlacementException):
     template = "No resource provider with uuid {uuid} found for delete"
 
 
-@mistake
 class DuplicateProviderUuid(PlacementException):
     """Another provider has this UUID.  Clients match the text up to the first period."""
 
@@ -65,7 +62,6 @@ class DuplicateProviderUuid(PlacementException):
         )
 
 
-@mistake
 class DuplicateProviderName(PlacementException):
     """Another provider has this name.  Clients match the text up to "already exists"."""
 
@@ -83,7 +79,6 @@ def _sentence(holder: Holder | None) -> str:
     return f" {holder}" if holder else ""
 
 
-@mistake
 class CannotCreateProvider(PlacementException):
     """A new provider has no name or an invalid parent."""
 
@@ -93,7 +88,6 @@ class CannotCreateProvider(PlacementException):
     template = 'Unable to create resource provider "{name}", {uuid}: {reason}'
 
 
-@mistake
 class CannotSaveProvider(PlacementException):
     """The requested parent of a provider is not allowed."""
 
@@ -102,7 +96,6 @@ class CannotSaveProvider(PlacementException):
     template = "Unable to save resource provider {uuid}: {reason}"
 
 
-@mistake
 class ProviderHasChildren(PlacementException):
     """A provider with children cannot be deleted."""
 
@@ -110,7 +103,6 @@ class ProviderHasChildren(PlacementException):
     template = "Unable to delete parent resource provider {uuid}: It has child resource providers."
 
 
-@mistake
 class ProviderInUse(PlacementException):
     """A provider with allocations cannot be deleted."""
 
@@ -118,7 +110,6 @@ class ProviderInUse(PlacementException):
     template = "Unable to delete resource provider {uuid}: Resource provider has allocations."
 
 
-@mistake
 class StaleProviderGeneration(PlacementException):
     """The caller's generation of a provider is not the current one."""
 
@@ -131,7 +122,6 @@ class StaleProviderGeneration(PlacementException):
     )
 
 
-@mistake
 class StaleGenerationPleaseUpdate(PlacementException):
     """The same, for a replacement of traits or aggregates."""
 
@@ -143,7 +133,6 @@ class StaleGenerationPleaseUpdate(PlacementException):
     )
 
 
-@mistake
 class NegativeCapacity(PlacementException):
     """An inventory reserves more than its total (before 1.26: all of it)."""
 
@@ -161,7 +150,6 @@ class NegativeCapacity(PlacementException):
         )
 
 
-@mistake
 class InventoryNotFound(PlacementException):
     """The inventory in the path does not exist."""
 
@@ -170,7 +158,6 @@ class InventoryNotFound(PlacementException):
     template = "No inventory of class {resource_class} for {uuid}"
 
 
-@mistake
 class InventoryNotFoundForDelete(PlacementException):
     """The inventory to delete does not exist."""
 
@@ -178,7 +165,6 @@ class InventoryNotFoundForDelete(PlacementException):
     template = "No inventory of class {resource_class} found for delete"
 
 
-@mistake
 class NoInventoryRecord(PlacementException):
     """The provider has no inventory of a class to update."""
 
@@ -189,7 +175,6 @@ class NoInventoryRecord(PlacementException):
     )
 
 
-@mistake
 class InventoryExists(PlacementException):
     """The provider already has an inventory of this class."""
 
@@ -200,7 +185,6 @@ class InventoryExists(PlacementException):
     )
 
 
-@mistake
 class InventoryInUse(PlacementException):
     """Inventories with allocations cannot be deleted; classes are in the order of ids."""
 
@@ -214,7 +198,6 @@ class InventoryInUse(PlacementException):
         )
 
 
-@mistake
 class SingleInventoryInUse(PlacementException):
     """The same, for the deletion of a single inventory."""
 
