@@ -30,13 +30,9 @@ def test_anything_else_is_not_found(path):
         ROUTES.find(path)
 
 
-def test_a_parameter_has_one_name():
-    with pytest.raises(ValueError, match="differently"):
-        Routes({"/a/{uuid}": GET, "/a/{name}/b": GET})
-
-
-def test_the_declared_paths_do_not_collide():
-    Routes(ROUTE_DECLARATIONS)
+def test_the_first_of_several_matches_applies():
+    routes = Routes({"/traits/all": GET, "/traits/{name}": PUT})
+    assert routes.find("/traits/all").template == "/traits/all"
 
 
 PROVIDER = "/resource_providers/{uuid}"
