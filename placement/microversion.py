@@ -7,7 +7,6 @@ Source: API reference, "Microversions"; the header is ``OpenStack-API-Version: p
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from placement import exception
@@ -55,7 +54,6 @@ def parse(text: str) -> Version:
         raise exception.InvalidVersion(text) from None
 
 
-@lru_cache(maxsize=100)
 def negotiate(header: str | None, default: Version = MIN_VERSION) -> Version:
     """Return the version that the header requests; the default without a request.
 

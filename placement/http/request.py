@@ -155,8 +155,24 @@ class Request(webob.Request):  # type: ignore[misc]
 
     @property
     def query_pairs(self) -> list[tuple[str, str]]:
-        """The decoded parameters of the query string, in order.  Raises: BadRequest."""
-        return query_pairs(self.query_string)
+        """The decoded parameters of the query string, in order.
+
+        Raises: BadRequest if it is not UTF-8, contains NUL, which databases cannot store, or has
+        too many parameters.
+        """
+        try:
+            # both & and ; are separators
+            text = self.query_string.encode("latin-1").decode().replace(";", "&")
+            if text.count("&") >= _MAX_PARAMETERS:
+                raise exception.BadRequest(
+                    f"Invalid query string parameters: more than {_MAX_PARAMETERS} of them"
+                )
+            decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
+        except UnicodeError as error:
+            raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
+        if not all(is_storable(text) for pair in decoded for text in pair):
+            raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
+        return decoded
 
     def after_response(self, task: Task) -> None:
         """Have the task run once the response has been sent; see ``http.after_response``."""
@@ -169,28 +185,6 @@ class Request(webob.Request):  # type: ignore[misc]
         Raises: RequestBodyTooLarge, BadRequest, MalformedJson.
         """
         return request_body.decode(self.environ, self.services.max_body_bytes)
-
-
-def query_pairs(query_string: str) -> list[tuple[str, str]]:
-    """Return the decoded parameters of a query string, in order.
-
-    Raises: BadRequest if it is not UTF-8, contains NUL, which databases cannot store, or has too
-    many parameters.
-    """
-    if not query_string:
-        return []
-    try:
-        text = query_string.encode("latin-1").decode().replace(";", "&")  # both are separators
-        if text.count("&") >= _MAX_PARAMETERS:
-            raise exception.BadRequest(
-                f"Invalid query string parameters: more than {_MAX_PARAMETERS} of them"
-            )
-        decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
-    except UnicodeError as error:
-        raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
-    if not all(is_storable(text) for pair in decoded for text in pair):
-        raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
-    return decoded
 
 
 # --- requirements of handlers --------------------------------------------------------

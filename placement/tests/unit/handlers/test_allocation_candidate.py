@@ -12,7 +12,6 @@ from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
 from placement.events import ignore
 from placement.handler import PlacementHandler
-from placement.handlers import allocation_candidate
 from placement.http.middleware import AfterResponse
 from placement.http.request import CONTEXT, REQUEST_ID
 from placement.insight.explanation import explain
@@ -20,7 +19,6 @@ from placement.insight.recording import recorder as recorders
 from placement.insight.recording import reports as recording_handler
 from placement.insight.recording.model import RecordedRequest
 from placement.insight.recording.recorder import RecorderSettings
-from placement.parse.candidates import candidate_request
 from placement.tests.support.loggers import messages
 from placement.tests.support.worlds import world
 
@@ -175,37 +173,3 @@ def test_a_record_fits_a_column_of_every_database(ask, recorder):
     assert len(record.query) <= 16_000
     assert len(record.explanation) <= 60_000
     assert json.loads(record.explanation)["truncated"] is True
-
-
-@pytest.fixture
-def parsed(monkeypatch):
-    """The versions of the queries that were parsed, in order."""
-    versions = []
-
-    def parse(pairs, version):
-        versions.append(str(version))
-        return candidate_request(pairs, version)
-
-    monkeypatch.setattr(allocation_candidate, "candidate_request", parse)
-    return versions
-
-
-def test_a_repeated_query_is_parsed_once_for_each_version(send, parsed):
-    first = b"".join(send("resources=VCPU:2&limit=2", "1.38"))
-    assert b"".join(send("resources=VCPU:2&limit=2", "1.38")) == first
-    assert parsed == ["1.38"]
-    send("resources=VCPU:2&limit=2", "1.33")
-    send("resources=VCPU:2&limit=1", "1.38")
-    assert parsed == ["1.38", "1.33", "1.38"]
-
-
-def test_a_query_with_an_error_is_an_error_each_time(send, parsed):
-    assert [b"Badly formed" in b"".join(send("resources=VCPU")) for _ in range(2)] == [True, True]
-    assert len(parsed) == 2
-
-
-def test_a_long_query_is_not_kept(send, parsed):
-    required = ",".join(f"!CUSTOM_{number}" for number in range(500))
-    for _ in range(2):
-        send(f"resources=VCPU:2&required={required}")
-    assert len(parsed) == 2
