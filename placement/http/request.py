@@ -18,6 +18,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import webob
 import webob.exc
 from oslo_context import context
+from oslo_policy.policy import RuleDefault
 from webob.acceptparse import create_accept_header
 
 from placement import errors, exception, microversion
@@ -59,14 +60,14 @@ class RequestContext(context.RequestContext):
         super().__init__(**kwargs)
         self._policy = policy
 
-    def can(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
+    def can(self, rule: RuleDefault, target: Mapping[str, Any] | None = None) -> None:
         """Return if the policy allows this; the default target is the caller's project.
 
         Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
         """
         if target is None:
             target = {"project_id": self.project_id, "user_id": self.user_id}
-        self._policy.authorize(rule, target, self.credentials())
+        self._policy.authorize(rule.name, target, self.credentials())
 
     def credentials(self) -> dict[str, Any]:
         """Return the attributes of the caller that policy rules can use."""

@@ -1,4 +1,4 @@
-"""The policy rules: each rule is a name that handlers check."""
+"""The policy rules: each is a constant that handlers check."""
 
 from collections.abc import Sequence
 
@@ -9,4 +9,9 @@ from placement.policies import base, insight, rules
 
 def list_rules() -> Sequence[policy.RuleDefault]:
     """Return all rules with their defaults; the tools of oslo.policy call this function."""
-    return (*base.RULES, *rules.RULES, *insight.RULES)
+    operations = (*vars(rules).values(), *vars(insight).values())
+    return (*base.RULES, *filter(_is_rule, operations))
+
+
+def _is_rule(value: object) -> bool:
+    return isinstance(value, policy.DocumentedRuleDefault)

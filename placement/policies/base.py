@@ -64,10 +64,10 @@ RULES = (
 def operation(
     name: str, description: str, *operations: str, check: str = ADMIN_OR_SERVICE
 ) -> policy.DocumentedRuleDefault:
-    """Return the rule of an operation; each of ``operations`` is a method and a path."""
+    """Return the rule ``placement:name``; each of ``operations`` is a method and a path."""
     pairs = [operation.split() for operation in operations]
     return policy.DocumentedRuleDefault(
-        name=name,
+        name=f"placement:{name}",
         check_str=check,
         description=description,
         operations=[{"method": method, "path": path} for method, path in pairs],

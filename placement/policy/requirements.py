@@ -54,11 +54,8 @@ def loop(checks: Checks) -> Sequence[str]:
         if rule in path:
             return path[path.index(rule) :]
         if rule not in settled and rule in checks:
-            references = (
-                check for check in nodes(checks[rule]) if isinstance(check, policy.RuleCheck)
-            )
-            for reference in references:
-                if rules := search(reference.match, (*path, rule)):
+            for reference in _references(checks[rule]):
+                if rules := search(reference, (*path, rule)):
                     return rules
         settled.add(rule)
         return ()

@@ -26,7 +26,7 @@ def http(tmp_path):
 
     def policy_file(check):
         path = tmp_path / "policy.yaml"
-        path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER: check}))
+        path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER.name: check}))
         return str(path)
 
     return of
@@ -56,10 +56,10 @@ def test_an_unreachable_service_is_503_and_named_in_the_log(http, caplog):
     assert response.status_int == 503
     assert response.headers["retry-after"] == "1"
     (error,) = response.json["errors"]
-    assert policies.SHOW_PROVIDER in error["detail"]
+    assert policies.SHOW_PROVIDER.name in error["detail"]
     assert "127.0.0.1" not in response.text, "hosts are for the log alone"
     (line,) = [each for each in caplog.messages if "did not decide" in each]
-    assert f"{policies.SHOW_PROVIDER} calls" in line
+    assert f"{policies.SHOW_PROVIDER.name} calls" in line
     assert "Reason: http://127.0.0.1:1/decide: " in line
     assert "Connection refused" in line
 
@@ -95,14 +95,14 @@ def test_a_check_that_cannot_be_sent_is_503(http, caplog, check, reason):
 
 def test_a_missing_certificate_is_named(tmp_path):
     path, missing = tmp_path / "policy.yaml", str(tmp_path / "missing.pem")
-    path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER: "https://127.0.0.1:1/"}))
+    path.write_text(yaml.safe_dump({policies.SHOW_PROVIDER.name: "https://127.0.0.1:1/"}))
     rules = Policy(
         configured(
             oslo_policy__policy_file=str(path), oslo_policy__remote_ssl_client_crt_file=missing
         )
     )
     with pytest.raises(exception.PolicyCheckFailed) as failed:
-        rules.authorize(policies.SHOW_PROVIDER, {}, {"roles": ["admin"], "project_id": "p"})
+        rules.authorize(policies.SHOW_PROVIDER.name, {}, {"roles": ["admin"], "project_id": "p"})
     assert missing in failed.value.reason
 
 
