@@ -1,6 +1,6 @@
 """Creates the services and the WSGI application from the configuration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from wsgiref.types import WSGIApplication
 
@@ -28,25 +28,26 @@ from placement.policy import Policy
 def loadapp(
     config: cfg.ConfigOpts,
     project_name: str | None = None,  # noqa: ARG001
-    *,
-    on_engine: Callable[[Engine], None] | None = None,
 ) -> WSGIApplication:
     """Return the WSGI application, after its database was checked and completed.
 
     ``config`` is parsed and has the options of ``placement.conf``;
     ``placement.db_api.configure`` was called with it. Upgrades the schema if
     [placement_database]sync_on_startup is set, and inserts missing standard traits and resource
-    classes. ``project_name`` is accepted for compatibility and not used. ``on_engine`` is called
-    with the engine of the application.
+    classes. ``project_name`` is accepted for compatibility and not used.
     """
+    application, _ = load(config)
+    return application
+
+
+def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
+    """Return the WSGI application and its engine; see ``loadapp``."""
     observer = (
         metrics.PrometheusObserver(metrics.configured_folder(config))
         if config.metrics.enabled
         else None
     )
     app_services = services(config, observer)
-    if on_engine is not None:
-        on_engine(app_services.engine)
     application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
     if observer is not None:
         allowed = config.metrics.allowed_source_ranges
@@ -61,7 +62,7 @@ def loadapp(
         application = DashboardMiddleware(application, _dashboard_headers(config))
     if config.healthcheck.enabled:
         application = _with_health_checks(application, config, app_services)
-    return application
+    return application, app_services.engine
 
 
 def _with_health_checks(

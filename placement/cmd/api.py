@@ -26,7 +26,6 @@ from placement.cmd.server import Address, ReservedAddress, Settings, refusal, se
 from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth
-from placement.wsgi.preload import Preload
 
 LOG = logging.getLogger(__name__)
 
@@ -135,14 +134,13 @@ def run(options: Options) -> int:
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
     with closing(ReservedAddress(options.address)) as reserved:
-        preload = Preload()
-        application = wsgi.load(conf, preload)
+        application, engine = wsgi.load(conf)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
         settings = Settings(
             application, reserved.address, options.threads, conf.api.max_request_body_size
         )
-        _serve(settings, conf, options, preload)
+        _serve(settings, conf, options, partial(wsgi.preload, engine))
     return 0
 
 

@@ -1,5 +1,6 @@
 """Reads the configuration and creates the WSGI application."""
 
+import importlib
 import logging as python_logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +14,8 @@ from placement import conf as options
 from placement import db_api, deploy
 from placement.conf.base import config_files
 from placement.core.text import printable
+from placement.engine.engine import Engine
 from placement.http import auth
-from placement.wsgi.preload import Preload, unless_forked_later
 
 LOG = log.getLogger(__name__)
 
@@ -31,24 +32,46 @@ def init_application() -> WSGIApplication:
     ``OS_PLACEMENT_DATABASE__CONNECTION`` take precedence over files. The snapshot is loaded before
     the process accepts requests, unless uWSGI forks its workers later.
     """
-    preload = Preload()
-    application = load(read_configuration(config_files()), preload)
-    unless_forked_later(preload)
+    application, engine = load(read_configuration(config_files()))
+    if not _is_forked_later():
+        preload(engine)
     return application
 
 
-def load(conf: cfg.ConfigOpts, preload: "Preload | None" = None) -> WSGIApplication:
-    """Set up logging and the database, and return the WSGI application.
-
-    ``preload`` then loads the snapshot of the application when it is called.
-    """
+def load(conf: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
+    """Set up logging and the database; return the WSGI application and its engine."""
     set_up_logging(conf)
     db_api.configure(conf)
     if conf.log_options:
         conf.log_opt_values(LOG, python_logging.DEBUG)
-    application = deploy.loadapp(conf, on_engine=preload.attach if preload else None)
+    loaded = deploy.load(conf)
     auth.check_is_configured(conf)
-    return application
+    return loaded
+
+
+def preload(engine: Engine) -> None:
+    """Load the snapshot in this process; the first request does so if it fails.
+
+    Otherwise the first requests for candidates wait until all providers are read, while other
+    processes could serve them at once.
+    """
+    try:
+        engine.current()
+    except Exception as error:
+        LOG.warning("The snapshot is loaded by the first request that needs it: %s", error)
+
+
+def _is_forked_later() -> bool:
+    """Return whether uWSGI is about to fork this process.
+
+    A hook after the fork would load the snapshot in the workers, but a worker of uWSGI ignores
+    signals while the hook runs: a reload at that moment would wait until the worker is killed.
+    """
+    try:
+        uwsgi = importlib.import_module("uwsgi")  # exists only within uWSGI
+    except ImportError:
+        return False
+    return not uwsgi.worker_id()
 
 
 def read_configuration(

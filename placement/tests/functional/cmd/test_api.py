@@ -92,6 +92,7 @@ def standard_output(pid):
 
 HANGING = """
 import sys, time
+from types import SimpleNamespace
 from placement import wsgi
 from placement.cmd import api, server
 server.STOP_DEADLINE_SECONDS = 2
@@ -103,7 +104,7 @@ def application(environ, start_response):
     start_response("200 OK", [])
     return [b""]
 
-wsgi.load = lambda conf, preload: application
+wsgi.load = lambda conf: (application, SimpleNamespace(current=list))
 sys.exit(api.main())
 """
 

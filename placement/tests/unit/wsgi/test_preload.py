@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement import exception
-from placement.wsgi.preload import Preload, unless_forked_later
+from placement import exception, wsgi
 
 
 class Engine:
@@ -22,15 +21,17 @@ class Engine:
             raise self.error
 
 
-def preload_of(engine):
-    preload = Preload()
-    preload.attach(engine)
-    return preload
-
-
-def test_it_is_loaded_at_once_outside_of_uwsgi():
+@pytest.fixture
+def engine(monkeypatch):
+    """The engine of the application that a server imports."""
     engine = Engine()
-    unless_forked_later(preload_of(engine))
+    monkeypatch.setattr(wsgi, "read_configuration", lambda files: None)
+    monkeypatch.setattr(wsgi, "load", lambda conf: (None, engine))
+    return engine
+
+
+def test_it_is_loaded_at_once_outside_of_uwsgi(engine):
+    wsgi.init_application()
     assert engine.loads == 1
 
 
@@ -42,23 +43,17 @@ def uwsgi(monkeypatch):
     return module
 
 
-def test_it_is_loaded_at_once_in_a_worker_of_uwsgi(uwsgi):
+def test_it_is_loaded_at_once_in_a_worker_of_uwsgi(uwsgi, engine):
     uwsgi.worker_id = lambda: 2
-    engine = Engine()
-    unless_forked_later(preload_of(engine))
+    wsgi.init_application()
     assert engine.loads == 1
 
 
-def test_the_first_request_loads_it_if_uwsgi_forks_later(uwsgi):
-    engine = Engine()
-    unless_forked_later(preload_of(engine))
+def test_the_first_request_loads_it_if_uwsgi_forks_later(uwsgi, engine):
+    wsgi.init_application()
     assert engine.loads == 0
 
 
 def test_a_worker_starts_without_database(caplog):
-    preload_of(Engine(exception.DatabaseUnavailable("no connection")))()
+    wsgi.preload(Engine(exception.DatabaseUnavailable("no connection")))
     assert "The snapshot is loaded by the first request that needs it: " in caplog.text
-
-
-def test_an_application_without_engine():
-    Preload()()
