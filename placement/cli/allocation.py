@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from osc_lib.command import command
 
 from placement.cli import client
-from placement.cli.client import Facts, WrittenOutput, cells, get, given
+from placement.cli.client import WrittenOutput, cells, facts, get, given
 from placement.insight.explanation import command as explanation_command
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
@@ -119,5 +119,5 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
 
 def _cell(recorded: dict[str, Any], column: str) -> Any:
     if column == "request":
-        return recorded["query"] if "query" in recorded else Facts(recorded["claim"])
+        return recorded["query"] if "query" in recorded else facts(recorded["claim"])
     return recorded[column]

@@ -6,7 +6,8 @@ formats.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -116,84 +117,57 @@ class WrittenOutput:
             raise CommandError(terminal.describe(error)) from error
 
 
-class Text(FormattableColumn[Any]):
-    """A text from a response: printable in a table, unchanged in the other formats."""
+class Shown(FormattableColumn[Any]):
+    """A value with its text for a table; it is unchanged in the other formats."""
+
+    def __init__(self, value: Any, text: Callable[[Any], str]) -> None:
+        super().__init__(value)
+        self._text = text
 
     def human_readable(self) -> str:
-        """Return the text with escaped control characters."""
-        return printable(self._value)
+        """Return the text."""
+        return self._text(self._value)
 
 
 def cells(row: Iterable[Any]) -> list[Any]:
-    """Return the cells of a row; texts that could control a terminal are a ``Text``."""
+    """Return the cells of a row; control characters in texts are escaped in a table."""
     return [
-        Text(cell) if isinstance(cell, str) and not cell.isprintable() else cell for cell in row
+        Shown(cell, printable) if isinstance(cell, str) and not cell.isprintable() else cell
+        for cell in row
     ]
 
 
-class Funnel(FormattableColumn[Any]):
-    """The rows of the funnel, one per line."""
-
-    def human_readable(self) -> str:
-        """Return a line for each requirement."""
-        return "\n".join(line.strip() for line in funnel_lines(self._value))
+def by_line(text: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
+    """Return a function from values to their texts, one per line."""
+    return lambda values: "\n".join(map(text, values))
 
 
-class NearMisses(FormattableColumn[Any]):
-    """The roots that come closest, one per line."""
-
-    def human_readable(self) -> str:
-        """Return a line for each root."""
-        return "\n".join(map(closest_line, self._value))
+def facts(values: Mapping[str, Any]) -> Shown:
+    """Return names with values; in a table they are one per line."""
+    write = by_line(lambda name: printable(f"{name}: {values[name]}"))
+    return Shown(values, write)
 
 
-class Remedies(FormattableColumn[Any]):
-    """The changes that would help, one per line."""
-
-    def human_readable(self) -> str:
-        """Return a line for each change."""
-        return "\n".join(map(remedy_line, self._value))
+def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(line.strip() for line in funnel_lines(rows))
 
 
-class Lines(FormattableColumn[Any]):
-    """A list, one item per line."""
-
-    def human_readable(self) -> str:
-        """Return the items, one per line."""
-        return "\n".join(map(printable, self._value))
-
-
-class Fits(FormattableColumn[Any]):
-    """The number of roots that fit, in color on a terminal."""
-
-    def __init__(self, value: int | None, *, colored: bool) -> None:
-        super().__init__(value)
-        self._colored = colored
-
-    def human_readable(self) -> str:
-        """Return the number."""
-        text = "not determined" if self._value is None else str(self._value)
-        color = GREEN if self._value else RED
-        return f"{color}{text}{PLAIN}" if self._colored else text
-
-
-class Facts(FormattableColumn[Any]):
-    """Names with values."""
-
-    def human_readable(self) -> str:
-        """Return a line for each name."""
-        return "\n".join(printable(f"{name}: {value}") for name, value in self._value.items())
+def _fits(number: int | None, *, colored: bool) -> str:
+    """Return the number of roots that fit, in color on a terminal."""
+    text = "not determined" if number is None else str(number)
+    color = GREEN if number else RED
+    return f"{color}{text}{PLAIN}" if colored else text
 
 
 def explanation(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:
     """Return the fields of an explanation, the result first."""
     return {
-        "fits": Fits(document["fits"], colored=colored),
+        "fits": Shown(document["fits"], partial(_fits, colored=colored)),
         "roots": document["roots"],
-        "funnel": Funnel(document["funnel"]),
-        "near_misses": NearMisses(document["near_misses"]),
-        "remedies": Remedies(document["remedies"]),
-        "undetermined": Lines(document["undetermined"]),
+        "funnel": Shown(document["funnel"], _funnel),
+        "near_misses": Shown(document["near_misses"], by_line(closest_line)),
+        "remedies": Shown(document["remedies"], by_line(remedy_line)),
+        "undetermined": Shown(document["undetermined"], by_line(printable)),
         "query": document["query"],
         "microversion": document["microversion"],
         "at": document["at"],
@@ -206,5 +180,5 @@ def recorded(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:
     fields = {name: document[name] for name in names}
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
         return {**explanation(document["explanation"], colored=colored), **fields}
-    claim = {"claim": Facts(document["claim"])} if "claim" in document else {}
-    return {**fields, "explanation": Facts(document["explanation"]), **claim}
+    claim = {"claim": facts(document["claim"])} if "claim" in document else {}
+    return {**fields, "explanation": facts(document["explanation"]), **claim}

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
-from placement.cli.client import Facts, Lines, WrittenOutput, cells, consumers, get, given
+from placement.cli.client import Shown, WrittenOutput, by_line, cells, consumers, facts, get, given
 from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
 
@@ -62,20 +61,11 @@ _FILTERS = {
 Provider = Mapping[str, Any]
 
 
-class _Groups(FormattableColumn[Any]):
-    """The capacity of groups of roots."""
-
-    def human_readable(self) -> str:
-        """Return a line for each group."""
-        return "\n".join(
-            f"{printable(_name(group))}: {group['claims']}{'' if group['exact'] else ' or more'}"
-            f" on {group['roots']} roots"
-            for group in self._value
-        )
-
-
-def _name(group: dict[str, Any]) -> str:
-    return next(str(group[name]) for name in _NAMES if name in group)
+def _group(group: dict[str, Any]) -> str:
+    """Return the capacity of a group of roots, in one line."""
+    name = next(str(group[name]) for name in _NAMES if name in group)
+    claims = f"{group['claims']}{'' if group['exact'] else ' or more'}"
+    return f"{printable(name)}: {claims} on {group['roots']} roots"
 
 
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
@@ -104,20 +94,9 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         pairs = [*shape, ("by", parsed_args.by)]
         document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
         fields = {name: value for name, value in document.items() if name != "version"}
-        fields |= {name: Facts(fields[name]) for name in _AMOUNTS}
-        fields["by"] = _Groups(fields["by"])
+        fields |= {name: facts(fields[name]) for name in _AMOUNTS}
+        fields["by"] = Shown(fields["by"], by_line(_group))
         return tuple(fields), cells(fields.values())
-
-
-class _Allocations(FormattableColumn[Any]):
-    """Amounts by provider."""
-
-    def human_readable(self) -> str:
-        """Return a line for each provider."""
-        return "\n".join(
-            f"{provider}: {', '.join(f'{name}={amount}' for name, amount in amounts.items())}"
-            for provider, amounts in self._value.items()
-        )
 
 
 class ListResourceConsumer(WrittenOutput, command.Lister):
@@ -157,30 +136,15 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
 
 def _consumer_cell(consumer: dict[str, Any], column: str) -> Any:
     value = consumer[column]
-    return _Allocations(value) if column == "allocations" else value
+    return Shown(value, _allocations) if column == "allocations" else value
 
 
-class _Indented(FormattableColumn[Any]):
-    """A name, indented by the depth of its provider in the tree."""
-
-    def __init__(self, value: str, depth: int) -> None:
-        super().__init__(value)
-        self._depth = depth
-
-    def human_readable(self) -> str:
-        """Return the indented name."""
-        return f"{'  ' * self._depth}{printable(self._value)}"
-
-
-class _Usage(FormattableColumn[Any]):
-    """Inventories with their usage and capacity."""
-
-    def human_readable(self) -> str:
-        """Return a line for each class."""
-        return "\n".join(
-            f"{name} {inventory['used']}/{inventory['capacity']}"
-            for name, inventory in self._value.items()
-        )
+def _allocations(by_provider: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the allocations, a line for each provider."""
+    return "\n".join(
+        f"{provider}: {', '.join(f'{name}={amount}' for name, amount in amounts.items())}"
+        for provider, amounts in by_provider.items()
+    )
 
 
 class ShowProviderTree(WrittenOutput, command.Lister):
@@ -230,8 +194,16 @@ def in_tree_order(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int
 
 def _provider_cell(provider: Provider, depth: int, column: str) -> Any:
     if column == "name":
-        return _Indented(provider["name"], depth)
+        return Shown(provider["name"], lambda name: f"{'  ' * depth}{printable(name)}")
     if column == "usage":
-        return _Usage(provider["inventories"])
+        return Shown(provider["inventories"], _usage)
     value = provider[column]
-    return Lines(value) if isinstance(value, list) else value
+    return Shown(value, by_line(printable)) if isinstance(value, list) else value
+
+
+def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
+    """Return usage and capacity, a line for each class."""
+    return "\n".join(
+        f"{name} {inventory['used']}/{inventory['capacity']}"
+        for name, inventory in inventories.items()
+    )
