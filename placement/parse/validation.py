@@ -59,19 +59,18 @@ Values = Mapping[str, Sequence[str]]
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class Acceptance:
-    """Whether instances are valid, by the code that fastjsonschema generates from a schema."""
+def acceptance(schema: Schema, is_uuid: IsUuid) -> Callable[[Any], bool]:
+    """Return whether an instance is valid, as a function; its False may be wrong, see above."""
+    check = _compiled(json.dumps(schema), is_uuid)
 
-    def __init__(self, schema: Schema, is_uuid: IsUuid) -> None:
-        self._check = _compiled(json.dumps(schema), is_uuid)
-
-    def __call__(self, instance: Any) -> bool:
-        """Return whether the instance is valid; False may be wrong, see above."""
+    def accepts(instance: Any) -> bool:
         try:
-            self._check(instance)
+            check(instance)
         except fastjsonschema.JsonSchemaValueException:
             return False
         return True
+
+    return accepts
 
 
 @cache
@@ -101,7 +100,7 @@ def _prepared(schema: dict[str, Any]) -> dict[str, Any]:
 
 def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
     """Return the most relevant error of the instance; None if it is valid."""
-    errors = _BriefValidator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
+    errors = _Validator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
     error = best_match(islice(errors, _MAX_ERRORS))
     if error is None:
         return None
@@ -130,6 +129,15 @@ def _pattern(validator: Validator, pattern: str, instance: object, schema: Schem
         yield ValidationError(f"{_short(instance)!r} does not match {pattern!r}")
 
 
+def _items(validator: Any, items: Schema, instance: object, schema: Schema) -> Errors:
+    del schema
+    if isinstance(instance, list):
+        is_valid = _acceptance(validator, items)
+        for index, item in enumerate(instance):
+            if not is_valid(item):
+                yield from validator.descend(item, items, path=index)
+
+
 def _pattern_properties(
     validator: Any, patterns: Mapping[str, Schema], instance: object, schema: Schema
 ) -> Errors:
@@ -137,10 +145,14 @@ def _pattern_properties(
     if not isinstance(instance, dict):
         return
     for pattern, values in patterns.items():
-        is_match = _matches(pattern)
+        is_match, is_valid = _matches(pattern), _acceptance(validator, values)
         for key, value in instance.items():
-            if is_match(key):
+            if not is_valid(value) and is_match(key):
                 yield from validator.descend(value, values, path=key, schema_path=pattern)
+
+
+def _acceptance(validator: Any, schema: Schema) -> Callable[[Any], bool]:
+    return acceptance(schema, validator.format_checker.checkers["uuid"][0])
 
 
 def _additional_properties(
@@ -184,42 +196,10 @@ def _unique_items(validator: Validator, unique: bool, instance: object, schema: 
         yield ValidationError(f"{_short(instance)!r} has non-unique elements")
 
 
-_Validator = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    validators={
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "uniqueItems": _unique_items,
-    },
-)
-
-
-# --- large instances -----------------------------------------------------------------
-
-
-def _invalid_items(validator: Any, items: Schema, instance: object, schema: Schema) -> Errors:
-    del schema
-    if isinstance(instance, list):
-        is_valid = _acceptance(validator, items)
-        for index, item in enumerate(instance):
-            if not is_valid(item):
-                yield from validator.descend(item, items, path=index)
-
-
-def _invalid_members(
-    validator: Any, patterns: Mapping[str, Schema], instance: object, schema: Schema
-) -> Errors:
-    if not isinstance(instance, dict):
-        return
-    for pattern, values in patterns.items():
-        is_valid = _acceptance(validator, values)
-        invalid = {key: value for key, value in instance.items() if not is_valid(value)}
-        yield from _pattern_properties(validator, {pattern: values}, invalid, schema)
-
-
-def _acceptance(validator: Any, schema: Schema) -> Acceptance:
-    return Acceptance(schema, validator.format_checker.checkers["uuid"][0])
+def _max_length(validator: Validator, most: int, instance: object, schema: Schema) -> Errors:
+    del validator, schema
+    if isinstance(instance, str) and len(instance) > most:
+        yield ValidationError(f"{_short(instance)!r} is too long")
 
 
 def _on_short(keyword: str) -> Any:
@@ -266,17 +246,14 @@ def _beginning(value: object, levels: int) -> object:
     return value
 
 
-def _max_length(validator: Validator, most: int, instance: object, schema: Schema) -> Errors:
-    del validator, schema
-    if isinstance(instance, str) and len(instance) > most:
-        yield ValidationError(f"{_short(instance)!r} is too long")
-
-
-_BriefValidator = extend(  # type: ignore[no-untyped-call]
-    _Validator,
+_Validator = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
     validators={
-        "items": _invalid_items,
-        "patternProperties": _invalid_members,
+        "pattern": _pattern,
+        "items": _items,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
         "maxLength": _max_length,
         **{keyword: _on_short(keyword) for keyword in _ON_SHORT},
     },
@@ -291,8 +268,8 @@ class SchemaValidator:
     is_uuid: IsUuid
 
     @cached_property
-    def _is_valid(self) -> Acceptance:
-        return Acceptance(self.schema, self.is_uuid)
+    def _is_valid(self) -> Callable[[Any], bool]:
+        return acceptance(self.schema, self.is_uuid)
 
     def error(self, instance: Any) -> str | None:
         """Return the most relevant error of the instance; None if it is valid."""

@@ -31,7 +31,7 @@ def is_uuid(text):
 
 
 def is_accepted(schema, instance):
-    return validation.Acceptance(schema, is_uuid)(instance)
+    return validation.acceptance(schema, is_uuid)(instance)
 
 
 def is_valid(schema, instance):
