@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -35,37 +34,13 @@ DATABASE_FILE = "placement.sqlite"
 _LAST_PORT = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of the command line."""
-
-    address: Address
-    threads: int
-    workers: int
-    configuration: tuple[str, ...]
-    development: Path | None
-    allow_noauth2_on_network: bool
-
-
 def main() -> int:
     """Run the command; return its exit code."""
     return errors.run("placement-api", lambda: run(parse(sys.argv[1:])))
 
 
-def parse(arguments: Sequence[str]) -> Options:
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command line; exit with a usage message if they are invalid."""
-    parsed = _parser().parse_args(arguments)
-    return Options(
-        address=Address(parsed.host, parsed.port),
-        threads=parsed.threads,
-        workers=parsed.workers,
-        configuration=tuple(parsed.configuration),
-        development=parsed.development,
-        allow_noauth2_on_network=parsed.allow_noauth2_on_network,
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="placement-api", description="Serve Placement over HTTP."
     )
@@ -91,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="accept every token from any client that can reach this machine",
     )
-    return parser
+    return parser.parse_args(arguments)
 
 
 def _add_configuration(parser: argparse.ArgumentParser) -> None:
@@ -127,13 +102,13 @@ def _port(text: str) -> int:
     return number
 
 
-def run(options: Options) -> int:
+def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT.  Raises: errors.ERRORS."""
     conf = load_configuration(options)
     check_noauth2_is_local(options, conf)
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
-    with closing(ReservedAddress(options.address)) as reserved:
+    with closing(ReservedAddress(Address(options.host, options.port))) as reserved:
         application, engine = wsgi.load(conf)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
@@ -145,7 +120,10 @@ def run(options: Options) -> int:
 
 
 def _serve(
-    settings: Settings, conf: cfg.ConfigOpts, options: Options, preload: Callable[[], None]
+    settings: Settings,
+    conf: cfg.ConfigOpts,
+    options: argparse.Namespace,
+    preload: Callable[[], None],
 ) -> None:
     reload = partial(reload_configuration, conf)
     is_development = options.development is not None
@@ -167,7 +145,7 @@ def reload_configuration(conf: cfg.ConfigOpts) -> None:
         LOG.exception("The configuration cannot be read; the previous one stays in force")
 
 
-def load_configuration(options: Options) -> cfg.ConfigOpts:
+def load_configuration(options: argparse.Namespace) -> cfg.ConfigOpts:
     """Return the configuration.  Raises: CommandError if it has no database or cannot be read."""
     files = config_files()
     defaults: Mapping[tuple[str, str], object] = {}
@@ -199,12 +177,12 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
     }
 
 
-def check_noauth2_is_local(options: Options, conf: cfg.ConfigOpts) -> None:
+def check_noauth2_is_local(options: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
     """Check that noauth2 is not reachable from a network.  Raises: CommandError."""
     is_noauth2 = conf.api.auth_strategy == auth.NOAUTH2
-    if is_noauth2 and not (options.allow_noauth2_on_network or _is_loopback(options.address.host)):
+    if is_noauth2 and not (options.allow_noauth2_on_network or _is_loopback(options.host)):
         raise CommandError(
-            f"auth_strategy is noauth2, which accepts every token, and {options.address.host} is "
+            f"auth_strategy is noauth2, which accepts every token, and {options.host} is "
             "reachable from the network. Listen on 127.0.0.1, set [api]auth_strategy to "
             "keystone, or add --allow-noauth2-on-network to accept this."
         )
