@@ -11,6 +11,7 @@ from typing import Final
 import prettytable
 from oslo_config import cfg
 
+from placement.conf import register_policy_opts
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions import http as render
 from placement.insight.permissions.command import DENIED
@@ -21,7 +22,7 @@ from placement.insight.permissions.model import (
     permissions,
     role_names,
 )
-from placement.policy import Policy, policy_files, register_options, rule_names
+from placement.policy import Policy, policy_files, rule_names
 from placement.policy.files import problems
 
 ALLOWED: Final = 0
@@ -50,7 +51,7 @@ def _roles(text: str) -> tuple[str, ...]:
 def run(conf: cfg.ConfigOpts) -> int:
     """Print the denied calls; return 0, 3 if there are any, or 1 if a policy file is invalid."""
     options = conf.category
-    register_options(conf)
+    register_policy_opts(conf)
     wrong = list(problems(policy_files(conf), rule_names()))
     for problem in wrong:
         print(f"placement-manage: {problem}.", file=sys.stderr)

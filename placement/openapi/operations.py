@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from placement.insight import schemas
 from placement.insight.audit import http as audit_http
@@ -32,67 +31,23 @@ class Operation:
     line: Schema | None = None
 
 
-def from_snapshot(windows: Windows) -> Responses:
-    """Return the responses of an operation on the snapshot: 200, and 304 if it is unchanged."""
-    return tuple((since, {200: schema, 304: None}) for since, schema in windows)
-
-
-def from_database(windows: Windows) -> Responses:
-    """Return the responses of an operation that does not read the snapshot: 200."""
-    return tuple((since, {200: schema}) for since, schema in windows)
-
-
-INSIGHT_OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
-    ("GET", PREFIX): Operation(from_snapshot(schemas.OVERVIEW), query=schemas.NOTHING_QUERY),
-    ("GET", f"{PREFIX}/explanation"): Operation(
-        from_snapshot(schemas.EXPLANATION), query=schemas.EXPLANATION_QUERY
-    ),
-    ("GET", f"{PREFIX}/providers"): Operation(
-        from_snapshot(schemas.PROVIDERS),
-        query=schemas.PROVIDERS_QUERY,
-        line=schemas.PROVIDERS_LINE,
-    ),
-    ("GET", f"{PREFIX}/requests"): Operation(
-        from_database(schemas.REQUESTS), query=schemas.REQUESTS_QUERY
-    ),
-    ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
-        from_database(schemas.REQUESTS), frozenset({404}), query=schemas.NOTHING_QUERY
-    ),
-    ("GET", f"{PREFIX}/capacity"): Operation(
-        from_snapshot(schemas.CAPACITY), query=schemas.CAPACITY_QUERY
-    ),
-    ("GET", f"{PREFIX}/consumers"): Operation(
-        from_database(schemas.CONSUMERS), query=schemas.CONSUMERS_QUERY
-    ),
-    ("GET", f"{PREFIX}/findings"): Operation(
-        from_database(audit_http.FINDINGS), query=audit_http.FINDINGS_QUERY
-    ),
-    ("GET", f"{PREFIX}/identity"): Operation(
-        from_database(identity_http.IDENTITY), query=identity_http.IDENTITY_QUERY
-    ),
-    ("GET", f"{PREFIX}/permissions"): Operation(
-        from_database(permissions_http.PERMISSIONS),
-        query=permissions_http.PERMISSIONS_QUERY,
-    ),
-}
-
-
 def _ok(windows: Windows, status: int = 200) -> Responses:
     return tuple((since, {status: schema}) for since, schema in windows)
+
+
+def _from_snapshot(windows: Windows) -> Responses:
+    """Return the responses of an operation on the snapshot: 200, and 304 if it is unchanged."""
+    return tuple((since, {200: schema, 304: None}) for since, schema in windows)
 
 
 def _no_body(*statuses: int) -> Responses:
     return (((1, 0), dict.fromkeys(statuses)),)
 
 
-def _errors(*statuses: int) -> Codes:
-    return frozenset(statuses)
-
-
 _ROOT = Operation(_ok(responses.VERSIONS))
-_NOT_FOUND = _errors(404)
-_NOT_FOUND_OR_CONFLICT = _errors(404, 409)
-_CONFLICT = _errors(409)
+_NOT_FOUND = frozenset({404})
+_CONFLICT = frozenset({409})
+_NOT_FOUND_OR_CONFLICT = _NOT_FOUND | _CONFLICT
 _NO_CONTENT = _no_body(204)
 
 _SINCE_1_20 = tuple(window for window in _ok(responses.PROVIDER) if window[0] >= (1, 14))
@@ -183,5 +138,33 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/usages"): Operation(_ok(responses.USAGES), query=queries.OF_PROJECT_QUERY),
     ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, allocation.RESHAPE),
-    **INSIGHT_OPERATIONS,
+    ("GET", PREFIX): Operation(_from_snapshot(schemas.OVERVIEW), query=schemas.NOTHING_QUERY),
+    ("GET", f"{PREFIX}/explanation"): Operation(
+        _from_snapshot(schemas.EXPLANATION), query=schemas.EXPLANATION_QUERY
+    ),
+    ("GET", f"{PREFIX}/providers"): Operation(
+        _from_snapshot(schemas.PROVIDERS),
+        query=schemas.PROVIDERS_QUERY,
+        line=schemas.PROVIDERS_LINE,
+    ),
+    ("GET", f"{PREFIX}/requests"): Operation(_ok(schemas.REQUESTS), query=schemas.REQUESTS_QUERY),
+    ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
+        _ok(schemas.REQUESTS), _NOT_FOUND, query=schemas.NOTHING_QUERY
+    ),
+    ("GET", f"{PREFIX}/capacity"): Operation(
+        _from_snapshot(schemas.CAPACITY), query=schemas.CAPACITY_QUERY
+    ),
+    ("GET", f"{PREFIX}/consumers"): Operation(
+        _ok(schemas.CONSUMERS), query=schemas.CONSUMERS_QUERY
+    ),
+    ("GET", f"{PREFIX}/findings"): Operation(
+        _ok(audit_http.FINDINGS), query=audit_http.FINDINGS_QUERY
+    ),
+    ("GET", f"{PREFIX}/identity"): Operation(
+        _ok(identity_http.IDENTITY), query=identity_http.IDENTITY_QUERY
+    ),
+    ("GET", f"{PREFIX}/permissions"): Operation(
+        _ok(permissions_http.PERMISSIONS),
+        query=permissions_http.PERMISSIONS_QUERY,
+    ),
 }

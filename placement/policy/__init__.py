@@ -82,7 +82,7 @@ class Policy:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        register_options(conf)
+        register_policy_opts(conf)
         self._stamps = _stamps(policy_files(conf))
         self._decisions = PolicyDecisions(_loaded(conf))
 
@@ -154,11 +154,6 @@ def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     enforcer.suppress_default_change_warnings = True
     enforcer.register_defaults(policies.list_rules())
     return enforcer
-
-
-def register_options(conf: cfg.ConfigOpts) -> None:
-    """Register the options of [oslo_policy]."""
-    register_policy_opts(conf)
 
 
 def rule_names() -> Iterator[str]:

@@ -3,7 +3,8 @@
 import pytest
 from oslo_config import cfg
 
-from placement.policy import Policy, register_options
+from placement.conf import register_policy_opts
+from placement.policy import Policy
 from placement.policy.files import problems
 
 KNOWN = ["placement:usages", "admin_api"]
@@ -66,7 +67,7 @@ def policy_of(tmp_path, text):
     path = tmp_path / "policy.yaml"
     path.write_text(text)
     conf = cfg.ConfigOpts()
-    register_options(conf)
+    register_policy_opts(conf)
     conf.set_override("policy_file", str(path), "oslo_policy")
     conf([], project="placement", default_config_files=[])
     return Policy(conf)
