@@ -4,7 +4,6 @@ import argparse
 import signal
 import webbrowser
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -103,15 +102,6 @@ class CheckPermission(WrittenOutput, command.Lister):
         return columns, [[call[name] for name in columns] for call in calls]
 
 
-@dataclass(frozen=True, slots=True)
-class BadGateway:
-    """The response to the page if the service or Keystone is unreachable."""
-
-    content: bytes
-    status_code: int = 502
-    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "text/plain"})
-
-
 class ServeDashboard(command.Command):
     """Serve the dashboard on the loopback address with your own credentials.
 
@@ -168,7 +158,7 @@ class ServeDashboard(command.Command):
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         client = manager.placement
         try:
-            response: UpstreamResponse = client.session.request(
+            response = client.session.request(
                 path,
                 "GET",
                 headers=dict(headers),
@@ -176,5 +166,5 @@ class ServeDashboard(command.Command):
                 raise_exc=False,
             )
         except ClientException as error:
-            return BadGateway(str(error).encode())
-        return response
+            return UpstreamResponse(502, {"Content-Type": "text/plain"}, str(error).encode())
+        return UpstreamResponse(response.status_code, response.headers, response.content)

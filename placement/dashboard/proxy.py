@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 from urllib.parse import quote
 from wsgiref.types import StartResponse, WSGIEnvironment
 from wsgiref.util import shift_path_info
@@ -18,17 +18,12 @@ _REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
 _RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
 
 
-class UpstreamResponse(Protocol):
-    """The attributes that the proxy reads of a response of ``requests``."""
+class UpstreamResponse(NamedTuple):
+    """A response of the service."""
 
-    @property
-    def status_code(self) -> int: ...  # noqa: D102
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...  # noqa: D102
-
-    @property
-    def content(self) -> bytes: ...  # noqa: D102
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
 
 
 Get = Callable[[str, Mapping[str, str]], UpstreamResponse]
