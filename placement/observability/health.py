@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import requests
@@ -65,9 +66,9 @@ class HealthChecks:
     ) -> None:
         self._store = store
         self._current = current
-        self._keystone_url = keystone_url
-        self._schema = _Remembered(self._check_schema, seconds)
-        self._keystone = _Remembered(self._check_keystone, seconds)
+        self._schema = _Remembered(partial(_checked, "schema", self._revision), seconds)
+        keystone = partial(_keystone_status, keystone_url)
+        self._keystone = _Remembered(partial(_checked, "keystone", keystone), seconds)
 
     def results(self) -> Sequence[CheckResult]:
         """Return the results; without a database there is nothing else to check in it."""
@@ -82,15 +83,9 @@ class HealthChecks:
         self._store.probe()
         return "reachable"
 
-    def _check_schema(self) -> CheckResult:
-        return _checked("schema", self._revision)
-
     def _revision(self) -> str:
         migration.check_is_new_enough(self._store)
         return migration.version(self._store) or "none"
-
-    def _check_keystone(self) -> CheckResult:
-        return _checked("keystone", lambda: _keystone_status(self._keystone_url))
 
 
 class _Remembered:

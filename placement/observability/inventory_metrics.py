@@ -16,6 +16,7 @@ from typing import Any
 from placement.core.capacity import integer_capacity
 from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import DatabaseUnavailable
 
 _OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
     ("total", "Total amount of the inventory.", lambda inventory, _: inventory.total),
@@ -62,17 +63,24 @@ class InventoryMetrics:
         self._text = b""
         self._computed_at = float("-inf")
 
-    def text(self, current: Callable[[], Snapshot]) -> bytes:
-        """Return the metrics.  Cost: once per interval, a pass over all providers.
+    def text(self, snapshot: Snapshot | None) -> bytes:
+        """Return the metrics; nothing if they are outdated and the database is unreachable.
 
-        Raises: DatabaseUnavailable.
+        ``snapshot`` is the current one, None without a database. Cost: once per interval, a pass
+        over all providers.
         """
         if not self._settings.enabled:
             return b""
         with self._computing:
-            if time.monotonic() - self._computed_at >= self._settings.interval_seconds:
-                self._text = self._computed(current())
-                self._computed_at = time.monotonic()
+            if time.monotonic() - self._computed_at < self._settings.interval_seconds:
+                return self._text
+            if snapshot is None:
+                return b""
+            try:
+                self._text = self._computed(snapshot)
+            except DatabaseUnavailable:  # the consumers are counted in the database
+                return b""
+            self._computed_at = time.monotonic()
             return self._text
 
     def _computed(self, snapshot: Snapshot) -> bytes:
@@ -117,8 +125,12 @@ class InventoryCollector:
             yield family
         held = self.consumers()
         for name, text, of in (
-            ("generation", "Generation of the provider.", _generation),
-            ("traits", "Number of traits of the provider.", _trait_count),
+            (
+                "generation",
+                "Generation of the provider.",
+                lambda state: state.provider.generation,
+            ),
+            ("traits", "Number of traits of the provider.", lambda state: len(state.traits)),
             (
                 "provider_allocations",
                 "Number of consumers with allocations on the provider.",
@@ -196,11 +208,3 @@ def _add_to(sums: _By, labels: Iterable[str], resource_class: str, amounts: Sequ
 
 def _zero() -> list[int]:
     return [0] * len(_OF_SUMS)
-
-
-def _generation(state: ProviderState) -> int:
-    return state.provider.generation
-
-
-def _trait_count(state: ProviderState) -> int:
-    return len(state.traits)

@@ -201,7 +201,7 @@ class MetricsMiddleware:
         library.multiprocess.MultiProcessCollector(registry, path=str(self._observer.folder))
         registry.register(SnapshotCollector(snapshot, self._observer))
         metrics: bytes = library.generate_latest(registry)
-        return metrics + self._inventory_text(snapshot)
+        return metrics + self._inventory.text(snapshot)
 
     def _current(self) -> Snapshot | None:
         """Return the current snapshot; None if the database is unreachable."""
@@ -209,19 +209,6 @@ class MetricsMiddleware:
             return self._read_snapshot()
         except DatabaseUnavailable:
             return None
-
-    def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the inventory metrics; without a snapshot, the last metrics if they are new."""
-
-        def current() -> Snapshot:
-            if snapshot is None:
-                raise DatabaseUnavailable
-            return snapshot
-
-        try:
-            return self._inventory.text(current)
-        except DatabaseUnavailable:  # the consumers are counted in the database
-            return b""
 
     def _is_allowed(self, environ: WSGIEnvironment) -> bool:
         if any(header.startswith(_PROXIED) for header in environ):
