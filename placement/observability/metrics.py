@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, assert_never
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -114,6 +114,8 @@ class PrometheusObserver:
                 self._refused.labels(reason, resource_class).inc()
             case WriteRetried():
                 self._retries.inc()
+            case _:
+                assert_never(event)
 
     def _record_refresh(self, kind: str, seconds: float) -> None:
         self.refreshed_at = time.monotonic()

@@ -50,6 +50,14 @@ def options_by_group():
     yield "DEFAULT", set(registered._opts) - before
 
 
+def test_each_metric_of_the_service_is_listed():
+    code = (PACKAGE / "observability" / "metrics.py").read_text()
+    names = re.findall(r'"((?:openstack_)?placement_[a-z_]+)"', code)
+    listed = page("admin/operations")
+    assert names
+    assert [name for name in names if not re.search(rf"``{name}(_total)?``", listed)] == []
+
+
 def test_each_option_is_listed(reference):
     shown = re.findall(r"^\.\. options:: (\w+)$", page("configuration/options"), re.MULTILINE)
     listed = "\n".join(
