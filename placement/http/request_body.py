@@ -121,18 +121,15 @@ def _children(value: object) -> Iterable[object]:
 
 
 def _refuse_unstorable(value: object) -> None:
-    for text in _texts(value):
-        if not is_storable(text):
-            raise ValueError("NUL and surrogates are not allowed")
+    if not all(map(is_storable, _texts(value))):
+        raise ValueError("NUL and surrogates are not allowed")
 
 
 def _texts(value: object) -> Iterator[str]:
     """Yield all strings in the value, including keys."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         yield from value
-        yield from _texts(list(value.values()))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
+    for inner in _children(value):
+        yield from _texts(inner)
