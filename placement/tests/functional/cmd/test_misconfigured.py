@@ -122,7 +122,7 @@ def test_directory_in_place_of_the_file(run, tmp_path, command):
     "command", [each for each in COMMANDS if each[0] != "placement-status"], ids=" ".join
 )
 @pytest.mark.parametrize("name", OF_LOGS)
-def test_logs_that_cannot_be_written(run, tmp_path, command, name):
+def test_logs_that_cannot_be_written_are_reported(run, tmp_path, command, name):
     options, text = OF_LOGS[name]
     configure(tmp_path, f"[DEFAULT]\n{options}\n{WORKING}")
     check_reported(run, command, text)

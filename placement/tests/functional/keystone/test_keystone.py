@@ -182,7 +182,7 @@ def test_an_auditor_sees_the_usages_of_every_project(audited, auditor, project):
     assert audited(auditor, f"/usages?project_id={project}").status_int == 200
 
 
-def test_the_sample_gives_nobody_else_anything(audited, admin, service, reader):
+def test_the_auditors_sample_leaves_the_access_of_other_roles(audited, admin, service, reader):
     assert audited(reader, PROVIDERS).status_int == 403
     assert audited(reader, "/insight").status_int == 403
     for token in (admin, service):

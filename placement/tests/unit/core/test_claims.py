@@ -185,7 +185,7 @@ def test_a_class_that_the_provider_lacks_is_told_alone():
 
 
 @pytest.mark.parametrize("amount", [1, 3, 8, 2**40])
-def test_an_amount_must_be_a_portion(amount):
+def test_an_amount_must_fit_min_unit_max_unit_and_step_size(amount):
     state = state_of(
         {"a": provider(VCPU=Inventory(total=100, min_unit=2, max_unit=6, step_size=2))}
     )

@@ -75,7 +75,7 @@ def test_uuids_must_have_their_hyphens(key, text):
         parsed(f"{key}={text}")
 
 
-def test_the_order_of_mistakes():
+def test_member_of_is_checked_before_required_and_required_before_resources():
     with pytest.raises(exception.BadRequest, match="member_of"):
         parsed("resources=x&required=,&member_of=x")
     with pytest.raises(exception.BadRequest, match="'required'"):

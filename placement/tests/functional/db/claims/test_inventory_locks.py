@@ -43,7 +43,7 @@ def waiting_claim(store, request, stopped_at):
     return run
 
 
-def test_other_claims(store, host, waiting_claim):
+def test_a_claim_succeeds_after_another_that_leaves_enough(store, host, waiting_claim):
     def take_one(host):
         claim(store, uuid(), {host: {"VCPU": 1, "MEMORY_MB": 1}})
 
@@ -51,7 +51,7 @@ def test_other_claims(store, host, waiting_claim):
     assert used(store, host) == {"VCPU": 2, "MEMORY_MB": 1, "DISK_GB": 10}
 
 
-def test_other_claim_of_the_last_units(store, host, waiting_claim):
+def test_a_claim_fails_after_another_of_the_last_units(store, host, waiting_claim):
     def take_all(host):
         claim(store, uuid(), {host: {"VCPU": 2}})
 
@@ -59,28 +59,28 @@ def test_other_claim_of_the_last_units(store, host, waiting_claim):
     assert isinstance(outcome, exception.CapacityExceeded)
 
 
-def test_added_inventory(store, host, waiting_claim):
+def test_a_claim_uses_an_inventory_that_was_added(store, host, waiting_claim):
     def add(host):
         set_inventories(store, host, VCPU=2, MEMORY_MB=64, DISK_GB=100, VGPU=1)
 
     assert waiting_claim(host, add, {"VCPU": 1, "VGPU": 1}) is None
 
 
-def test_first_inventory(store, waiting_claim):
+def test_a_claim_uses_the_first_inventory_of_a_provider(store, waiting_claim):
     def add(host):
         set_inventories(store, host, VCPU=1)
 
     assert waiting_claim(new_provider(store), add, {"VCPU": 1}) is None
 
 
-def test_removed_inventory(store, host, waiting_claim):
+def test_a_claim_of_a_removed_inventory_fails(store, host, waiting_claim):
     outcome = waiting_claim(
         host, lambda host: inventory.delete(store, host, "VCPU"), {"VCPU": 1, "DISK_GB": 1}
     )
     assert isinstance(outcome, exception.NoSuchInventory)
 
 
-def test_changed_limits(store, host, waiting_claim):
+def test_a_claim_outside_of_changed_limits_fails(store, host, waiting_claim):
     def raise_minimum(host):
         set_inventories(store, host, VCPU=2, DISK_GB=Inventory(total=100, min_unit=50))
 
@@ -88,6 +88,6 @@ def test_changed_limits(store, host, waiting_claim):
     assert isinstance(outcome, exception.InventoryConstraintsViolated)
 
 
-def test_removed_provider(store, host, waiting_claim):
+def test_a_claim_of_a_removed_provider_fails(store, host, waiting_claim):
     outcome = waiting_claim(host, lambda host: provider.delete(store, host), {"VCPU": 1})
     assert isinstance(outcome, exception.ProviderToAllocateNotFound)

@@ -380,7 +380,7 @@ def test_a_database_without_schema_is_named(empty_database_url, run_audit, plan,
         assert "placement-manage db sync" in errors
 
 
-def test_the_status_of_a_plan_without_actions(store, run_audit, apply, plan):
+def test_a_plan_without_actions_is_applied_with_status_0(store, run_audit, apply, plan):
     Host(store)
     assert run_audit("--plan", plan)[:2] == (command.CLEAN, f"0 actions planned in {plan}\n")
     assert apply(plan) == (0, 0, 0)

@@ -397,7 +397,7 @@ def test_a_random_order_includes_the_options_below_the_top_of_a_subtree():
     assert len(firsts) > 1
 
 
-def test_trees_that_only_candidates_after_the_first_thousands_use_are_described():
+def test_every_provider_of_a_long_list_of_candidates_has_a_summary():
     hosts = "\n".join(
         "\n".join([f"cn{host} DISK_GB=1", *(f"  d{host}x{n} VGPU=1" for n in range(80))])
         for host in range(2)

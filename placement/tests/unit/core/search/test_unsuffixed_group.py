@@ -28,7 +28,7 @@ def test_a_class_is_never_split():
     assert offered(SHARED, "resources=DISK_GB:1005") == []
 
 
-def test_traits_are_those_of_the_contributors_together():
+def test_required_traits_may_be_spread_over_the_contributing_providers():
     query = "resources=VCPU:1,DISK_GB:10&required=HW_CPU_X86_AVX2,CUSTOM_RAID"
     assert offered(SHARED, query) == [{"numa0": {"VCPU": 1}, "ss1": {"DISK_GB": 10}}]
 

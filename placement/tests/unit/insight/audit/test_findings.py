@@ -103,7 +103,7 @@ def test_a_usage_counter_that_is_not_the_sum(counter):
         ({"total": 3}, NOW - HOUR, "race: claims after"),
     ],
 )
-def test_more_used_than_there_is_with_the_cause(values, changed_at, cause):
+def test_over_capacity_is_found_with_its_cause(values, changed_at, cause):
     finding = only(inventories=[inventory(changed_at=changed_at, **values)])
     assert (finding.code, finding.rows["used"]) == ("over_capacity", 4)
     assert finding.cause.startswith(cause)

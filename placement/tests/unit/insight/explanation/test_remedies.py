@@ -113,7 +113,7 @@ def test_the_only_requirement_of_a_group_is_not_dropped():
     assert remedies("h1 VCPU=8", query) == ()
 
 
-def test_what_was_not_computed_is_named():
+def test_parts_that_exceed_the_budget_are_named_as_undetermined():
     ticks = itertools.count()
     snapshot = snapshot_of("h1 VCPU=8")
     for budget in range(100):

@@ -125,7 +125,7 @@ def test_a_recorder_that_is_off_writes_nothing(store, clock):
     assert (store.calls, recorder.is_enabled) == (0, False)
 
 
-def test_who_finds_the_writer_busy_leaves_its_record_to_it(recorder, store):
+def test_a_record_during_a_write_is_written_by_the_thread_that_writes(recorder, store):
     store.gate = threading.Event()
     first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
@@ -197,7 +197,7 @@ def test_the_table_stays_within_its_bounds(recorder, store):
     assert store.calls < 1000 + 1000 / 40
 
 
-def test_a_smaller_bound_is_reached_in_batches(recorder, store):
+def test_rows_above_a_lowered_limit_are_deleted_in_batches(recorder, store):
     store.rows = [record(number) for number in range(2000)]
     recorder.record(record())
     assert len(store.rows) == 2001 - 5 * recorders.PRUNE_BATCH
