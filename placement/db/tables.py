@@ -8,6 +8,7 @@ deployment, whose database this service opens unchanged. Additions of this servi
 """
 
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -94,24 +95,27 @@ allocations = sa.Table(
     sa.Index("allocations_consumer_id_idx", "consumer_id"),
 )
 
-resource_classes = sa.Table(
-    "resource_classes",
-    metadata,
-    *_timestamps(),
-    # the id of a standard class is its position in os-resource-classes, from 0; the application
-    # assigns the ids of custom classes, from 10000
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.UniqueConstraint("name", name="uniq_resource_classes0name"),
-)
 
-traits = sa.Table(
-    "traits",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+def _table_of_texts(name: str, text: sa.Column[str], **arguments: Any) -> sa.Table:
+    """Return a table of unique texts that other tables refer to by number."""
+    id_ = sa.Column("id", sa.Integer, primary_key=True, nullable=False)
+    unique = sa.UniqueConstraint(text.name, name=f"uniq_{name}0{text.name}")
+    return sa.Table(name, metadata, *_timestamps(), id_, text, unique, **arguments)
+
+
+# The id of a standard class is its position in os-resource-classes, from 0; the application
+# assigns the ids of custom classes, from 10000.
+resource_classes = _table_of_texts(
+    "resource_classes", sa.Column("name", sa.String(255), nullable=False)
+)
+traits = _table_of_texts("traits", sa.Column("name", sa.Unicode(255), nullable=False))
+placement_aggregates = _table_of_texts("placement_aggregates", sa.Column("uuid", sa.String(36)))
+projects = _table_of_texts("projects", sa.Column("external_id", sa.String(255), nullable=False))
+users = _table_of_texts("users", sa.Column("external_id", sa.String(255), nullable=False))
+consumer_types = _table_of_texts(
+    "consumer_types",
     sa.Column("name", sa.Unicode(255), nullable=False),
-    sa.UniqueConstraint("name", name="uniq_traits0name"),
+    info=_OF_CONSUMER_TYPES,
 )
 
 resource_provider_traits = sa.Table(
@@ -132,15 +136,6 @@ resource_provider_traits = sa.Table(
     ),
 )
 
-placement_aggregates = sa.Table(
-    "placement_aggregates",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("uuid", sa.String(36)),
-    sa.UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
-)
-
 resource_provider_aggregates = sa.Table(
     "resource_provider_aggregates",
     metadata,
@@ -148,34 +143,6 @@ resource_provider_aggregates = sa.Table(
     sa.Column("resource_provider_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("aggregate_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
-)
-
-projects = sa.Table(
-    "projects",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
-    sa.Column("external_id", sa.String(255), nullable=False),
-    sa.UniqueConstraint("external_id", name="uniq_projects0external_id"),
-)
-
-users = sa.Table(
-    "users",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
-    sa.Column("external_id", sa.String(255), nullable=False),
-    sa.UniqueConstraint("external_id", name="uniq_users0external_id"),
-)
-
-consumer_types = sa.Table(
-    "consumer_types",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
-    sa.Column("name", sa.Unicode(255), nullable=False),
-    sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
-    info=_OF_CONSUMER_TYPES,
 )
 
 consumers = sa.Table(
