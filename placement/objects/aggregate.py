@@ -44,7 +44,7 @@ def _replace(
     missing = [aggregate for aggregate in aggregates if aggregate not in ids]
     if missing:
         ids |= tx.aggregates.insert(missing)
-    _associate(tx, provider.id, set(ids.values()))
+    tx.aggregates.replace(provider.id, ids.values())
     if generation is None:
         tx.publish([provider.id], names=bool(missing))
         return provider
@@ -60,9 +60,3 @@ def _check_length(aggregates: Iterable[str]) -> None:
                 f"The aggregate '{aggregate}' is longer than {MAX_LENGTH} characters; "
                 "write its UUID with dashes and without braces or prefix."
             )
-
-
-def _associate(tx: Transaction, provider_id: int, aggregate_ids: set[int]) -> None:
-    present = set(tx.aggregates.of_provider(provider_id).values())
-    tx.aggregates.dissociate(provider_id, present - aggregate_ids)
-    tx.aggregates.associate(provider_id, aggregate_ids - present)

@@ -95,18 +95,10 @@ def _replace(
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
     names = summary(locked_traits)
-    if _associate(tx, provider.id, {trait.id for trait in locked_traits}):
+    if tx.traits.replace(provider.id, [trait.id for trait in locked_traits]):
         tx.publish(generation_bumped=[provider.id])
         provider = with_values(provider, generation=provider.generation + 1)
     return ProviderTraits(provider, names.names, names.modified_at)
-
-
-def _associate(tx: Transaction, provider_id: int, trait_ids: set[int]) -> bool:
-    """Replace the traits of a locked provider; return whether the set changed."""
-    present = {trait.id for trait in tx.traits.of_provider(provider_id)}
-    tx.traits.dissociate(provider_id, present - trait_ids)
-    tx.traits.associate(provider_id, trait_ids - present)
-    return present != trait_ids
 
 
 def clear(store: Store, uuid: str) -> None:
@@ -119,5 +111,5 @@ def clear(store: Store, uuid: str) -> None:
 
 def _clear(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
-    if _associate(tx, provider.id, set()):
+    if tx.traits.replace(provider.id, []):
         tx.publish(generation_bumped=[provider.id])

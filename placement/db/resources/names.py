@@ -155,6 +155,27 @@ def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
         raise WriteConflict
 
 
+def replace_associations(
+    connection: sa.Connection, provider_id: int, column: sa.Column[int], ids: Collection[int]
+) -> bool:
+    """Replace what a locked provider is associated with; return whether the set changed.
+
+    The column refers to traits or aggregates.
+    """
+    table, required = column.table, set(ids)
+    of_provider = table.c.resource_provider_id == provider_id
+    present = set(connection.scalars(sa.select(column).where(of_provider)))
+    for chunk in chunks(present - required):
+        connection.execute(table.delete().where(of_provider, column.in_(chunk)))
+    rows = [
+        {"resource_provider_id": provider_id, column.name: id_, "created_at": utcnow()}
+        for id_ in sorted(required - present)
+    ]
+    if rows:
+        connection.execute(table.insert(), rows)
+    return present != required
+
+
 class StoredName(NamedTuple):
     """A resource class or a trait as it is stored."""
 
@@ -299,21 +320,8 @@ class Traits(_StoredNames):
         """Return the traits of a provider, by id."""
         return self._all(_OF_PROVIDERS.where(_association.resource_provider_id == provider_id))
 
-    def associate(self, provider_id: int, trait_ids: Collection[int]) -> None:
-        """Add traits to a locked provider."""
-        rows = [
-            {"resource_provider_id": provider_id, "trait_id": id_, "created_at": utcnow()}
-            for id_ in sorted(trait_ids)
-        ]
-        if rows:
-            self._connection.execute(resource_provider_traits.insert(), rows)
-
-    def dissociate(self, provider_id: int, trait_ids: Collection[int]) -> None:
-        """Remove traits from a locked provider."""
-        for chunk in chunks(trait_ids):
-            self._connection.execute(
-                resource_provider_traits.delete().where(
-                    _association.resource_provider_id == provider_id,
-                    _association.trait_id.in_(chunk),
-                )
-            )
+    def replace(self, provider_id: int, trait_ids: Collection[int]) -> bool:
+        """Replace the traits of a locked provider; return whether the set changed."""
+        return replace_associations(
+            self._connection, provider_id, _association.trait_id, trait_ids
+        )

@@ -17,7 +17,12 @@ from placement.core.text import is_storable
 from placement.db import errors
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
-from placement.db.resources.names import ids_by_name, insert_names, inserted_id
+from placement.db.resources.names import (
+    ids_by_name,
+    insert_names,
+    inserted_id,
+    replace_associations,
+)
 from placement.db.tables import (
     GENERATION,
     allocations,
@@ -67,7 +72,7 @@ _NODES = sa.select(
 
 _association = resource_provider_aggregates.c
 _OF_PROVIDER = (
-    sa.select(placement_aggregates.c.uuid, placement_aggregates.c.id)
+    sa.select(placement_aggregates.c.uuid)
     .join(resource_provider_aggregates, _association.aggregate_id == placement_aggregates.c.id)
     .where(_association.resource_provider_id == sa.bindparam("provider_id"))
     .order_by(placement_aggregates.c.id)
@@ -266,10 +271,10 @@ class Aggregates:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def of_provider(self, provider_id: int) -> dict[str, int]:
-        """Return the ids of the aggregates that a provider is associated with, by UUID."""
-        rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
-        return {row.uuid: row.id for row in rows}
+    def of_provider(self, provider_id: int) -> list[str]:
+        """Return the UUIDs of the aggregates that a provider is associated with."""
+        rows = self._connection.scalars(_OF_PROVIDER, {"provider_id": provider_id})
+        return list(rows)
 
     def ids(self, uuids: Sequence[str]) -> dict[str, int]:
         """Return the ids of the aggregates that exist."""
@@ -279,28 +284,10 @@ class Aggregates:
         """Insert aggregates that do not exist, and return their ids."""
         return insert_names(self._connection, placement_aggregates.c.uuid, uuids)
 
-    def associate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
-        """Add associations of a locked provider."""
-        rows = [
-            {
-                "resource_provider_id": provider_id,
-                "aggregate_id": aggregate_id,
-                "created_at": utcnow(),
-            }
-            for aggregate_id in aggregate_ids
-        ]
-        if rows:
-            self._connection.execute(resource_provider_aggregates.insert(), rows)
-
-    def dissociate(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
-        """Remove associations of a locked provider."""
-        for chunk in chunks(aggregate_ids):
-            self._connection.execute(
-                resource_provider_aggregates.delete().where(
-                    _association.resource_provider_id == provider_id,
-                    _association.aggregate_id.in_(chunk),
-                )
-            )
+    def replace(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
+        """Replace the associations of a locked provider."""
+        column = resource_provider_aggregates.c.aggregate_id
+        replace_associations(self._connection, provider_id, column, aggregate_ids)
 
 
 def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
