@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
@@ -17,7 +18,7 @@ from placement.cmd import audit, errors, explain, identity, permission
 from placement.conf.base import config_files
 from placement.core.model import IncompleteConsumer
 from placement.db.maintenance import data_migrations
-from placement.db.maintenance.data_migrations import Batch, Migration
+from placement.db.maintenance.data_migrations import Migration
 from placement.db.schema import migration
 from placement.db.store import Store
 
@@ -178,12 +179,12 @@ def _positive(text: str) -> int | None:
 
 
 class _Run:
-    """One run of the migrations, with the numbers of matched and migrated rows."""
+    """One run of the migrations, with the numbers of migrated rows."""
 
     def __init__(self, store: Store, migrations: dict[str, Migration]) -> None:
         self._store = store
         self._migrations = migrations
-        self._counts: dict[str, Batch] = {}
+        self._counts = Counter[str]()
         self.failed = False
 
     def batch(self, limit: int) -> int:
@@ -192,28 +193,27 @@ class _Run:
         for name in self._migrations:
             if remaining <= 0:
                 break
-            batch = self._run_one(name, remaining)
-            total = self._counts.get(name, Batch(0, 0))
-            self._counts[name] = Batch(total.found + batch.found, total.migrated + batch.migrated)
-            remaining -= batch.migrated
+            migrated = self._run_one(name, remaining)
+            self._counts[name] += migrated
+            remaining -= migrated
         return limit - remaining
 
-    def _run_one(self, name: str, limit: int) -> Batch:
+    def _run_one(self, name: str, limit: int) -> int:
         try:
-            batch = self._migrations[name](self._store, limit)
+            migrated = self._migrations[name](self._store, limit)
         except Exception:
             print(f"Error attempting to run {name}")
             LOG.exception("Error attempting to run %s", name)
             self.failed = True
-            return Batch(0, 0)
-        if batch.found:
-            print(f"{batch.found} rows matched query {name}, {batch.migrated} migrated")
-        return batch
+            return 0
+        if migrated:
+            print(f"{migrated} rows matched query {name}, {migrated} migrated")
+        return migrated
 
     def table(self) -> str:
         """Return the counts as a table."""
         table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
-        rows = [[name, batch.found, batch.migrated] for name, batch in self._counts.items()]
+        rows = [[name, migrated, migrated] for name, migrated in self._counts.items()]
         table.add_rows(rows)
         return str(table)
 
