@@ -14,8 +14,9 @@ Types, constraints and indexes are not compared.
 """
 
 import logging
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -56,48 +57,32 @@ class RevisionNotApplied(IncompatibleSchema):
     """The database lacks tables or columns of a revision."""
 
 
-class Element(NamedTuple):
-    """A table of this service, or one of its columns."""
-
-    table: str
-    column: str | None
-    revision: str  # the revision that adds it
-
-    def __str__(self) -> str:
-        """Return the kind and the name.
-
-        >>> print(Element("traits", "name", "b4ed3a175331"), Element("users", None, ""), sep=", ")
-        the column traits.name, the table users
-        """
-        return f"the column {self.name}" if self.column else f"the table {self.table}"
-
-    @property
-    def name(self) -> str:
-        """The name of the table, or of table and column."""
-        return f"{self.table}.{self.column}" if self.column else self.table
+_Added = sa.Table | sa.Column[Any]
 
 
 class Comparison(NamedTuple):
     """The differences between a database and the tables of this service."""
 
-    missing: Sequence[Element]
+    missing: Sequence[_Added]
     # columns that this service does not know, and that have no value in a row that it inserts
     requiring: Sequence[str]
     is_empty: bool  # whether the database has none of the tables
 
-    def lacking(self, revision: str) -> list[Element]:
+    def lacking(self, revision: str) -> list[_Added]:
         """Return the missing tables and columns of the schema of a known revision."""
         if revision == BASE:
             return []
         applied = REVISIONS[: REVISIONS.index(revision) + 1]
-        return [element for element in self.missing if element.revision in applied]
+        return [added for added in self.missing if _revision(added) in applied]
 
     def check_additive(self, revision: str) -> None:
         """Check that an unknown revision has only added to the common schema.
 
         Raises: IncompatibleSchema.
         """
-        problems = [f"{element} is missing" for element in self.lacking(COMMON_HEAD)]
+        problems = [
+            f"the {_kind(added)} {added} is missing" for added in self.lacking(COMMON_HEAD)
+        ]
         problems += [f"the column {name} requires a value" for name in self.requiring]
         if problems:
             raise IncompatibleSchema(
@@ -125,7 +110,7 @@ class Comparison(NamedTuple):
         missing = self.lacking(revision)
         if not missing:
             return
-        if self.is_empty or any(element.column for element in missing):
+        if self.is_empty or any(_kind(added) == "column" for added in missing):
             raise RevisionNotApplied(
                 f"Revision {revision} was not recorded: the database lacks {_names(missing)}. Run "
                 "`placement-manage db sync`, which creates what is missing and records the "
@@ -154,18 +139,14 @@ def compare(connection: sa.Connection) -> Comparison:
     """Return how a database differs from the tables of this service."""
     reflected = sa.inspect(connection).get_multi_columns()
     stored = {name: columns for (_, name), columns in reflected.items()}
-    missing: list[Element] = []
+    missing: list[_Added] = []
     requiring: list[str] = []
     for table in tables.metadata.sorted_tables:
         if table.name not in stored:
-            missing.append(Element(table.name, None, _revision(table)))
+            missing.append(table)
             continue
         names = {column["name"] for column in stored[table.name]}
-        missing += [
-            Element(table.name, column.name, _revision(column))
-            for column in table.columns
-            if column.name not in names
-        ]
+        missing += [column for column in table.columns if column.name not in names]
         requiring += [
             f"{table.name}.{column['name']}"
             for column in stored[table.name]
@@ -174,7 +155,7 @@ def compare(connection: sa.Connection) -> Comparison:
     return Comparison(missing, requiring, stored.keys().isdisjoint(tables.metadata.tables))
 
 
-def _revision(added: sa.Table | sa.Column[object]) -> str:
+def _revision(added: _Added) -> str:
     revision: str = added.info.get("revision", REVISIONS[0])
     return revision
 
@@ -183,13 +164,18 @@ def _requires_value(column: sa.engine.interfaces.ReflectedColumn) -> bool:
     return not (column["nullable"] or column["default"] is not None or "computed" in column)
 
 
-def _names(missing: Collection[Element]) -> str:
+def _names(missing: Iterable[_Added]) -> str:
     """Return the names of missing tables and columns.
 
-    >>> _names([Element("users", None, ""), Element("traits", "name", "")])
+    >>> _names([tables.users, tables.traits.c.name])
     'the tables users and the columns traits.name'
     """
-    of_tables = sorted(element.name for element in missing if not element.column)
-    of_columns = sorted(element.name for element in missing if element.column)
-    kinds = (("tables", of_tables), ("columns", of_columns))
-    return " and ".join(f"the {kind} {', '.join(names)}" for kind, names in kinds if names)
+    names = defaultdict[str, list[str]](list)
+    for added in missing:
+        names[_kind(added)].append(str(added))
+    kinds = sorted(names.items(), reverse=True)
+    return " and ".join(f"the {kind}s {', '.join(sorted(listed))}" for kind, listed in kinds)
+
+
+def _kind(added: _Added) -> str:
+    return "column" if isinstance(added, sa.Column) else "table"
