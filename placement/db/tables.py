@@ -76,6 +76,16 @@ inventories = sa.Table(
     sa.Index("inventories_resource_class_id_idx", "resource_class_id"),
 )
 
+# the fields of ``core.model.Inventory``
+LIMITS = (
+    inventories.c.total,
+    inventories.c.reserved,
+    inventories.c.min_unit,
+    inventories.c.max_unit,
+    inventories.c.step_size,
+    inventories.c.allocation_ratio,
+)
+
 allocations = sa.Table(
     "allocations",
     metadata,

@@ -12,7 +12,7 @@ openstack-placement does not increase the generation when it only removes alloca
 are then too high until the next comparison, and claims may be refused.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -61,7 +61,7 @@ def _differences(provider_ids: Collection[int] | None) -> sa.Select[tuple[int, i
     return statement
 
 
-def count_again(tx: Transaction, provider_ids: list[int]) -> int:
+def count_again(tx: Transaction, provider_ids: Sequence[int]) -> int:
     """Set the counters of these providers to the sums; return the number of wrong counters.
 
     Cost: three statements; if counters were wrong, one more and the writes of

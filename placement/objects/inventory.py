@@ -18,6 +18,7 @@ from placement.core.model import (
     ProviderInventories,
     ReplaceInventories,
 )
+from placement.db.claims.inventories import StoredInventory
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked, locked_at_generation
@@ -33,7 +34,13 @@ def list_of(store: Store, uuid: str) -> ProviderInventories:
     """Return all inventories of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
         provider = existing(tx, uuid)
-        return ProviderInventories(provider, *tx.inventories.of(provider.id))
+        return _as_stored(provider, tx.inventories.of(provider.id))
+
+
+def _as_stored(provider: Provider, stored: Mapping[str, StoredInventory]) -> ProviderInventories:
+    times = (row.modified_at for row in stored.values() if row.modified_at)
+    inventories = {name: row.inventory for name, row in stored.items()}
+    return ProviderInventories(provider, inventories, max(times, default=None))
 
 
 def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
@@ -43,10 +50,10 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
     """
     with store.read() as tx:
         provider = existing(tx, uuid)
-        inventories, modified_at = tx.inventories.of(provider.id, resource_class)
-    if not inventories:
+        stored = tx.inventories.of(provider.id)
+    if resource_class not in stored:
         raise exception.InventoryNotFound(resource_class, uuid)
-    return ProviderInventories(provider, inventories, modified_at)
+    return _as_stored(provider, {resource_class: stored[resource_class]})
 
 
 def create(
@@ -72,7 +79,7 @@ def _create(
     check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="create")
     action = f"Unable to create inventory for resource provider {uuid}"
     class_ids = used_classes(tx, {resource_class: inventory}, action)
-    if resource_class in tx.inventories.class_ids(provider.id):
+    if resource_class in tx.inventories.of(provider.id):
         raise exception.InventoryExists(uuid, resource_class)
     tx.inventories.insert(provider.id, {class_ids[resource_class]: inventory})
     return _published(tx, provider)
@@ -135,8 +142,8 @@ def remove_others(
     tx: Transaction, provider: Provider, inventories: Mapping[str, Inventory]
 ) -> None:
     """Delete all other inventories of a locked provider.  Raises: InventoryInUse."""
-    present = tx.inventories.class_ids(provider.id)
-    removed = {name: id_ for name, id_ in present.items() if name not in inventories}
+    present = tx.inventories.of(provider.id)
+    removed = {name: row.class_id for name, row in present.items() if name not in inventories}
     in_use = tx.inventories.in_use(provider.id, removed)
     if in_use:
         raise exception.InventoryInUse(provider.uuid, in_use)
@@ -150,22 +157,21 @@ def put(
     class_ids: Mapping[str, int],
 ) -> tuple[Overcommit, ...]:
     """Add or change inventories of a locked provider; return the resulting overcommits."""
-    present = tx.inventories.class_ids_and_used(provider.id)
-    by_id = {class_ids[name]: inventory for name, inventory in inventories.items()}
-    old = {id_: by_id[id_] for id_, _ in present.values() if id_ in by_id}
+    present = tx.inventories.of(provider.id)
+    old = {class_ids[name]: row for name, row in inventories.items() if name in present}
+    new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
     tx.inventories.update(provider.id, old)
-    tx.inventories.insert(
-        provider.id, {id_: values for id_, values in by_id.items() if id_ not in old}
-    )
-    used = {name: amount for name, (_, amount) in present.items()}
-    return tuple(_overcommits(provider, inventories, used))
+    tx.inventories.insert(provider.id, new)
+    return tuple(_overcommits(provider, inventories, present))
 
 
 def _overcommits(
-    provider: Provider, inventories: Mapping[str, Inventory], used: Mapping[str, int]
+    provider: Provider,
+    inventories: Mapping[str, Inventory],
+    present: Mapping[str, StoredInventory],
 ) -> Iterator[Overcommit]:
     for name, inventory in inventories.items():
-        amount = used.get(name, 0)
+        amount = present[name].used if name in present else 0
         if amount and not is_within_capacity(inventory, amount, 0):
             yield Overcommit(
                 provider, name, amount, inventory.reserved, integer_capacity(inventory)
@@ -204,14 +210,13 @@ def _update(  # noqa: PLR0913 - the parts of one command
 ) -> _Change:
     provider = locked_at_generation(tx, uuid, generation)
     check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="update")
-    present = tx.inventories.class_ids_and_used(provider.id)
+    present = tx.inventories.of(provider.id)
     if resource_class not in present:
         if tx.resource_classes.find(resource_class) is None:
             raise exception.ResourceClassNotFound(resource_class)
         raise exception.NoInventoryRecord(uuid, resource_class)
-    class_id, used = present[resource_class]
-    tx.inventories.update(provider.id, {class_id: inventory})
-    overcommits = _overcommits(provider, {resource_class: inventory}, {resource_class: used})
+    tx.inventories.update(provider.id, {present[resource_class].class_id: inventory})
+    overcommits = _overcommits(provider, {resource_class: inventory}, present)
     return _Change(_published(tx, provider), tuple(overcommits))
 
 
@@ -226,12 +231,12 @@ def delete(store: Store, uuid: str, resource_class: str) -> None:
 
 def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     provider = locked(tx, uuid)
-    class_id = tx.inventories.class_ids(provider.id).get(resource_class)
-    if class_id is None:
+    stored = tx.inventories.of(provider.id).get(resource_class)
+    if stored is None:
         raise exception.InventoryNotFoundForDelete(resource_class)
-    if tx.inventories.in_use(provider.id, {resource_class: class_id}):
+    if tx.inventories.in_use(provider.id, {resource_class: stored.class_id}):
         raise exception.SingleInventoryInUse(uuid, resource_class)
-    tx.inventories.delete(provider.id, [class_id])
+    tx.inventories.delete(provider.id, [stored.class_id])
     _published(tx, provider)
 
 

@@ -15,7 +15,8 @@ def of_provider(store: Store, uuid: str) -> ProviderUsages:
     """Return the used amounts of the provider.  Raises: ProviderNotFound."""
     with store.read() as tx:
         provider = existing(tx, uuid)
-        return ProviderUsages(provider, tx.inventories.used(provider.id))
+        inventories = tx.inventories.of(provider.id)
+    return ProviderUsages(provider, {name: row.used for name, row in inventories.items()})
 
 
 def of_project(store: Store, project_id: str, user_id: str | None) -> Mapping[str, int]:

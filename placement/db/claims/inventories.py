@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -24,19 +24,11 @@ from placement.core.model import Inventory
 from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
 from placement.db.resources.providers import lock_providers, provider_ids
-from placement.db.tables import allocations, inventories, resource_classes
+from placement.db.tables import LIMITS, allocations, inventories, resource_classes
 from placement.db.writes import Write, numbered, one_of, rows_of
 
 _inventory_c = inventories.c
 
-LIMITS = (
-    _inventory_c.total,
-    _inventory_c.reserved,
-    _inventory_c.min_unit,
-    _inventory_c.max_unit,
-    _inventory_c.step_size,
-    _inventory_c.allocation_ratio,
-)
 _READ = (
     sa.select(
         _inventory_c.resource_provider_id,
@@ -52,17 +44,12 @@ _READ = (
 # The largest number of MySQL's FLOAT, which has single precision
 _MAX_RATIO = 3.40282e38
 
-_NAMED = sa.select(resource_classes.c.name.label("resource_class")).join(
-    inventories, _inventory_c.resource_class_id == resource_classes.c.id
-)
 _OF_PROVIDER = (
-    _NAMED.add_columns(
-        *LIMITS,
-        _inventory_c.used,
-        _inventory_c.resource_class_id,
-        sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at).label("modified_at"),
+    _READ.add_columns(
+        sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at).label("modified_at")
     )
     .where(_inventory_c.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(None)
     .order_by(_inventory_c.resource_class_id)
 )
 
@@ -84,41 +71,30 @@ def inventory_of(row: Any) -> Inventory:
     )
 
 
+class StoredInventory(NamedTuple):
+    """An inventory, the id of its class, its usage counter, and when it was written."""
+
+    class_id: int
+    inventory: Inventory
+    used: int
+    modified_at: datetime | None
+
+
 class Inventories:
     """Inventories, in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def of(
-        self, provider_id: int, resource_class: str | None = None
-    ) -> tuple[dict[str, Inventory], datetime | None]:
-        """Return the inventories of a provider, or only one, and when the newest was written."""
-        rows = [
-            row
-            for row in self._rows(provider_id)
-            if resource_class is None or row.resource_class == resource_class
-        ]
-        newest = max((row.modified_at for row in rows if row.modified_at), default=None)
-        return {row.resource_class: inventory_of(row) for row in rows}, newest
-
-    def used(self, provider_id: int) -> dict[str, int]:
-        """Return the used amount of each class that the provider has inventory of."""
-        return {row.resource_class: int(row.used) for row in self._rows(provider_id)}
-
-    def class_ids(self, provider_id: int) -> dict[str, int]:
-        """Return the ids of the classes that the provider has inventory of, ordered by id."""
-        return {row.resource_class: row.resource_class_id for row in self._rows(provider_id)}
-
-    def class_ids_and_used(self, provider_id: int) -> dict[str, tuple[int, int]]:
-        """Return the id and the used amount of each class that a provider has inventory of."""
+    def of(self, provider_id: int) -> dict[str, StoredInventory]:
+        """Return the inventories of a provider by class, ordered by the id of the class."""
+        rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
         return {
-            row.resource_class: (row.resource_class_id, int(row.used))
-            for row in self._rows(provider_id)
+            row.resource_class: StoredInventory(
+                row.resource_class_id, inventory_of(row), int(row.used), row.modified_at
+            )
+            for row in rows
         }
-
-    def _rows(self, provider_id: int) -> Iterable[Any]:
-        return self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).all()
 
     def lock(
         self, uuids: Collection[str], known_ids: Mapping[str, int] = MappingProxyType({})

@@ -28,7 +28,6 @@ LOG = logging.getLogger(__name__)
 
 Report = Callable[[str], object]
 
-_BATCH = 1000
 _NOT_COUNTED = sa.select(resource_providers.c.id).where(
     resource_providers.c.counted_generation != GENERATION
 )
@@ -52,10 +51,10 @@ def reconcile(store: Store, report: Report = ignore) -> int:
     with store.read() as tx:
         wrong = {row.provider_id for row in differences(tx.connection)}
         provider_ids = sorted(wrong.union(tx.connection.execute(_NOT_COUNTED).scalars()))
-    corrected = 0
-    for start in range(0, len(provider_ids), _BATCH):
-        corrected += store.write(count_again, provider_ids[start : start + _BATCH])
-        checked = min(start + _BATCH, len(provider_ids))
+    corrected = checked = 0
+    for batch in chunks(provider_ids):
+        corrected += store.write(count_again, batch)
+        checked += len(batch)
         report(f"Checked the usage counters of {checked} of {len(provider_ids)} providers")
     return corrected
 

@@ -22,6 +22,7 @@ from placement.db import clocks
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import grouped_rows, inconsistent_rows
 from placement.db.tables import (
+    LIMITS,
     inventories,
     placement_aggregates,
     removed_providers,
@@ -36,15 +37,6 @@ _provider, _inventory = resource_providers.c, inventories.c
 _other = resource_providers.alias("other").c
 _trait, _member = resource_provider_traits.c, resource_provider_aggregates.c
 
-# the fields of ``core.model.Inventory``
-LIMITS = (
-    _inventory.total,
-    _inventory.reserved,
-    _inventory.min_unit,
-    _inventory.max_unit,
-    _inventory.step_size,
-    _inventory.allocation_ratio,
-)
 INVENTORY = (_inventory.resource_class_id, _inventory.used, *LIMITS)
 
 
