@@ -272,6 +272,14 @@ def has_foreign_key(table: str, name: str) -> bool:
     return name in _names(_inspector().get_foreign_keys(table))
 
 
+def create(table: sa.Table) -> None:
+    """Create a table, and its indexes, unless they exist; no later revision changes the table."""
+    if not _inspector().has_table(table.name):
+        op.execute(sa.schema.CreateTable(table))
+    for index in sorted(table.indexes, key=lambda index: str(index.name)):
+        index.create(op.get_bind(), checkfirst=True)
+
+
 def create_table(name: str, *columns: sa.schema.SchemaItem) -> None:
     """Create a table unless it exists."""
     if not _inspector().has_table(name):

@@ -7,6 +7,7 @@ Revises: b5c396305c25
 import sqlalchemy as sa
 from alembic import op
 
+from placement.db import tables
 from placement.db.schema import migration as steps
 
 revision = "422ece571366"
@@ -19,14 +20,7 @@ REFERRED, KEY = "consumer_types.id", "consumers_consumer_type_id_fkey"
 
 def upgrade() -> None:
     """Create the table of types and refer to it; SQLite copies the table of consumers for that."""
-    steps.create_table(
-        "consumer_types",
-        sa.Column("created_at", sa.DateTime),
-        sa.Column("updated_at", sa.DateTime),
-        sa.Column("id", sa.Integer, primary_key=True, nullable=False),
-        sa.Column("name", sa.Unicode(255), nullable=False),
-        sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
-    )
+    steps.create(tables.consumer_types)
     if not steps.has_column("consumers", "consumer_type_id"):
         with op.batch_alter_table("consumers") as consumers:
             consumers.add_column(

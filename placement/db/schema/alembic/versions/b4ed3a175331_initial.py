@@ -6,6 +6,7 @@ Revises:
 
 import sqlalchemy as sa
 
+from placement.db import tables
 from placement.db.schema import migration as steps
 
 revision = "b4ed3a175331"
@@ -15,55 +16,38 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables with their first indexes."""
-    _named_things()
-    _providers()
-    _what_providers_have()
-    _consumers()
+    """Create the tables with their first indexes; later revisions change three of them."""
+    for table in (tables.placement_aggregates, tables.projects, tables.users):
+        steps.create(table)
+    steps.create_index("ix_placement_aggregates_uuid", "placement_aggregates", ["uuid"])
+    steps.create(tables.resource_classes)
+    steps.create(tables.traits)
+    _create_resource_providers()
+    _create_inventories()
+    steps.create(tables.resource_provider_traits)
+    steps.create(tables.resource_provider_aggregates)
+    steps.create(tables.allocations)
+    _create_consumers()
 
 
 def _table(name: str, *columns: sa.schema.SchemaItem) -> None:
-    """Create a table with the two timestamps that all tables have."""
-    times = (sa.Column("created_at", sa.DateTime), sa.Column("updated_at", sa.DateTime))
-    steps.create_table(name, *times, *columns)
-
-
-def _id() -> sa.Column[int]:
-    return sa.Column("id", sa.Integer, primary_key=True, nullable=False)
+    """Create a table with the two timestamps and the id that all these tables have."""
+    steps.create_table(
+        name,
+        sa.Column("created_at", sa.DateTime),
+        sa.Column("updated_at", sa.DateTime),
+        sa.Column("id", sa.Integer, primary_key=True, nullable=False),
+        *columns,
+    )
 
 
 def _number(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.Integer, nullable=False)
 
 
-def _named_things() -> None:
-    _table(
-        "placement_aggregates",
-        _id(),
-        sa.Column("uuid", sa.String(36)),
-        sa.UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
-    )
-    steps.create_index("ix_placement_aggregates_uuid", "placement_aggregates", ["uuid"])
-    for table in ("projects", "users"):
-        _table(
-            table,
-            _id(),
-            sa.Column("external_id", sa.String(255), nullable=False),
-            sa.UniqueConstraint("external_id", name=f"uniq_{table}0external_id"),
-        )
-    for table, kind in (("resource_classes", sa.String(255)), ("traits", sa.Unicode(255))):
-        _table(
-            table,
-            _id(),
-            sa.Column("name", kind, nullable=False),
-            sa.UniqueConstraint("name", name=f"uniq_{table}0name"),
-        )
-
-
-def _providers() -> None:
+def _create_resource_providers() -> None:
     _table(
         "resource_providers",
-        _id(),
         sa.Column("uuid", sa.String(36), nullable=False),
         sa.Column("name", sa.Unicode(200)),
         sa.Column("generation", sa.Integer),
@@ -76,71 +60,22 @@ def _providers() -> None:
         steps.create_index(f"resource_providers_{column}_idx", "resource_providers", [column])
 
 
-def _what_providers_have() -> None:
+def _create_inventories() -> None:
+    pair = ["resource_provider_id", "resource_class_id"]
     _table(
         "inventories",
-        _id(),
-        *map(_number, ("resource_provider_id", "resource_class_id", "total", "reserved")),
-        *map(_number, ("min_unit", "max_unit", "step_size")),
+        *map(_number, (*pair, "total", "reserved", "min_unit", "max_unit", "step_size")),
         sa.Column("allocation_ratio", sa.Float, nullable=False),
-        sa.UniqueConstraint(
-            "resource_provider_id",
-            "resource_class_id",
-            name="uniq_inventories0resource_provider_resource_class",
-        ),
+        sa.UniqueConstraint(*pair, name="uniq_inventories0resource_provider_resource_class"),
     )
-    pair = ["resource_provider_id", "resource_class_id"]
-    steps.create_index("inventories_resource_class_id_idx", "inventories", ["resource_class_id"])
-    steps.create_index(
-        "inventories_resource_provider_id_idx", "inventories", ["resource_provider_id"]
-    )
+    for column in reversed(pair):
+        steps.create_index(f"inventories_{column}_idx", "inventories", [column])
     steps.create_index("inventories_resource_provider_resource_class_idx", "inventories", pair)
-    _table(
-        "resource_provider_traits",
-        sa.Column("trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True),
-        sa.Column(
-            "resource_provider_id",
-            sa.Integer,
-            sa.ForeignKey("resource_providers.id"),
-            primary_key=True,
-        ),
-    )
-    steps.create_index(
-        "resource_provider_traits_resource_provider_trait_idx",
-        "resource_provider_traits",
-        ["resource_provider_id", "trait_id"],
-    )
-    _table(
-        "resource_provider_aggregates",
-        sa.Column("resource_provider_id", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("aggregate_id", sa.Integer, primary_key=True, autoincrement=False),
-    )
-    steps.create_index(
-        "resource_provider_aggregates_aggregate_id_idx",
-        "resource_provider_aggregates",
-        ["aggregate_id"],
-    )
 
 
-def _consumers() -> None:
-    _table(
-        "allocations",
-        _id(),
-        _number("resource_provider_id"),
-        sa.Column("consumer_id", sa.String(36), nullable=False),
-        _number("resource_class_id"),
-        _number("used"),
-    )
-    steps.create_index(
-        "allocations_resource_provider_class_used_idx",
-        "allocations",
-        ["resource_provider_id", "resource_class_id", "used"],
-    )
-    steps.create_index("allocations_resource_class_id_idx", "allocations", ["resource_class_id"])
-    steps.create_index("allocations_consumer_id_idx", "allocations", ["consumer_id"])
+def _create_consumers() -> None:
     _table(
         "consumers",
-        _id(),
         sa.Column("uuid", sa.String(36), nullable=False),
         _number("project_id"),
         _number("user_id"),
