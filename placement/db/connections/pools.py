@@ -63,27 +63,18 @@ def _add_origin(
 POOL_SIZE = 15
 
 
-def server_writer(settings: DatabaseSettings) -> sa.Engine:
-    """Return the pool for writes, whose connections begin transactions at READ COMMITTED."""
-    engine = new_engine(settings, paramstyle="format", **_arguments(settings))
-    event.listen(
-        engine, "connect", session_settings.listener(settings, is_reader=False), insert=True
-    )
-    writes.accept_messages(engine)
-    return engine
-
-
-def server_reader(settings: DatabaseSettings) -> sa.Engine:
-    """Return the pool for reads, whose connections commit by themselves."""
-    engine = new_engine(
-        settings,
-        isolation_level="AUTOCOMMIT",
-        skip_autocommit_rollback=True,
-        **_arguments(settings),
-    )
-    event.listen(
-        engine, "connect", session_settings.listener(settings, is_reader=True), insert=True
-    )
+def server_engine(settings: DatabaseSettings, *, is_reader: bool) -> sa.Engine:
+    """Return the pool for writes, or for reads, whose connections commit by themselves."""
+    arguments = _arguments(settings)
+    if is_reader:
+        arguments |= {"isolation_level": "AUTOCOMMIT", "skip_autocommit_rollback": True}
+    else:
+        arguments["paramstyle"] = "format"  # of messages
+    engine = new_engine(settings, **arguments)
+    set_session = session_settings.listener(settings, is_reader=is_reader)
+    event.listen(engine, "connect", set_session, insert=True)
+    if not is_reader:
+        writes.accept_messages(engine)
     return engine
 
 
@@ -127,12 +118,11 @@ RETRY_SECONDS = 0.005
 
 def sqlite_engine(settings: DatabaseSettings, lineage: Lineage) -> sa.Engine:
     """Return the one pool of a database; opening a connection reads the whole schema."""
-    connect_args: dict[str, Any] = {"check_same_thread": False}
-    if settings.is_private:
-        engine = new_engine(settings, poolclass=pool.StaticPool, connect_args=connect_args)
-    else:
-        connect_args["timeout"] = SQLITE_LOCK_TIMEOUT_SECONDS
-        engine = new_engine(settings, poolclass=pool.QueuePool, connect_args=connect_args)
+    engine = new_engine(
+        settings,
+        poolclass=pool.StaticPool if settings.is_private else pool.QueuePool,
+        connect_args={"check_same_thread": False, "timeout": SQLITE_LOCK_TIMEOUT_SECONDS},
+    )
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: object) -> None:
@@ -237,7 +227,7 @@ def connect(settings: DatabaseSettings) -> Engines:
     if settings.backend == "sqlite":
         engine = sqlite_engine(settings, lineage)
         return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, lineage)
-    writer, reader = server_writer(settings), server_reader(settings)
+    writer, reader = (server_engine(settings, is_reader=is_reader) for is_reader in (False, True))
     watch = ConnectionWatch(lineage, settings)
     watch.listen(writer)
     watch.listen(reader, is_reader=True)

@@ -188,7 +188,10 @@ class NameTables:
         """Return whether an inventory can be used; otherwise log once that it is left out."""
         is_usable = class_id in self.classes and inventory.step_size >= 1
         if not is_usable:
-            inconsistent_rows.warn_inventories(class_id)
+            inconsistent_rows.warn_once(
+                f"Inventories of resource class {class_id} are left out: the class does not "
+                "exist, or their step_size is below 1."
+            )
         return is_usable
 
     def of_traits(self, ids: Iterable[int]) -> frozenset[str]:
@@ -198,7 +201,9 @@ class NameTables:
             if id_ in self.traits:
                 existing.append(self.traits[id_])
             else:
-                inconsistent_rows.warn_trait(id_)
+                inconsistent_rows.warn_once(
+                    f"The trait {id_} of some providers does not exist, and is left out."
+                )
         return frozenset(existing)
 
 

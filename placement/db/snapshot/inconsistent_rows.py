@@ -28,19 +28,6 @@ def warn_once(message: str) -> None:
     LOG.warning("%s Run `placement-status upgrade check`.", message)
 
 
-def warn_inventories(class_id: int) -> None:
-    """Log that inventories are left out."""
-    warn_once(
-        f"Inventories of resource class {class_id} are left out: the class does not exist, or "
-        "their step_size is below 1."
-    )
-
-
-def warn_trait(trait_id: int) -> None:
-    """Log that a trait of providers is left out."""
-    warn_once(f"The trait {trait_id} of some providers does not exist, and is left out.")
-
-
 def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
     """Return the providers that do not lead to a root: they are in a loop, or below one.
 
@@ -89,32 +76,22 @@ _COUNT = sa.func.count()
 _QUERIES = (
     (
         "{} inventories have a resource class that does not exist. Delete these inventories.",
-        sa.select(_COUNT)
-        .select_from(
-            inventories.outerjoin(
-                resource_classes, resource_classes.c.id == inventories.c.resource_class_id
-            )
-        )
-        .where(resource_classes.c.id.is_(None)),
+        sa.select(_COUNT).where(
+            inventories.c.resource_class_id.not_in(sa.select(resource_classes.c.id))
+        ),
     ),
     (
         "{} inventories have a step_size below 1. Set it to 1.",
-        sa.select(_COUNT).select_from(inventories).where(inventories.c.step_size < 1),
+        sa.select(_COUNT).where(inventories.c.step_size < 1),
     ),
     (
         "{} associations of resource providers have a trait that does not exist. Delete them.",
-        sa.select(_COUNT)
-        .select_from(
-            resource_provider_traits.outerjoin(
-                traits, traits.c.id == resource_provider_traits.c.trait_id
-            )
-        )
-        .where(traits.c.id.is_(None)),
+        sa.select(_COUNT).where(
+            resource_provider_traits.c.trait_id.not_in(sa.select(traits.c.id))
+        ),
     ),
     (
         "{} resource providers have no name. Set the name of each, for instance to its UUID.",
-        sa.select(_COUNT)
-        .select_from(resource_providers)
-        .where(resource_providers.c.name.is_(None)),
+        sa.select(_COUNT).where(resource_providers.c.name.is_(None)),
     ),
 )

@@ -26,13 +26,8 @@ from placement.core.snapshot.provider_table import (
 )
 from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
 from placement.db import clocks
-from placement.db.snapshot import changes, grouped_rows, inconsistent_rows
-from placement.db.snapshot.changes import (
-    INVENTORY,
-    NameTables,
-    ProviderChanges,
-    inventory_of,
-)
+from placement.db.snapshot import grouped_rows, inconsistent_rows
+from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of
 from placement.db.tables import (
     GENERATION,
     inventories,
@@ -73,10 +68,6 @@ class SnapshotReader:
     def clocks(self) -> dict[int, int]:
         """Return the value of each clock."""
         return clocks.values(self._connection)
-
-    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
-        """Return the providers that changed since the clocks had the values ``seen``."""
-        return changes.read(self._connection, seen, now)
 
     def names(self) -> NameTables:
         """Return all names.  Cost: two statements."""

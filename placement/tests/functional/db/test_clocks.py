@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import clocks
+from placement.db.snapshot import changes as snapshot_changes
 from placement.db.tables import removed_providers, resource_providers
 
 
@@ -47,7 +48,9 @@ def row(store, id_):
 
 def changes(store, clocks_before):
     with store.read() as tx:
-        provider_changes = tx.snapshot.changes(clocks_before, tx.snapshot.clocks())
+        provider_changes = snapshot_changes.read(
+            tx.connection, clocks_before, tx.snapshot.clocks()
+        )
         states = provider_changes.states(tx.snapshot.names())
     return {state.provider.id for state in states}, set(provider_changes.removed)
 

@@ -58,6 +58,6 @@ def test_a_provider_without_root_is_left_out(store):
     )
     never = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
     with store.read() as tx:
-        changes = tx.snapshot.changes(never, tx.snapshot.clocks())
-        states = changes.states(tx.snapshot.names())
+        changed = changes.read(tx.connection, never, tx.snapshot.clocks())
+        states = changed.states(tx.snapshot.names())
     assert [state.provider.name for state in states] == ["complete"]
