@@ -89,15 +89,20 @@ def listed_at(path):
     return live_sources.read(str(path), (), lambda: None, accept_empty=True).listed_at
 
 
-def test_a_file_is_as_old_as_its_last_change(tmp_path, monkeypatch):
-    monkeypatch.setenv("TZ", "America/New_York")
+@pytest.fixture
+def new_york():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        yield
     time.tzset()
+
+
+def test_a_file_is_as_old_as_its_last_change(tmp_path, new_york):
     path = tmp_path / "live"
     path.write_text(ONE)
     os.utime(path, (0, 0))
     assert listed_at(path) == datetime(1970, 1, 1)
-    monkeypatch.undo()
-    time.tzset()
 
 
 def test_a_file_from_the_future_was_listed_now(tmp_path):
