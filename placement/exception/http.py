@@ -103,9 +103,7 @@ class BadRequest(PlacementException):
     """A query string or body is invalid; ``message`` is the text for the client."""
 
     message: str
-
-    def __str__(self) -> str:
-        return self.message
+    template = "{message}"
 
 
 class DuplicateQueryKey(BadRequest):

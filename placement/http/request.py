@@ -67,7 +67,7 @@ class RequestContext(context.RequestContext):
         """
         if target is None:
             target = {"project_id": self.project_id, "user_id": self.user_id}
-        self._policy.authorize(rule.name, target, self.credentials())
+        self._policy.decisions().authorize(rule.name, target, self.credentials())
 
     def credentials(self) -> dict[str, Any]:
         """Return the attributes of the caller that policy rules can use."""

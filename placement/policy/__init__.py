@@ -86,14 +86,6 @@ class Policy:
         self._stamps = _stamps(policy_files(conf))
         self._decisions = PolicyDecisions(_loaded(conf))
 
-    def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
-        """Return if the rule allows the caller this operation on the target.
-
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized if the token has no project scope,
-        PolicyCheckFailed if an external check cannot be completed.
-        """
-        self.decisions().authorize(rule, target, caller)
-
     def decisions(self) -> PolicyDecisions:
         """Return the decisions of the current rules, which do not change any more."""
         if self._is_outdated():

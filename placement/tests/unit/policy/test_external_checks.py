@@ -102,7 +102,9 @@ def test_a_missing_certificate_is_named(tmp_path):
         )
     )
     with pytest.raises(exception.PolicyCheckFailed) as failed:
-        rules.authorize(policies.SHOW_PROVIDER.name, {}, {"roles": ["admin"], "project_id": "p"})
+        rules.decisions().authorize(
+            policies.SHOW_PROVIDER.name, {}, {"roles": ["admin"], "project_id": "p"}
+        )
     assert missing in failed.value.reason
 
 

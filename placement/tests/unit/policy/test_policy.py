@@ -14,7 +14,7 @@ OWN = {"project_id": "p", "user_id": "u"}
 
 def allowed(rules, rule, roles, target=OWN, **more):
     try:
-        rules.authorize(rule, target, {"roles": roles, "project_id": "p"} | more)
+        rules.decisions().authorize(rule, target, {"roles": roles, "project_id": "p"} | more)
     except exception.PolicyNotAuthorized:
         return False
     return True
@@ -82,7 +82,9 @@ def test_roles_are_compared_without_case(rules):
 def test_system_and_domain_tokens_are_refused(rules):
     for scope in ({"system_scope": "all"}, {"domain_id": "d"}):
         with pytest.raises(exception.ScopeNotAuthorized):
-            rules.authorize(policy_rules.LIST_PROVIDERS.name, OWN, {"roles": ["admin"]} | scope)
+            rules.decisions().authorize(
+                policy_rules.LIST_PROVIDERS.name, OWN, {"roles": ["admin"]} | scope
+            )
 
 
 def test_unknown_rule_refuses_everyone(rules):
