@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -18,7 +19,6 @@ from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.explanation import explain
 from placement.insight.explanation import query as parse
-from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_text
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
@@ -75,10 +75,10 @@ def _print_current(store: Store, arguments: Any) -> None:
     version = microversion.parse(arguments.microversion or str(microversion.MAX_VERSION))
     query = (arguments.query or "").strip().partition("?")
     pairs = parse_qsl(query[2] or query[0], keep_blank_values=True)
-    read = parse.explanation(pairs, version)
-    question = Question(read.request, read.text, str(version))
-    remedies = arguments.remedies or read.remedies
-    body = explain.explanation(Engine(store).current(), question, remedies=remedies)
+    question = parse.question(pairs, version)
+    if arguments.remedies:
+        question = replace(question, remedies=True)
+    body = explain.explanation(Engine(store).current(), question)
     _print(json.loads(body), as_json=arguments.json)
 
 

@@ -155,7 +155,7 @@ def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     if need.not_member_of:
         yield _not_member_of(snapshot, need.not_member_of)
     if need.member_of:
-        yield member_of(snapshot, need)
+        yield from _member_of(snapshot, need)
     if need.in_tree is not None:
         inside = mask_of(_tree_of(snapshot, need.in_tree), snapshot.size)
         shared = np.zeros_like(inside) if need.is_unsuffixed else inside
@@ -198,19 +198,26 @@ def _not_member_of(snapshot: Snapshot, uuids: frozenset[str]) -> Condition:
     return Condition("forbidden_aggregate", "member_of", value, outside, outside, names)
 
 
-def member_of(snapshot: Snapshot, need: Need) -> Condition:
-    """Return the condition that a provider is in an aggregate of every ``member_of``.
+def _member_of(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+    """Yield, for every ``member_of``, the condition that a provider is in one of its aggregates.
 
-    In the unsuffixed group the root can be in these aggregates instead, for all of its tree.
+    In the unsuffixed group the root can be in the aggregates instead, for all of its tree, but
+    only in those of all ``member_of``: the last condition fails where each single one is met.
     """
-    lists = dict.fromkeys(need.member_of)
-    members = reduce(np.logical_and, [in_aggregate(snapshot, any_of) for any_of in lists])
-    local = members
-    if need.is_unsuffixed and snapshot.forest.is_nested:
-        local = members | members[snapshot.forest.root]
-    value = "&member_of=".join(map(any_of_text, lists))
-    names = tuple(sorted(frozenset().union(*lists)))
-    return Condition("aggregate", "member_of", value, local, members, names)
+    lists = list(dict.fromkeys(need.member_of))
+    members = [in_aggregate(snapshot, any_of) for any_of in lists]
+    root = snapshot.forest.root
+    spans = need.is_unsuffixed and snapshot.forest.is_nested
+    local = [mask | mask[root] for mask in members] if spans else members
+    for any_of, here, shared in zip(lists, local, members, strict=True):
+        value, names = any_of_text(any_of), tuple(sorted(any_of))
+        yield Condition("aggregate", "member_of", value, here, shared, names)
+    if spans and len(lists) > 1:
+        in_all = reduce(np.logical_and, members)
+        together = in_all | in_all[root] | ~reduce(np.logical_and, local)
+        value = "&member_of=".join(map(any_of_text, lists))
+        names = tuple(sorted(frozenset().union(*lists)))
+        yield Condition("aggregate", "member_of", value, together, in_all | True, names)
 
 
 def any_of_text(names: Iterable[str]) -> str:

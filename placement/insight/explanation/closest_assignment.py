@@ -38,26 +38,23 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.funnel import resources_text
 from placement.insight.explanation.groups import (
     NO_PROVIDER,
-    Group,
-    GroupsBuilder,
     Part,
+    Providers,
     Reach,
     Scores,
+    parts_of,
+)
+from placement.insight.explanation.joint_conditions import (
+    JointCondition,
+    joint_conditions,
+    with_only,
 )
 from placement.insight.explanation.model import CODES, NearMiss, Unmet
 
 ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """A condition between slots: its code, and the traits, the class or the suffixes."""
-
-    code: str
-    about: frozenset[str] | str = ""
+BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class Assignment:
     """The rows of the providers of the slots, and the violated conditions between slots."""
 
     rows: Sequence[int]
-    given_up: Sequence[Joint]
+    given_up: Sequence[JointCondition]
 
 
 def near_miss(
@@ -114,61 +111,50 @@ class _Root:
         self._root = world.forest.row_of[uuid]
         self._plan = plan
         self._deadline = deadline
-        self._groups: list[Group] = list(GroupsBuilder(world, Reach(world), deadline).groups(plan))
-        self._slots = [(group, part) for group in self._groups for part in group.parts]
-        parts = {slot.need: part for slot, (_, part) in zip(plan.slots, self._slots, strict=True)}
-        self._parts: list[Part] = [parts[need] for need in range(len(plan.needs))]
-        self._local = world.forest.root == self._root
-        trees = world.tree_aggregates
+        self._parts = list(parts_of(world, Reach(world), plan, deadline))
+        groups = {group.suffix: group for group in plan.request.groups}
+        self._slots = [(groups[slot.suffix], self._parts[slot.need]) for slot in plan.slots]
+        self._usable = self._usable_providers()
+        self._usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
+        self._joints = tuple(joint_conditions(plan))
+        self.name = near_miss_facts.named(world, self._root)
+        domains = self._domains(BY_SHORTFALL)
+        self.nearest = Assignment([_first(domains[slot.need]) for slot in plan.slots], ())
+
+    def _usable_providers(self) -> Providers:
+        """Return the providers of the tree, and those of other trees that are shared with it."""
+        world, trees = self._world, self._world.tree_aggregates
+        local = world.forest.root == self._root
         aggregates = trees.aggregates[trees.number.item(self._root)]
         sharing = world.sharing.numbers.tolist()
         shared = [row for row in sharing if aggregates & world.entries.state(row).aggregates]
-        self._shared = mask_of(numbers(shared), world.size) & ~self._local
-        self._usable: list[int] = np.flatnonzero(self._local | self._shared).tolist()
-        self._joints = tuple(_joints(plan))
-        self.name = near_miss_facts.named(world, self._root)
-        first = [self._first(domain) for domain in self._nearest()]
-        self.nearest = Assignment([first[slot.need] for slot in plan.slots], ())
+        return np.stack([local, mask_of(numbers(shared), world.size) & ~local])
 
     # --- the options of slots
 
-    def _nearest(self, waived: Collection[str] = ()) -> list[Domain]:
-        """Return the providers with the fewest failures and, among them, the least shortfall."""
-        return [self._domain(part, waived, part.shortfall()) for part in self._parts]
+    def _domains(self, weight: np.float32, waived: Collection[str] = ()) -> list[Domain]:
+        """Return the options of the slots by need: the providers with the fewest failures.
 
-    def _closest(self, waived: Collection[str] = ()) -> list[Domain]:
-        """Return the providers with the fewest failures."""
-        return [self._domain(part, waived) for part in self._parts]
-
-    def _domain(
-        self, part: Part, waived: Collection[str], shortfall: Scores | None = None
-    ) -> Domain:
-        """Return the options of a part.
-
-        Amounts of ``waived`` classes do not count if a provider meets all conditions.
+        The missing fraction of an amount counts with the weight. Amounts of ``waived`` classes
+        do not count if a provider meets all conditions.
         """
+        return [self._domain(part, weight, waived) for part in self._parts]
+
+    def _domain(self, part: Part, weight: np.float32, waived: Collection[str]) -> Domain:
         self._deadline.tick()
         scores = self._failures(part, waived if self._is_served(part) else ())
-        if shortfall is not None:
-            scores += np.float32(0.5) * shortfall
-        local, shared = scores
-        least = scores.min()
-        rows = np.flatnonzero(shared == least).tolist()
-        return Domain(local == least, tuple(rows), sharing_by_aggregate(self._world, rows))
+        scores += weight * part.shortfall()
+        local, shared = scores == scores.min()
+        rows = np.flatnonzero(shared).tolist()
+        return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
 
     def _is_served(self, part: Part) -> bool:
         """Return whether a provider meets all conditions of the part."""
         return not self._failures(part, ()).all()
 
     def _failures(self, part: Part, waived: Collection[str]) -> Scores:
-        """Return the number of failures of every provider, in the tree and shared with it."""
-        local = part.number_of_failures(is_shared=False, waived=waived)
-        shared = part.number_of_failures(is_shared=True, waived=waived)
-        return np.where([self._local, self._shared], [local, shared], NO_PROVIDER)
-
-    def _first(self, domain: Domain) -> int:
-        rows = np.flatnonzero(domain.local).tolist()
-        return [*rows, *domain.shared][0]
+        """Return the number of failures of every provider that the root can use."""
+        return np.where(self._usable, part.failures(waived), NO_PROVIDER)
 
     # --- the assignment
 
@@ -186,8 +172,8 @@ class _Root:
 
         A condition that conflicts with the conditions met before it is given up.
         """
-        met_joints: list[Joint] = []
-        given_up: list[Joint] = []
+        met_joints: list[JointCondition] = []
+        given_up: list[JointCondition] = []
         rows = self.nearest.rows
         for joint in self._joints:
             solution = self._solution([*met_joints, joint], given_up)
@@ -196,12 +182,12 @@ class _Root:
         return Assignment(rows, given_up)
 
     def _solution(
-        self, joints: Collection[Joint], given_up: Collection[Joint]
+        self, joints: Collection[JointCondition], given_up: Collection[JointCondition]
     ) -> list[int] | None:
         """Return the rows of an assignment that meets these conditions between slots."""
-        waived, plan = _waived(given_up), self._with_only(joints)
-        for domains in (self._nearest(waived), self._closest(waived)):
-            rows = self._solved(plan, domains)
+        plan, waived = with_only(self._plan, joints), _waived(given_up)
+        for weight in (BY_SHORTFALL, BY_FAILURES):
+            rows = self._solved(plan, self._domains(weight, waived))
             if rows:
                 return rows
         return None
@@ -218,19 +204,6 @@ class _Root:
                         for option in assignment
                     ]
         return None
-
-    def _with_only(self, joints: Collection[Joint]) -> SearchPlan:
-        """Return the plan with only these conditions between slots."""
-        plan = SearchPlan.of(_relaxed(self._plan.request, set(self._joints).difference(joints)))
-        return replace(
-            plan,
-            any_of=tuple(any_of for any_of in plan.any_of if Joint("trait", any_of) in joints),
-            contended={
-                name: amounts
-                for name, amounts in plan.contended.items()
-                if Joint("combined", name) in joints
-            },
-        )
 
     def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
         """Return the world in which the options of every slot have the requested amounts."""
@@ -260,16 +233,16 @@ class _Root:
             if waived and self._is_served(part):
                 continue  # another provider meets the conditions: only the sum is missing
             for kind in part.kinds:
-                met = kind.local if self._local[row] else kind.shared
+                met = kind.local if self._usable[0, row] else kind.shared
                 if not met[row]:
-                    yield from self._of_kind(kind, group.group, row)
+                    yield from self._of_kind(kind, group, row)
             for conditions in part.classes:
                 codes = [code for code, fails in conditions.failing if fails[row]]
                 yield from near_miss_facts.of_class(world, conditions, codes, group.suffix, row)
 
     def _of_kind(self, kind: Condition, group: RequestGroup, row: int) -> Iterator[Unmet]:
         """Yield a condition that a provider fails, at the root if the root is as close."""
-        spans = not group.suffix and self._local[row]
+        spans = not group.suffix and self._usable[0, row]
         if not (spans and kind.code == "aggregate"):
             at = self._root if spans and kind.code == "in_tree" else row
             yield near_miss_facts.of_kind(self._world, kind, group, at)
@@ -285,20 +258,19 @@ class _Root:
         aggregates = self._world.entries.state(row).aggregates
         return [any_of for any_of in group.member_of if not any_of & aggregates]
 
-    def _violated(self, joint: Joint, assignment: Assignment) -> Unmet:
+    def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         """Return a condition between slots that is not met."""
-        world, request = self._world, self._plan.request
+        world = self._world
         if joint.code == "trait":
-            condition = having_one(world, frozenset(joint.about))
-            row = assignment.rows[self._plan.unsuffixed[0]]
-            group = self._slots[self._plan.unsuffixed[0]][0].group
-            return near_miss_facts.of_kind(world, condition, group, row)
+            first = self._plan.unsuffixed[0]
+            condition, group = having_one(world, joint.about), self._slots[first][0]
+            return near_miss_facts.of_kind(world, condition, group, assignment.rows[first])
         amounts = None
         if joint.code == "combined":
-            needed = sum(group.resources.get(str(joint.about), 0) for group in request.groups)
-            amounts = near_miss_facts.amounts_of(world, self._usable, str(joint.about), needed)
-        requirement = _requirement(joint, request)
-        return Unmet(joint.code, "", requirement, self.name, amounts)
+            (name,) = joint.about
+            needed = sum(group.resources.get(name, 0) for group in self._plan.request.groups)
+            amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
+        return Unmet(joint.code, "", joint.requirement, self.name, amounts)
 
     def with_own_amounts(self, lack: Unmet) -> Unmet:
         """Return an unmet requirement of another world with the amounts of this world.
@@ -316,7 +288,8 @@ class _Root:
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
-        request = _relaxed(self._plan.request, assignment.given_up)
+        met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
+        request = with_only(self._plan, met_joints).request
         outside = {lack.group for lack in lacks if lack.code == "in_tree"}
         groups = tuple(
             replace(group, in_tree=None) if group.suffix in outside else group
@@ -344,51 +317,19 @@ class _Root:
     def _rows(self, lack: Unmet) -> list[int]:
         """Return the rows of the providers that do not meet a requirement, alone or together."""
         if lack.code == "combined" or lack.provider is None:
-            return self._usable
+            return self._usable_rows
         return [self._world.forest.row_of[lack.provider.uuid]]
 
 
-def _joints(plan: SearchPlan) -> Iterator[Joint]:
-    """Yield the conditions between slots, in the order of the funnel."""
-    request = plan.request
-    yield from (Joint("trait", any_of) for any_of in dict.fromkeys(plan.any_of))
-    loose = SearchPlan.of(replace(request, isolate=False))
-    yield from (Joint("combined", name) for name in loose.contended)
-    if plan.isolated:
-        yield Joint("isolate")
-    for suffixes in dict.fromkeys(request.same_subtree):
-        if len(suffixes) > 1:
-            yield Joint("same_subtree", suffixes)
-    if not request.nested:
-        yield Joint("one_provider_per_tree")
+def _first(domain: Domain) -> int:
+    """Return the first option of a slot."""
+    rows: list[int] = np.flatnonzero(domain.local).tolist()
+    return [*rows, *domain.shared][0]
 
 
-def _waived(given_up: Collection[Joint]) -> set[str]:
+def _waived(given_up: Collection[JointCondition]) -> set[str]:
     """Return the classes whose sum over the slots is missing."""
-    return {str(joint.about) for joint in given_up if joint.code == "combined"}
-
-
-def _relaxed(request: CandidateRequest, given_up: Collection[Joint]) -> CandidateRequest:
-    """Return the request without conditions between groups that were given up."""
-    return replace(
-        request,
-        isolate=request.isolate and Joint("isolate") not in given_up,
-        same_subtree=tuple(
-            suffixes
-            for suffixes in request.same_subtree
-            if Joint("same_subtree", suffixes) not in given_up
-        ),
-        nested=request.nested or Joint("one_provider_per_tree") in given_up,
-    )
-
-
-def _requirement(joint: Joint, request: CandidateRequest) -> str:
-    """Return a condition between groups as the query spells it."""
-    if joint.code == "combined":
-        return "&".join(resources_text(request))
-    if joint.code == "same_subtree":
-        return f"same_subtree={','.join(sorted(joint.about))}"
-    return "group_policy=isolate" if joint.code == "isolate" else "one provider per tree"
+    return {name for joint in given_up if joint.code == "combined" for name in joint.about}
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:

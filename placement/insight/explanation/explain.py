@@ -32,7 +32,7 @@ from placement.core.text import timestamp
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
-from placement.insight.explanation.groups import GroupsBuilder, Reach
+from placement.insight.explanation.groups import Reach, groups_of
 from placement.insight.explanation.model import Explanation
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
@@ -72,7 +72,7 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     funnel = Funnel(snapshot, reach, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(GroupsBuilder(snapshot, reach, deadline).groups(plan))
+        groups = list(groups_of(snapshot, reach, plan, deadline))
         funnel.run(plan, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
     near_misses = NearMisses(snapshot, reach, deadline)
@@ -112,13 +112,13 @@ class Reason:
     document: str
 
 
-def explanation(snapshot: Snapshot, question: Question, *, remedies: bool = False) -> bytes:
+def explanation(snapshot: Snapshot, question: Question) -> bytes:
     """Return the explanation of the request on this snapshot, as JSON.
 
     Takes about ``BUDGET_SECONDS`` at most.
     Raises: UnknownTrait, UnknownResourceClass.
     """
-    explanation = _explained(snapshot, question, remedies=remedies)
+    explanation = _explained(snapshot, question)
     return json.dumps(_document(explanation, question)).encode("ascii")
 
 
@@ -143,14 +143,14 @@ def _code(explanation: Explanation) -> str:
     return next((row.code for row in reversed(explanation.funnel) if row.lost), NO_PROVIDERS)
 
 
-def _explained(snapshot: Snapshot, question: Question, *, remedies: bool = False) -> Explanation:
+def _explained(snapshot: Snapshot, question: Question) -> Explanation:
     return explain(
         snapshot,
         question.request,
         query=question.query,
         now=time.monotonic,
         budget_seconds=BUDGET_SECONDS,
-        remedies=remedies,
+        remedies=question.remedies,
     )
 
 

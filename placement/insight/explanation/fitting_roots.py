@@ -6,6 +6,7 @@ once.
 """
 
 from collections.abc import Sequence
+from functools import cache, partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import Need, Problem, SearchPlan
+from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -25,32 +26,23 @@ class FittingRoots:
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
-        self._domains: dict[Need, Domain] = {}
+        self._domain = cache(partial(find_domain, snapshot))  # similar plans share most needs
 
     def of(self, plan: SearchPlan, among: Mask | None = None) -> Mask:
         """Return the roots around which the plan has a solution, within ``among`` if it is set.
 
         Raises: SearchDeadlineExceeded.
         """
-        self._deadline.check()
-        domains = [self.domain(need) for need in plan.needs]
+        domains = []
+        for need in plan.needs:
+            self._deadline.check()
+            domains.append(self._domain(need))
         possible = possible_anchors(self._snapshot, plan, domains, self._deadline)
         if among is not None:
             possible = possible & among
         if plan.are_slots_independent or not possible.any():
             return possible
         return self._solvable(plan, domains, possible)
-
-    def domain(self, need: Need) -> Domain:
-        """Return the providers that satisfy a need.
-
-        Similar plans have most needs in common: the providers of a need are computed once.
-        """
-        domain = self._domains.get(need)
-        if domain is None:
-            self._deadline.check()
-            domain = self._domains[need] = find_domain(self._snapshot, need)
-        return domain
 
     def _solvable(self, plan: SearchPlan, domains: Sequence[Domain], possible: Mask) -> Mask:
         """Return a mask of the roots that have a solution, from the problem of every tree."""

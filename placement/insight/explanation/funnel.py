@@ -14,35 +14,39 @@ Stage 3 checks every class separately among the remaining providers. If one prov
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import AmountCondition, any_of_text, root_conditions
+from placement.core.search.filters import AmountCondition, Condition, root_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.groups import Group, Part, Providers, Reach
-from placement.insight.explanation.model import FunnelRow
-from placement.insight.explanation.near_miss_facts import LostTogether
+from placement.insight.explanation.groups import Group, Part, Providers, Reach, meeting
+from placement.insight.explanation.joint_conditions import (
+    JointCondition,
+    joint_conditions,
+    with_only,
+)
+from placement.insight.explanation.model import CODES, FunnelRow
 from placement.insight.explanation.relaxations import spelled
 
-Detail = Callable[[Mask], dict[str, object]]
 
+class LostTogether(NamedTuple):
+    """The roots that a condition between groups removed.
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One condition between the groups: its code, its spelling, and a plan that includes it."""
+    ``requested`` has the sum of the amounts of every class that several groups request.
+    """
 
-    code: str
-    requirement: str
-    plan: SearchPlan
+    roots: Mask
+    requested: dict[str, int]
 
 
 class Funnel:
@@ -59,9 +63,7 @@ class Funnel:
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
         self.lost_together: list[LostTogether] = []
-        self._survivors: dict[int, Providers] = {}
-        self._applied: set[int] = set()
-        self._served: set[int] = set()
+        self._survivors: dict[Part, Providers] = {}
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
         """Apply all requirements.
@@ -69,15 +71,16 @@ class Funnel:
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
         """
         self._deadline.check()
-        self._conditions_on_root(plan)
-        for group in groups:
-            self._kinds(group)
-        for group in groups:
-            self._classes(group)
-        for group in groups:
-            self._as_a_whole(group, fitting_roots)
-        for stage in stages(plan):
-            self._together(stage, fitting_roots)
+        for condition in root_conditions(self._snapshot, plan):
+            self._charge(condition.code, "", condition.spelled(""), condition.local)
+        first_with: dict[tuple[Part, ...], Group] = {}
+        for group in groups:  # a group that equals an earlier one removes no root
+            first_with.setdefault(group.parts, group)
+        for apply in (self._kinds, self._classes, self._as_a_whole):
+            for group in first_with.values():
+                self._deadline.check()
+                apply(group)
+        self._together(plan, fitting_roots)
 
     def _charge(
         self,
@@ -85,8 +88,12 @@ class Funnel:
         group: str,
         requirement: str,
         met: Mask,
-        detail: Detail = funnel_facts.no_detail,
+        detail: Callable[[Mask], funnel_facts.Facts] = lambda _lost: {},
     ) -> None:
+        """Remove the roots that do not meet a requirement.
+
+        ``detail`` returns the facts about the lost roots. It is called only if there are any.
+        """
         lost = self.left & ~met
         count = int(np.count_nonzero(lost))
         if count:
@@ -95,65 +102,40 @@ class Funnel:
             self.lost_at[lost] = len(self.rows)
             self.rows.append(FunnelRow(code, group, requirement, count, left, detail(lost)))
 
-    # --- 1. the root
-
-    def _conditions_on_root(self, plan: SearchPlan) -> None:
-        for condition in root_conditions(self._snapshot, plan):
-            self._charge(condition.code, "", condition.spelled(""), condition.local)
-
     # --- 2. the kind of provider
 
     def _kinds(self, group: Group) -> None:
-        """Apply the conditions of a group.
+        """Apply the conditions without an amount.
 
         All parts of the group have the same conditions in the same order.
         """
-        self._deadline.check()
-        new_parts = [part for part in group.parts if id(part) not in self._survivors]
-        self._survivors |= {id(part): part.considered for part in new_parts}
-        are_traits_pending = bool(group.together)
-        for number in range(len(new_parts[0].kinds) if new_parts else 0):
-            condition = new_parts[0].kinds[number]
-            if are_traits_pending and condition.code == "forbidden_trait":
-                self._traits_together(group)
-                are_traits_pending = False
-            met = self._narrowed(new_parts, number)
-            detail = funnel_facts.of_kind(self._snapshot, condition)
-            self._charge(
-                condition.code, group.suffix, condition.spelled(group.suffix), met, detail
-            )
-        if are_traits_pending:
-            self._traits_together(group)
+        self._survivors |= {part: part.considered for part in group.parts}
+        steps = [*enumerate(group.parts[0].kinds), *((None, each) for each in group.together)]
+        for number, condition in sorted(steps, key=lambda step: CODES.index(step[1].code)):
+            if number is None:
+                met = reaching_any(self._reach, group, condition)
+            else:
+                met = self._narrowed(group.parts, number)
+            detail = partial(funnel_facts.of_kind, self._snapshot, condition)
+            requirement = condition.spelled(group.suffix)
+            self._charge(condition.code, group.suffix, requirement, met, detail)
 
     def _narrowed(self, parts: Sequence[Part], number: int) -> Mask:
         """Narrow the providers of the parts by a condition.
 
         Return the roots that reach a remaining provider of every part.
         """
-        met = self._snapshot.forest.is_root
         for part in parts:
-            survivors = self._survivors[id(part)].meeting(part.kinds[number])
-            self._survivors[id(part)] = survivors
-            met = met & self._reach.roots(survivors)
-        return met
-
-    def _traits_together(self, group: Group) -> None:
-        """Apply traits that any provider of the unsuffixed group may have."""
-        for condition in group.together:
-            met = reaching_any(self._reach, group, condition.local)
-            detail = funnel_facts.of_kind(self._snapshot, condition)
-            self._charge("trait", group.suffix, condition.spelled(group.suffix), met, detail)
+            self._survivors[part] = self._survivors[part] & meeting(part.kinds[number])
+        reaching = [self._reach.roots(self._survivors[part]) for part in parts]
+        return reduce(np.logical_and, reaching)
 
     # --- 3. and 4. the amounts
 
     def _classes(self, group: Group) -> None:
-        """Apply the amounts.  A part that equals a part of an earlier group is skipped."""
-        self._deadline.check()
         for part in group.parts:
-            if id(part) not in self._applied:
-                self._applied.add(id(part))
-                for conditions in part.classes:
-                    self._class(group, part, conditions)
+            for conditions in part.classes:
+                self._class(group, part, conditions)
 
     def _class(self, group: Group, part: Part, conditions: AmountCondition) -> None:
         requirement = conditions.spelled(group.suffix)
@@ -163,9 +145,8 @@ class Funnel:
             ("capacity", conditions.enough),
         ):
             met = self._reaching(part, mask)
-            detail = funnel_facts.of_class(
-                self._snapshot, code, conditions, self._survivors[id(part)]
-            )
+            facts = partial(funnel_facts.of_class, self._snapshot, code, conditions)
+            detail = partial(facts, self._survivors[part])
             self._charge(code, group.suffix, requirement, met, detail)
 
     def _reaching(self, part: Part, mask: Mask) -> Mask:
@@ -173,76 +154,44 @@ class Funnel:
 
         If a root reaches no provider with all classes, any provider with this class counts.
         """
-        survivors = self._survivors[id(part)]
-        met = self._reach.roots(survivors.only(mask))
+        met = self._reach.roots(self._survivors[part] & mask)
         if len(part.classes) > 1 and (self.left & ~part.equipped).any():
-            providers = self._reach.all_providers.only(mask)
+            providers = self._reach.all_providers & mask
             met = met | (self._reach.roots(providers) & ~part.equipped)
         return met
 
-    def _as_a_whole(self, group: Group, fitting_roots: FittingRoots) -> None:
-        self._deadline.check()
+    def _as_a_whole(self, group: Group) -> None:
         for part in group.parts:
-            if id(part) in self._served:
-                continue
-            self._served.add(id(part))
-            met = self._reach.roots_with_option(fitting_roots.domain(part.need))
+            enough = [conditions.enough for conditions in part.classes]
+            met = self._reach.roots(reduce(np.logical_and, enough, self._survivors[part]))
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
 
-    def _together(self, stage: Stage, fitting_roots: FittingRoots) -> None:
-        if not self.left.any():
-            return
-        met = fitting_roots.of(stage.plan, self.left)
-        requested = {name: sum(amounts.values()) for name, amounts in stage.plan.contended.items()}
-        lost = LostTogether(stage.code, stage.requirement, self.left & ~met, requested)
+    def _together(self, plan: SearchPlan, fitting_roots: FittingRoots) -> None:
+        """Apply the conditions between slots, one requirement after the other."""
+        applied: list[JointCondition] = []
+        requirements = groupby(joint_conditions(plan), attrgetter("code", "requirement"))
+        for (code, requirement), conditions in requirements:
+            if not self.left.any():
+                return
+            applied += conditions
+            self._stage(code, requirement, with_only(plan, applied), fitting_roots)
+
+    def _stage(
+        self, code: str, requirement: str, plan: SearchPlan, fitting_roots: FittingRoots
+    ) -> None:
+        met = fitting_roots.of(plan, self.left)
+        contended = plan.contended if code == "combined" else {}
+        requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
+        lost = LostTogether(self.left & ~met, requested)
         if lost.roots.any():
             self.lost_together.append(lost)
-        detail = funnel_facts.of_stage(self._snapshot, stage.plan, stage.code)
-        self._charge(stage.code, "", stage.requirement, met, detail)
+        detail = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
+        self._charge("combined" if code == "trait" else code, "", requirement, met, detail)
 
 
-def reaching_any(reach: Reach, group: Group, rows: Mask) -> Mask:
-    """Return the roots that reach one of the rows as a considered provider of any part."""
-    masks = [reach.roots(part.considered.only(rows)) for part in group.parts]
+def reaching_any(reach: Reach, group: Group, condition: Condition) -> Mask:
+    """Return the roots that reach a considered provider of any part that meets a condition."""
+    masks = [reach.roots(part.considered & meeting(condition)) for part in group.parts]
     return reduce(np.logical_or, masks)
-
-
-def stages(plan: SearchPlan) -> Iterator[Stage]:
-    """Yield plans of the request, from no condition between the slots to all conditions.
-
-    Every stage adds one condition.
-    """
-    request = replace(plan.request, isolate=False, same_subtree=(), nested=True)
-    loose = SearchPlan.of(request)
-    if loose.any_of:
-        requirement = "&".join(_unsuffixed(request))
-        yield Stage("combined", requirement, replace(loose, contended={}))
-    if loose.contended:
-        yield Stage("combined", "&".join(resources_text(request)), loose)
-    if plan.isolated:
-        request = replace(request, isolate=True)
-        yield Stage("isolate", "group_policy=isolate", SearchPlan.of(request))
-    for suffixes in plan.request.same_subtree:
-        if len(suffixes) > 1:
-            request = replace(request, same_subtree=(*request.same_subtree, suffixes))
-            requirement = f"same_subtree={','.join(sorted(suffixes))}"
-            yield Stage("same_subtree", requirement, SearchPlan.of(request))
-    if not plan.request.nested:
-        yield Stage("one_provider_per_tree", "one provider per tree", plan)
-
-
-def resources_text(request: CandidateRequest) -> Iterator[str]:
-    """Yield the resources of every group as the query spells them."""
-    for group in request.groups:
-        if group.resources:
-            amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
-            yield f"resources{group.suffix}={amounts}"
-
-
-def _unsuffixed(request: CandidateRequest) -> Iterator[str]:
-    for group in request.groups:
-        if not group.suffix:
-            yield from resources_text(replace(request, groups=(group,)))
-            yield from (f"required={any_of_text(any_of)}" for any_of in group.required)

@@ -1,72 +1,57 @@
 """The facts in a row of the funnel: the existing providers and amounts.
 
-The public functions return a function of the roots that the requirement removed. The returned
-function is called only if the requirement removed a root.
+``lost`` are the roots that the requirement removed.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import numpy as np
 
 from placement.core.search.filters import AmountCondition, Condition, having_trait, in_aggregate
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Amounts, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.groups import Providers
 
-DetailX = Callable[[Mask], dict[str, object]]
+Facts = dict[str, object]
 
 
-def no_detail(_lost: Mask) -> dict[str, object]:
-    """Return no detail."""
+def of_kind(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
+    """Return the number of providers that satisfy the condition."""
+    if condition.code == "in_tree":
+        return {"exists": condition.value in snapshot.forest.row_of}
+    if condition.code == "aggregate":
+        return {"members": int(np.count_nonzero(in_aggregate(snapshot, condition.names)))}
+    if condition.code == "trait":
+        return {"providers": int(np.count_nonzero(having_trait(snapshot, condition.names)))}
     return {}
 
 
-def of_kind(snapshot: Snapshot, condition: Condition) -> DetailX:
-    """Return the number of providers that satisfy the condition."""
-
-    def detail(_lost: Mask) -> dict[str, object]:
-        if condition.code == "in_tree":
-            return {"exists": condition.value in snapshot.forest.row_of}
-        if condition.code == "aggregate":
-            return {"members": int(np.count_nonzero(in_aggregate(snapshot, condition.names)))}
-        if condition.code == "trait":
-            return {"providers": int(np.count_nonzero(having_trait(snapshot, condition.names)))}
-        return {}
-
-    return detail
-
-
 def of_class(
-    snapshot: Snapshot, code: str, conditions: AmountCondition, providers: Providers
-) -> DetailX:
+    snapshot: Snapshot, code: str, conditions: AmountCondition, providers: Providers, lost: Mask
+) -> Facts:
     """Return the limits of units, or the largest free amount and its provider."""
-
-    def detail(lost: Mask) -> dict[str, object]:
-        column = conditions.column
-        requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
-        if code == "no_inventory":
-            return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
-        considered = _considered(snapshot, column, providers, lost)
-        if code == "unit":
-            return requested | _units(column, considered)
-        return requested | _largest_free(
-            snapshot, column, considered, conditions.unit[column.rows]
-        )
-
-    return detail
+    column = conditions.column
+    requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
+    if code == "no_inventory":
+        return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
+    considered = _considered(snapshot, column, providers, lost)
+    if code == "unit":
+        return requested | _units(column, considered)
+    return requested | _largest_free(snapshot, column, considered, conditions.unit[column.rows])
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
     """Return a mask of the rows of a column that are considered at one of the lost roots."""
     rows = column.rows
-    local: Mask = providers.local[rows] & lost[snapshot.forest.root[rows]]
-    return local | providers.shared[rows]
+    local, shared = providers[:, rows]
+    considered: Mask = (local & lost[snapshot.forest.root[rows]]) | shared
+    return considered
 
 
-def _units(column: Column, considered: Mask) -> dict[str, object]:
+def _units(column: Column, considered: Mask) -> Facts:
     """Return the widest limits of the considered providers, and whether all limits are equal."""
     if not considered.any():
         return {}
@@ -81,9 +66,7 @@ def _units(column: Column, considered: Mask) -> dict[str, object]:
     }
 
 
-def _largest_free(
-    snapshot: Snapshot, column: Column, considered: Mask, unit: Mask
-) -> dict[str, object]:
+def _largest_free(snapshot: Snapshot, column: Column, considered: Mask, unit: Mask) -> Facts:
     """Return the largest free amount among the considered providers."""
     able = considered & unit
     if not able.any():
@@ -96,21 +79,17 @@ def _largest_free(
     }
 
 
-def of_stage(snapshot: Snapshot, plan: SearchPlan, code: str) -> DetailX:
+def of_stage(
+    snapshot: Snapshot, plan: SearchPlan, requested: Mapping[str, int], lost: Mask
+) -> Facts:
     """Return the sum that several groups request of a class, and the root with most free."""
-
-    def detail(lost: Mask) -> dict[str, object]:
-        if code != "combined" or not plan.contended:
-            return {}
-        requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
-        classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
-        insufficient = [facts for facts in classes if facts["free"] < facts["needed"]]  # type: ignore[operator]
-        return {**(insufficient or classes)[0], "groups": _groups(plan)}
-
-    return detail
+    classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
+    insufficient = [facts for facts in classes if facts["free"] < facts["needed"]]  # type: ignore[operator]
+    first = next(iter(insufficient or classes), None)
+    return {**first, "groups": _groups(plan)} if first else {}
 
 
-def _groups(plan: SearchPlan) -> list[dict[str, object]]:
+def _groups(plan: SearchPlan) -> list[Facts]:
     """Return the distinct requests of groups with their number, in descending order."""
     counts = Counter(slot.resources for slot in plan.slots if slot.resources)
     return [
@@ -119,12 +98,9 @@ def _groups(plan: SearchPlan) -> list[dict[str, object]]:
     ]
 
 
-def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> dict[str, object]:
+def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
     """Return the lost root whose tree has the largest free amount of a class."""
-    column = snapshot.columns[name]
-    roots = snapshot.forest.root[column.rows]
-    weights = column.allocatable.clip(0)
-    total = np.bincount(roots, weights=weights, minlength=snapshot.size)
+    total = free_in_trees(snapshot, name)
     best = int(np.argmax(np.where(lost, total, -1)))
     provider = snapshot.entries.state(best).provider
     return {
@@ -133,3 +109,10 @@ def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> dict[str, o
         "free": int(total[best]),
         "provider": {"uuid": provider.uuid, "name": provider.name},
     }
+
+
+def free_in_trees(snapshot: Snapshot, name: str) -> Amounts:
+    """Return for every root the sum of the allocatable amounts of a class in its tree."""
+    column, total = snapshot.columns[name], np.zeros(snapshot.size, dtype=np.int64)
+    np.add.at(total, snapshot.forest.root[column.rows], column.allocatable.clip(0))
+    return total

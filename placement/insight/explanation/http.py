@@ -5,9 +5,7 @@ import webob
 from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
 from placement.insight import http
-from placement.insight.explanation import explain
-from placement.insight.explanation import query as parse
-from placement.insight.explanation.query import Question
+from placement.insight.explanation import explain, query
 from placement.policies import insight as policies
 
 
@@ -15,10 +13,9 @@ from placement.policies import insight as policies
 def explain_candidates(request: Request) -> webob.Response:
     """Return the explanation of the request in the query."""
     request.context.can(policies.EXPLAIN)
-    query = parse.explanation(request.query_pairs, request.version)
-    question = Question(query.request, query.text, str(request.version))
+    question = query.question(request.query_pairs, request.version)
 
     def write(view: View) -> bytes:
-        return explain.explanation(view.snapshot, question, remedies=query.remedies)
+        return explain.explanation(view.snapshot, question)
 
     return http.from_snapshot(request, write)

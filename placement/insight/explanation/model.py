@@ -6,9 +6,6 @@ the same codes and field names. They are stable.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-
-_NO_DETAIL: Mapping[str, object] = MappingProxyType({})
 
 CODES = (
     "root_trait",
@@ -50,7 +47,7 @@ class FunnelRow:
     requirement: str
     lost: int
     left: int
-    detail: Mapping[str, object] = field(default_factory=lambda: _NO_DETAIL)
+    detail: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,48 +1,18 @@
 """The requirements that one root or provider does not meet, with the amounts."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from placement.core import capacity
 from placement.core.model import Inventory
 from placement.core.request import RequestGroup
 from placement.core.search.filters import AmountCondition, Condition, root_conditions
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.model import Amounts, ProviderName, Unmet
 
 _AGGREGATES = {"aggregate", "forbidden_aggregate"}
 _TRAITS = {"trait", "forbidden_trait", "root_trait"}
 _NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LostTogether:
-    """The roots that a condition between groups removed.
-
-    ``requested`` has the sum of the amounts of a class that several groups request.
-    """
-
-    code: str
-    requirement: str
-    roots: Mask
-    requested: dict[str, int]
-
-
-def shortfall_of(snapshot: Snapshot, lost: LostTogether) -> NDArray[np.float64]:
-    """Return for every root the largest missing fraction of an amount, 1 if it is unknown."""
-    short = np.zeros(snapshot.size)
-    for name, needed in lost.requested.items() if lost.code == "combined" else ():
-        column = snapshot.columns[name]
-        roots = snapshot.forest.root[column.rows]
-        free = np.bincount(roots, weights=column.allocatable.clip(0), minlength=snapshot.size)
-        np.maximum(short, 1 - free / needed, out=short)
-    short[short <= 0] = 1
-    return short
 
 
 def named(snapshot: Snapshot, row: int) -> ProviderName:

@@ -7,9 +7,10 @@ conditions between groups, and are ranked again by the result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, islice
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +18,30 @@ from numpy.typing import NDArray
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import root_conditions, sharing_by_aggregate
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.closest_assignment import near_miss
-from placement.insight.explanation.funnel import Funnel, reaching_any
-from placement.insight.explanation.groups import NO_PROVIDER, Group, Part, Reach, Scores
+from placement.insight.explanation.funnel import Funnel, LostTogether, reaching_any
+from placement.insight.explanation.funnel_facts import free_in_trees
+from placement.insight.explanation.groups import NO_PROVIDER, Group, Part, Reach, meeting
 from placement.insight.explanation.model import NearMiss
 
-Rows = NDArray[np.intp]
 Rank = tuple[bool, float, float, int]
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
 MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Closest:
+class Closest(NamedTuple):
     """For every root, the provider that comes closest to serving a part.
 
-    ``is_shared`` is whether the root shares the provider of another tree.
+    ``is_shared`` is 1 if the root shares the provider of another tree, else 0: ``is_shared`` and
+    ``row`` are indices into ``Providers``.
     """
 
-    row: Rows
-    is_shared: Mask
-    shortfall: Scores
+    is_shared: Indices
+    row: Indices
+    shortfall: NDArray[np.float32]
 
 
 class NearMisses:
@@ -51,14 +51,13 @@ class NearMisses:
         self._snapshot = snapshot
         self._reach = reach
         self._deadline = deadline
-        self._roots: Rows = np.flatnonzero(snapshot.forest.is_root)
-        self._closest: dict[int, Closest] = {}
+        self._roots: Indices = np.flatnonzero(snapshot.forest.is_root)
+        self._closest: dict[Part, Closest] = {}
         self._solved: list[tuple[Rank, NearMiss]] = []
 
     def best(self, number: int) -> tuple[NearMiss, ...]:
         """Return the closest roots of the solved roots."""
-        ranked = sorted(self._solved, key=lambda pair: pair[0])
-        return tuple(miss for _, miss in ranked[:number])
+        return tuple(miss for _, miss in self._ranked[:number])
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel, number: int) -> None:
         """Find the closest roots.
@@ -80,16 +79,17 @@ class NearMisses:
         )
         for place, at in enumerate(order[: SOLVED_FOR_EACH * number].tolist()):
             lower_bound = is_other.item(at), counts.item(at)
-            if len(self._solved) >= number and self._worst(number)[:2] <= lower_bound:
+            if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
                 return
             rows = self._rows(at, groups, shared_by_aggregate)
             miss = near_miss(self._snapshot, plan, rows, self._deadline)
             lacks = {(unmet.code, unmet.group, unmet.requirement) for unmet in miss.unmet}
             self._solved.append(((lower_bound[0], len(lacks), rest.item(at), place), miss))
 
-    def _worst(self, number: int) -> Rank:
-        """Return the rank of the last listed root among the solved roots."""
-        return sorted(rank for rank, _ in self._solved)[number - 1]
+    @property
+    def _ranked(self) -> list[tuple[Rank, NearMiss]]:
+        """The solved roots, the closest first."""
+        return sorted(self._solved, key=itemgetter(0))
 
     def _named(self, groups: Sequence[Group]) -> list[int]:
         """Return the roots of the trees that the request names."""
@@ -118,13 +118,15 @@ class NearMisses:
 
     def _tally(
         self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel
-    ) -> tuple[NDArray[np.int32], Scores]:
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the number of unmet requirements and the largest shortfall of every root."""
         counts = np.zeros(len(self._roots), dtype=np.int32)
         shortfall = np.zeros(len(self._roots), dtype=np.float32)
-        for fails in self._fail_at_root(plan):
-            counts += fails
-            shortfall[fails] = 1
+        for condition in root_conditions(self._snapshot, plan):
+            if condition.code == "root_trait":
+                fails = ~condition.local[self._roots]
+                counts += fails
+                shortfall[fails] = 1
         for group in groups:
             for fails in self._failures(group):
                 counts += fails
@@ -134,88 +136,72 @@ class NearMisses:
         for lost in funnel.lost_together:
             fails = lost.roots[self._roots]
             counts += fails
-            shortfall[fails] = near_miss_facts.shortfall_of(self._snapshot, lost)[self._roots][
-                fails
-            ]
+            shortfall[fails] = self._shortfall_of(lost)[self._roots][fails]
         return counts, shortfall
 
-    def _fail_at_root(self, plan: SearchPlan) -> Iterator[Mask]:
-        for condition in root_conditions(self._snapshot, plan):
-            if condition.code == "root_trait":
-                yield ~condition.local[self._roots]
+    def _shortfall_of(self, lost: LostTogether) -> NDArray[np.float64]:
+        """Return for every root the largest missing fraction of an amount, 1 if it is unknown."""
+        short = np.zeros(self._snapshot.size)
+        for name, needed in lost.requested.items():
+            np.maximum(short, 1 - free_in_trees(self._snapshot, name) / needed, out=short)
+        short[short <= 0] = 1
+        return short
 
     def _failures(self, group: Group) -> Iterator[Mask]:
         """Yield, for every requirement of a group, a mask of the roots that do not meet it."""
-        for number, kind in enumerate(group.parts[0].kinds):
-            fails = reduce(np.logical_or, [self._fails_kind(part, number) for part in group.parts])
-            if kind.code == "forbidden_aggregate" and not group.suffix:
-                fails = fails | ~kind.local[self._roots]  # a condition on the root as well
-            yield fails
+        closest = [self._of(part) for part in group.parts]
+        for kinds in zip(*(part.kinds for part in group.parts), strict=True):
+            met = [
+                meeting(kind)[is_shared, row]
+                for kind, (is_shared, row, _) in zip(kinds, closest, strict=True)
+            ]
+            if kinds[0].code == "forbidden_aggregate" and not group.suffix:
+                met.append(kinds[0].local[self._roots])  # a condition on the root as well
+            yield ~reduce(np.logical_and, met)
         for condition in group.together:
-            yield ~reaching_any(self._reach, group, condition.local)[self._roots]
-        for part in group.parts:
+            yield ~reaching_any(self._reach, group, condition)[self._roots]
+        for part, (_, row, _) in zip(group.parts, closest, strict=True):
             self._deadline.tick()
-            rows = self._of(part).row
             for conditions in part.classes:
-                yield from (mask[rows] for _, mask in conditions.failing)
-
-    def _fails_kind(self, part: Part, number: int) -> Mask:
-        closest, kind = self._of(part), part.kinds[number]
-        fails: Mask = ~np.where(
-            closest.is_shared, kind.shared[closest.row], kind.local[closest.row]
-        )
-        return fails
+                yield from (mask[row] for _, mask in conditions.failing)
 
     # --- the closest provider of a part
 
     def _of(self, part: Part) -> Closest:
-        closest = self._closest.get(id(part))
+        closest = self._closest.get(part)
         if closest is None:
             self._deadline.check()
-            closest = self._closest[id(part)] = self._closest_to(part)
+            closest = self._closest[part] = self._closest_to(part)
         return closest
 
     def _closest_to(self, part: Part) -> Closest:
         short = part.shortfall()
-        local_score, row = self._best_local(part, short)
-        is_shared = np.zeros(len(self._roots), dtype=np.bool_)
-        if part.considered.shared.any():
-            shared_score, shared_row = self._best_shared(part, short)
-            is_shared = shared_score < local_score
-            row = np.where(is_shared, shared_row, row)
-        short_of_best = np.where(
-            is_shared,
-            self._relative(part, short, is_shared=True)[row],
-            self._relative(part, short, is_shared=False)[row],
-        )
-        return Closest(row, is_shared, short_of_best.astype(np.float32))
+        local, shared = part.failures() + short * np.float32(0.5)
+        row = self._best_local(local)
+        best_shared, shared_row = self._best_shared(part, shared)
+        is_shared = (best_shared < local[row]).astype(np.intp)
+        row = np.where(is_shared, shared_row, row)
+        met = [meeting(kind)[is_shared, row] for kind in part.kinds]
+        meets_all_kinds = reduce(np.logical_and, met, True)
+        return Closest(is_shared, row, np.where(meets_all_kinds, short[row], np.float32(1)))
 
-    def _relative(self, part: Part, short: Scores, *, is_shared: bool) -> Scores:
-        """Return the shortfall, and 1 where a condition without an amount fails."""
-        relative = short.copy()
-        for kind in part.kinds:
-            relative[~(kind.shared if is_shared else kind.local)] = 1
-        return relative
+    def _best_local(self, score: NDArray[np.float32]) -> Indices:
+        """Return for every root the first provider of its tree with the best score.
 
-    def _best_local(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
-        """Return for every root the best score of its tree, and the first row with this score."""
-        score = part.number_of_failures(is_shared=False) + short * np.float32(0.5)
-        forest = self._snapshot.forest
+        Trees are contiguous and begin with the root, also in the order by tree and score.
+        """
+        forest, rows = self._snapshot.forest, len(self._snapshot)
         if not forest.is_nested:
-            return score[self._roots], self._roots
-        rows = np.flatnonzero(score < NO_PROVIDER)
-        best = np.full(self._snapshot.size, NO_PROVIDER, dtype=np.float32)
-        np.minimum.at(best, forest.root[rows], score[rows])
-        first = np.arange(self._snapshot.size)
-        rows = rows[score[rows] == best[forest.root[rows]]][::-1]
-        first[forest.root[rows]] = rows
-        return best[self._roots], first[self._roots]
+            return self._roots
+        order: Indices = np.lexsort((score[:rows], forest.root[:rows]))
+        return order[self._roots]
 
-    def _best_shared(self, part: Part, short: Scores) -> tuple[Scores, Rows]:
+    def _best_shared(
+        self, part: Part, score: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], Indices]:
         """Return for every root the best score of its sharing providers, and the row."""
-        score = part.number_of_failures(is_shared=True) + short * np.float32(0.5)
         best_of: dict[str, tuple[float, int]] = {}
-        for row in np.flatnonzero(part.considered.shared).tolist():
+        for row in np.flatnonzero(part.considered[1]).tolist():
             entry = (float(score[row]), row)
             for uuid in self._snapshot.entries.state(row).aggregates:
                 best_of[uuid] = min(best_of.get(uuid, entry), entry)

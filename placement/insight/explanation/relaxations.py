@@ -69,7 +69,7 @@ def _without_subtree(request: CandidateRequest, suffixes: frozenset[str]) -> Rel
         if not group.resources and group.suffix not in frozenset().union(*subtrees)
     )
     looser = replace(request, same_subtree=(*subtrees, *alone))
-    return Relaxation(_same_subtree(suffixes), looser, "&".join(map(_same_subtree, alone)))
+    return Relaxation(same_subtree_text(suffixes), looser, "&".join(map(same_subtree_text, alone)))
 
 
 def query_of(request: CandidateRequest) -> str:
@@ -81,7 +81,7 @@ def query_of(request: CandidateRequest) -> str:
     ]
     if root:
         parameters.append(f"root_required={','.join(root)}")
-    parameters += [_group_policy(request), *map(_same_subtree, request.same_subtree)]
+    parameters += [_group_policy(request), *map(same_subtree_text, request.same_subtree)]
     if request.limit is not None:
         parameters.append(f"limit={request.limit}")
     return "&".join(filter(None, parameters))
@@ -107,7 +107,8 @@ def _group_policy(request: CandidateRequest) -> str:
     return f"group_policy={'isolate' if request.isolate else 'none'}"
 
 
-def _same_subtree(suffixes: frozenset[str]) -> str:
+def same_subtree_text(suffixes: frozenset[str]) -> str:
+    """Return a same_subtree as the query spells it."""
     return f"same_subtree={','.join(sorted(suffixes))}"
 
 

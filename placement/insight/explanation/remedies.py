@@ -5,6 +5,7 @@ The rest of the request is unchanged. Changes of two requirements are tried only
 change helps.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,7 +21,6 @@ from placement.insight.explanation.model import Remedy
 from placement.insight.explanation.relaxations import Relaxation, query_of, with_group, without_one
 
 MOST_PAIRS = 10
-FEW_AMOUNTS = 8
 
 Lowered = tuple[Remedy, CandidateRequest]
 
@@ -81,10 +81,7 @@ class Remedies:
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
         """Return the largest amount below the requested amount for which a root fits, else 0."""
         column = self._snapshot.columns.get(name)
-        best, below = (
-            0,
-            min(group.resources[name] - 1, MAX_INT),
-        )  # the largest amount of any inventory
+        best, below = 0, min(group.resources[name] - 1, MAX_INT)  # no inventory is larger
         for low, step in sorted(set(column.unit_rules)) if column else ():
             first, last = -(-max(low, best + 1) // step), below // step
             best = max(best, self._search(request, group, name, range(first, last + 1), step))
@@ -107,17 +104,15 @@ class Remedies:
             changed = _with_amount(request, group, name, multiple * step)
             return self._fitting_roots.of(SearchPlan.of(changed))
 
-        if len(multiples) <= FEW_AMOUNTS:
-            return next((m * step for m in reversed(multiples) if fitting(m).any()), 0)
-        with_least = fitting(multiples[0])
-        if not with_least.any():
+        if not multiples or not (with_least := fitting(multiples[0])).any():
             return 0
-        low, high = multiples[0], min(multiples[-1], self._bound(name, with_least) // step)
-        middle = high
-        while low < high:
-            low, high = (middle, high) if fitting(middle).any() else (low, middle - 1)
-            middle = (low + high + 1) // 2
-        return low * step
+        high = min(multiples[-1], self._bound(name, with_least) // step)
+        if fitting(high).any():
+            return high * step
+        too_large = bisect_left(
+            range(high), True, multiples[0] + 1, key=lambda multiple: not fitting(multiple).any()
+        )
+        return (too_large - 1) * step
 
     def _bound(self, name: str, roots: Mask) -> int:
         """Return an upper bound of the amounts of the roots' providers and sharing providers."""

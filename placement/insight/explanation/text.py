@@ -13,7 +13,6 @@ from placement.core.text import printable
 from placement.insight.documents import VERSION
 from placement.insight.explanation.model import (
     Explanation,
-    FunnelRow,
     NearMiss,
     Remedy,
     Unmet,
@@ -44,21 +43,10 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
         "at": at,
         "roots": explanation.roots,
         "fits": explanation.fits,
-        "funnel": [_row(row) for row in explanation.funnel],
+        "funnel": [asdict(row) for row in explanation.funnel],
         "near_misses": [_near_miss(miss) for miss in explanation.near_misses],
         "remedies": [_remedy(remedy) for remedy in explanation.remedies],
         "undetermined": list(explanation.undetermined),
-    }
-
-
-def _row(row: FunnelRow) -> Json:
-    return {
-        "code": row.code,
-        "group": row.group,
-        "requirement": row.requirement,
-        "lost": row.lost,
-        "left": row.left,
-        "detail": dict(row.detail),
     }
 
 

@@ -89,11 +89,11 @@ def test_more_devices_than_any_host_has():
     assert note(document) == "best: h1 has 3 free"
 
 
-def test_the_clock_is_read_for_each_group():
+def test_the_clock_is_read_for_each_different_group():
     reads = {}
     for number in (10, 100):
         clock = itertools.count()
-        query = "&".join(f"resources{group}=DISK_GB:1" for group in range(1, number + 1))
+        query = "&".join(f"resources{group}=DISK_GB:{group}" for group in range(1, number + 1))
         explain(
             snapshot_of(SHARING),
             request_of(f"{query}&group_policy=none"),
