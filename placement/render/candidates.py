@@ -63,7 +63,7 @@ def allocation_candidates(
 # --- from 1.27 on: templates and cached texts ---------------------------------
 
 
-def _summaries(entries: Sequence[ProviderEntry], version: Version) -> Iterator[bytes]:
+def _summaries(entries: Iterable[ProviderEntry], version: Version) -> Iterator[bytes]:
     """Yield the text of each tree, or of each provider, after a comma."""
     if isinstance(entries, WholeTrees):
         return entries.texts("1.29", _tree_text)

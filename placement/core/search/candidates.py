@@ -4,9 +4,9 @@ A candidate is a shape, which depends only on the request and on which options a
 UUIDs of its providers. ``CandidateShapes`` makes shapes from the assignments of a problem.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from placement.core.model import ProviderState
 from placement.core.search.slots import Assignment, Options, SearchPlan
@@ -50,26 +50,16 @@ class Candidate(NamedTuple):
         }
 
 
-class WholeTrees(Sequence[ProviderEntry]):
+class WholeTrees(Iterable[ProviderEntry]):
     """All providers of some trees, in tree order; their text is cached by tree."""
 
     def __init__(self, snapshot: Snapshot, roots: Numbers) -> None:
         self._snapshot = snapshot
         self._roots = roots
 
-    def __len__(self) -> int:
-        return int(self._snapshot.forest.subtree_size[self._roots].sum())
-
     def __iter__(self) -> Iterator[ProviderEntry]:
         rows = self._snapshot.forest.members_of_all(self._roots)
         return iter(self._snapshot.entries.take(rows.tolist()))
-
-    @overload
-    def __getitem__(self, index: int) -> ProviderEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ProviderEntry]: ...
-    def __getitem__(self, index: int | slice) -> ProviderEntry | Sequence[ProviderEntry]:
-        return list(self)[index]
 
     def texts(
         self, form: str, render: Callable[[Sequence[ProviderState]], bytes]
@@ -97,7 +87,7 @@ class Candidates:
     """
 
     candidates: Sequence[Candidate]
-    summaries: Sequence[ProviderEntry]
+    summaries: Iterable[ProviderEntry]
 
 
 class Solution(NamedTuple):

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.matching import Matching
+from placement.core.search.matching import MatchingConstraint
 from placement.core.search.slots import Options, Problem, SearchPlan
 
 AllocatableAmounts = dict[tuple[int, str], int]
@@ -90,19 +90,6 @@ class RemainingCapacity:
         return any(
             other != option and tree_of[other] == tree_of[option] for other in self._slots_at
         )
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingConstraint:
-    """Some slots, and how many of them an option can serve; ``merged`` options count as one."""
-
-    slots: tuple[int, ...]
-    capacity: Callable[[int], int]
-    merged: Mapping[int, int]
-
-    def matching(self, options: Sequence[Options], deadline: Deadline) -> Matching | None:
-        """Return a matching of the constraint's slots, None if there is none."""
-        return Matching.of({slot: options[slot] for slot in self.slots}, self, deadline)
 
 
 @dataclass(frozen=True, slots=True)

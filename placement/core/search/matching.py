@@ -8,23 +8,25 @@ step of a path counts against the deadline of the search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from placement.core.search.deadline import Deadline
+from placement.core.search.slots import Options
 
 SlotOptions = Mapping[int, Sequence[int]]
 
 
-class CapacityRule(Protocol):
-    """How many slots an option can serve; options with the same entry in ``merged`` are one."""
+@dataclass(frozen=True, slots=True)
+class MatchingConstraint:
+    """Some slots, and how many of them an option can serve; ``merged`` options count as one."""
 
-    @property
-    def capacity(self) -> Callable[[int], int]:
-        """The number of slots by option."""
+    slots: tuple[int, ...]
+    capacity: Callable[[int], int]
+    merged: Mapping[int, int]
 
-    @property
-    def merged(self) -> Mapping[int, int]:
-        """The option that represents several options, by option."""
+    def matching(self, options: Sequence[Options], deadline: Deadline) -> "Matching | None":
+        """Return a matching of the constraint's slots, None if there is none."""
+        return Matching.of({slot: options[slot] for slot in self.slots}, self, deadline)
 
 
 class Matching:
@@ -33,28 +35,32 @@ class Matching:
     Immutable once returned: ``with_fixed`` returns another matching.
     """
 
-    __slots__ = ("_deadline", "_fixed", "_option_of", "_options", "_rule", "_slots_at")
+    __slots__ = ("_constraint", "_deadline", "_fixed", "_option_of", "_options", "_slots_at")
 
-    def __init__(self, options: SlotOptions, rule: CapacityRule, deadline: Deadline) -> None:
+    def __init__(
+        self, options: SlotOptions, constraint: MatchingConstraint, deadline: Deadline
+    ) -> None:
         self._options = options
-        self._rule = rule
+        self._constraint = constraint
         self._deadline = deadline
         self._option_of: dict[int, int] = {}
         self._slots_at: dict[int, tuple[int, ...]] = {}
         self._fixed: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, options: SlotOptions, rule: CapacityRule, deadline: Deadline) -> "Matching | None":
+    def of(
+        cls, options: SlotOptions, constraint: MatchingConstraint, deadline: Deadline
+    ) -> "Matching | None":
         """Return a matching of all slots, None if there is none.
 
         Raises: SearchDeadlineExceeded.
         """
-        if rule.merged:
+        if constraint.merged:
             options = {
-                slot: [rule.merged.get(option, option) for option in slot_options]
+                slot: [constraint.merged.get(option, option) for option in slot_options]
                 for slot, slot_options in options.items()
             }
-        matching = cls(options, rule, deadline)
+        matching = cls(options, constraint, deadline)
         for slot in options:
             if not matching._augment(slot):
                 return None
@@ -68,7 +74,7 @@ class Matching:
         """
         if slot not in self._options:
             return self
-        option = self._rule.merged.get(option, option)
+        option = self._constraint.merged.get(option, option)
         if self._option_of[slot] == option:
             return self._copy(slot)
         if self._has_capacity(option):
@@ -92,14 +98,14 @@ class Matching:
         return None
 
     def _copy(self, fixed: int) -> "Matching":
-        copy = Matching(self._options, self._rule, self._deadline)
+        copy = Matching(self._options, self._constraint, self._deadline)
         copy._option_of = dict(self._option_of)
         copy._slots_at = dict(self._slots_at)
         copy._fixed = self._fixed | {fixed}
         return copy
 
     def _has_capacity(self, option: int) -> bool:
-        return len(self._slots_at.get(option, ())) < self._rule.capacity(option)
+        return len(self._slots_at.get(option, ())) < self._constraint.capacity(option)
 
     def _assign(self, slot: int, option: int) -> None:
         self._option_of[slot] = option

@@ -42,7 +42,7 @@ again, with the same arithmetic (``core.capacity``). Clock and randomness are ar
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -190,7 +190,7 @@ def _least(*counts: int | None) -> int | None:
 
 def summaries(
     snapshot: Snapshot, candidates: Sequence[Candidate], deadline: Deadline, *, whole_trees: bool
-) -> Sequence[ProviderEntry]:
+) -> Iterable[ProviderEntry]:
     """Return the providers that have an allocation, or all of their trees, in tree order."""
     forest, described = snapshot.forest, numbers(())
     for batch in batches(candidates):

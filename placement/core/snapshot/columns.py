@@ -68,23 +68,7 @@ class Column:
     free: Amounts
 
     @classmethod
-    def of(cls, cells: Mapping[int, Cell]) -> "Column":
-        """Return the column of the cells by row; the rows must be in ascending order."""
-        unit_rules: dict[UnitRule, int] = {}
-        unit_rule = [
-            unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells.values()
-        ]
-        return cls(
-            rows=numbers(cells),
-            allocatable=numbers(cell.allocatable for cell in cells.values()),
-            unit_rule=numbers(unit_rule),
-            max_unit=numbers(cell.max_unit for cell in cells.values()),
-            unit_rules=tuple(unit_rules),
-            free=_amounts(cell.free for cell in cells.values()),
-        )
-
-    @classmethod
-    def of_equal(cls, cells: Sequence[tuple[Cell, Numbers]]) -> "Column":
+    def of(cls, cells: Sequence[tuple[Cell, Numbers]]) -> "Column":
         """Return the column of cells with the rows that have them; the rows are all different."""
         unit_rules: dict[UnitRule, int] = {}
         unit_rule = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell, _ in cells]
@@ -229,5 +213,12 @@ def _with_values(array: Numbers, at: Indices, values: list[int]) -> Numbers:
     return copy
 
 
-NO_INVENTORIES = Column.of({})
+NO_INVENTORIES = Column(
+    rows=numbers(()),
+    allocatable=numbers(()),
+    unit_rule=numbers(()),
+    max_unit=numbers(()),
+    unit_rules=(),
+    free=_amounts(()),
+)
 """The column of a class without inventories."""

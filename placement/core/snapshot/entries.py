@@ -11,8 +11,8 @@ from itertools import chain
 
 import numpy as np
 
-from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.columns import Cell, Column
+from placement.core.model import Provider, ProviderState
+from placement.core.snapshot.columns import NO_INVENTORIES, Cell, Column
 from placement.core.snapshot.provider_table import ProviderTable
 from placement.core.snapshot.rows import CHUNK, NO_ROW, NO_ROWS, Numbers, Rows
 
@@ -87,15 +87,8 @@ class Entries:
         index = np.arange(len(table), dtype=np.int32)
         return cls(_chunks([_UNREAD] * len(table)), table, index)
 
-    @property
-    def size(self) -> int:
-        """The number of rows: a whole number of chunks."""
-        return len(self._chunks) * CHUNK
-
     def get(self, row: int) -> ProviderEntry | None:
         """Return the entry of a row, None if the row is free."""
-        if row >= self.size:
-            return None
         entry = self._chunks[row // CHUNK][row % CHUNK]
         return self._created(row) if isinstance(entry, _Unread) else entry
 
@@ -165,7 +158,6 @@ class StateDiff:
     removed_cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     traits: defaultdict[str, RowDiff] = field(default_factory=_row_diffs)
     aggregates: defaultdict[str, RowDiff] = field(default_factory=_row_diffs)
-    _cell_of: dict[tuple[int, int], Cell] = field(default_factory=dict)
 
     @classmethod
     def between(cls, before: Entries, after: Mapping[int, ProviderState]) -> "StateDiff":
@@ -187,18 +179,10 @@ class StateDiff:
         for name, inventory in new.inventories.items():
             used = new.used.get(name, 0)
             if used != old.used.get(name, 0) or inventory != old.inventories.get(name):
-                self.cells[name][row] = self._cell(inventory, used)
+                self.cells[name][row] = Cell.of(inventory, used)
         for name in old.inventories:
             if name not in new.inventories:
                 self.removed_cells[name].append(row)
-
-    def _cell(self, inventory: Inventory, used: int) -> Cell:
-        """Return the cell, the same for all providers with this inventory object."""
-        key = id(inventory), used
-        cell = self._cell_of.get(key)
-        if cell is None:
-            cell = self._cell_of[key] = Cell.of(inventory, used)
-        return cell
 
     def columns(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
         """Return the columns after the changes; unchanged columns are shared."""
@@ -206,14 +190,9 @@ class StateDiff:
             return columns
         after = dict(columns)
         for name in {**self.cells, **self.removed_cells}:
-            cells = self.cells.get(name, {})
-            column = after.get(name)
-            after[name] = (
-                column.changed(cells, self.removed_cells.get(name, ()))
-                if column
-                else Column.of(cells)
-            )
-            if not len(after[name].rows):
+            column = after.get(name, NO_INVENTORIES)
+            after[name] = column.changed(self.cells[name], self.removed_cells[name])
+            if not len(after[name]):
                 del after[name]
         return after
 

@@ -89,7 +89,7 @@ class Snapshot:
             columns=columns,
             traits=traits,
             aggregates=_sets(table.aggregates),
-            tree_aggregates=TreeAggregates.of_column(forest, table.aggregates),
+            tree_aggregates=TreeAggregates.of(forest, table.aggregates),
             class_names=frozenset(columns if class_names is None else class_names),
             trait_names=frozenset(traits if trait_names is None else trait_names),
         )
@@ -120,9 +120,7 @@ class Snapshot:
         new = {row: ProviderEntry(state) for row, state in after.items()}
         entries = before.entries.changed({**without_text, **new})
         tree_aggregates = before.tree_aggregates
-        if tree_aggregates.needs_rebuild:
-            tree_aggregates = TreeAggregates.of(forest, entries)
-        elif forest is not self.forest or diff.aggregates:
+        if forest is not self.forest or diff.aggregates:
             tree_aggregates = tree_aggregates.changed(forest, entries, sorted(roots))
         return Snapshot(
             entries=entries,
@@ -203,7 +201,7 @@ def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
     for (inventories, used), rows in amounts.rows_of_values():
         for name, inventory in inventories.items():
             cells[name].append((Cell.of(inventory, used.get(name, 0)), rows))
-    return {name: Column.of_equal(class_cells) for name, class_cells in cells.items()}
+    return {name: Column.of(class_cells) for name, class_cells in cells.items()}
 
 
 def _sets(names: Shared[frozenset[str]]) -> Mapping[str, Rows]:

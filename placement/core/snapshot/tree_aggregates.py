@@ -26,7 +26,7 @@ class TreeAggregates:
     aggregates: Sequence[frozenset[str]]
 
     @classmethod
-    def of_column(cls, forest: Forest, column: Shared[frozenset[str]]) -> "TreeAggregates":
+    def of(cls, forest: Forest, column: Shared[frozenset[str]]) -> "TreeAggregates":
         """Return the aggregates of all trees; ``column`` has one set for each row.
 
         Cost: array operations, and a union for each tree whose members have different sets.
@@ -51,34 +51,25 @@ class TreeAggregates:
             number[roots[at]] = number_of.setdefault(union, len(number_of))
         return cls(number, list(number_of))
 
-    @classmethod
-    def of(cls, forest: Forest, entries: Entries) -> "TreeAggregates":
-        """Return the aggregates of all trees."""
-        empty = cls(np.zeros(0, dtype=np.int32), [frozenset()])
-        rows = forest.root.tolist()
-        with_aggregates = {
-            root for row, root in enumerate(rows) if root >= 0 and entries.aggregates(row)
-        }
-        return empty.changed(forest, entries, sorted(with_aggregates))
-
     def renumbered(self, former: Numbers) -> "TreeAggregates":
         """Return the aggregates of trees whose roots had other rows; -1 is a new provider."""
         number = np.append(self.number, np.int32(NO_AGGREGATES))
         return TreeAggregates(number[former], self.aggregates)
 
     def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
-        """Return the aggregates after some trees changed; unused sets may remain."""
+        """Return the aggregates after some trees changed; some unused sets may remain."""
         number_of = {aggregates: number for number, aggregates in enumerate(self.aggregates)}
         number: Numbers = resized(self.number, forest.size, NO_AGGREGATES)
         for root in roots:
             aggregates = _of_tree(forest, entries, root)
             number[root] = number_of.setdefault(aggregates, len(number_of))
-        return TreeAggregates(number, list(number_of))
+        after = TreeAggregates(number, list(number_of))
+        return after._without_unused() if len(number_of) > len(number) + 1 else after
 
-    @property
-    def needs_rebuild(self) -> bool:
-        """Whether so many sets are unused that they should be built again."""
-        return len(self.aggregates) > len(self.number) + 1
+    def _without_unused(self) -> "TreeAggregates":
+        used, number = np.unique(np.append(NO_AGGREGATES, self.number), return_inverse=True)
+        aggregates = [self.aggregates[at] for at in used.tolist()]
+        return TreeAggregates(number[1:].astype(np.int32), aggregates)
 
 
 def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:

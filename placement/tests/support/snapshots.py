@@ -17,8 +17,7 @@ from placement.engine.engine import advance, load
 
 def by_id(snapshot) -> dict:
     """Return the state of each provider by its id."""
-    entries = snapshot.entries.take(range(snapshot.entries.size))
-    return {entry.state.provider.id: entry.state for entry in entries}
+    return {state.provider.id: state for state in snapshot.states()}
 
 
 def by_name(snapshot) -> dict:

@@ -558,8 +558,7 @@ def inherited(empty_store):
 
 def by_name(snapshot):
     """Return the state of each provider."""
-    entries = snapshot.entries.take(range(snapshot.entries.size))
-    return {entry.state.provider.name: entry.state for entry in entries}
+    return {state.provider.name: state for state in snapshot.states()}
 
 
 def test_database_of_another_implementation_is_served(inherited):

@@ -1,8 +1,7 @@
 """Bipartite matching of slots to options."""
 
-from placement.core.search.constraints import MatchingConstraint
 from placement.core.search.deadline import Deadline
-from placement.core.search.matching import Matching
+from placement.core.search.matching import Matching, MatchingConstraint
 
 NEVER = Deadline(1e9, lambda: 0.0)
 
