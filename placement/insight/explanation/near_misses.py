@@ -123,7 +123,7 @@ class NearMisses:
         counts = np.zeros(len(self._roots), dtype=np.int32)
         shortfall = np.zeros(len(self._roots), dtype=np.float32)
         for condition in root_conditions(self._snapshot, plan):
-            if condition.code == "root_trait":
+            if condition.code != "forbidden_aggregate":  # counted with its group
                 fails = ~condition.local[self._roots]
                 counts += fails
                 shortfall[fails] = 1
