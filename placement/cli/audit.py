@@ -14,16 +14,14 @@ from osc_lib.exceptions import CommandError
 
 from placement.cli import client
 from placement.cli.client import WrittenOutput, cells, get
-from placement.core.text import printable, timestamp
+from placement.core.text import printable
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit.findings import Root, doubled, is_compared, orphaned
 from placement.insight.audit.model import Finding, InvalidList, LiveConsumers
-from placement.insight.consumers.model import ListedConsumer
+from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
-from placement.insight.repair import planning
 from placement.insight.repair.durable_file import replace_durably
-from placement.insight.repair.plan_file import Plan, as_text
 
 Document = dict[str, Any]
 
@@ -136,7 +134,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         return manager.sdk_connection
 
     def _consumers(self) -> Iterator[ListedConsumer]:
-        return map(_consumer, client.consumers(self.app, {"limit": _PAGE}))
+        return map(from_document, client.consumers(self.app, {"limit": _PAGE}))
 
     def _providers(self) -> Document:
         fields = "uuid,name,root_provider_uuid"
@@ -157,12 +155,14 @@ class AuditPlacement(WrittenOutput, command.Lister):
     # --- plans --------------------------------------------------------------------------
 
     def _write_plan(self, findings: Iterable[Finding], arguments: argparse.Namespace) -> None:
-        planned = planning.plan(findings, frozenset(arguments.code))
+        # Actions have SQL, and each command of `openstack` imports this module.
+        from placement.insight.repair.actions import plan  # noqa: PLC0415
+        from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
+
+        planned = plan(findings, frozenset(arguments.code))
         epoch = change_token.epoch(self._providers()["token"])
-        created_at = timestamp(datetime.now(UTC))
-        plan = Plan(str(epoch), created_at, planned.actions)
         try:
-            replace_durably(Path(arguments.plan), "".join(as_text(plan)))
+            replace_durably(Path(arguments.plan), plan_text(str(epoch), planned.actions))
         except OSError as error:
             raise CommandError(f"The plan could not be written: {error}") from error
         self.app.stderr.write(
@@ -184,15 +184,6 @@ def _is_old(consumer: ListedConsumer, live: LiveConsumers, before: datetime) -> 
 
 def _written_at(consumer: ListedConsumer) -> datetime | None:
     return consumer.updated_at or consumer.created_at
-
-
-def _consumer(document: Document) -> ListedConsumer:
-    times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
-    return ListedConsumer(**{**document, **times})
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text).replace(tzinfo=None) if text else None
 
 
 def _now() -> datetime:

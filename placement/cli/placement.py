@@ -3,7 +3,7 @@
 import argparse
 import signal
 import webbrowser
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,9 +15,10 @@ from waitress import create_server
 from placement.cli.client import WrittenOutput, cells, consumers, get, given
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
-from placement.insight.identity import documents, plans
+from placement.insight.consumers.model import ListedConsumer, from_document
+from placement.insight.identity import documents
 from placement.insight.identity.command import add_identity_arguments, write_plan
-from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
+from placement.insight.identity.model import CannotPlan, nothing_found
 from placement.insight.permissions.command import DENIED, add_permission_arguments
 
 _COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
@@ -56,14 +57,11 @@ class ShowIdentity(WrittenOutput, command.Lister):
             self.app.stderr.write(f"{message}\n")
         rows = list(documents.rows(identity))
         if not rows:
-            raise CommandError(printable(plans.nothing_found(identity)))
+            raise CommandError(printable(nothing_found(identity)))
         return documents.COLUMNS, map(cells, rows)
 
-    def _consumers_of(self, uuid: str) -> list[AllocatedConsumer]:
-        return [
-            AllocatedConsumer(consumer["uuid"], consumer["generation"], consumer["allocations"])
-            for consumer in consumers(self.app, {"provider": uuid})
-        ]
+    def _consumers_of(self, uuid: str) -> Iterator[ListedConsumer]:
+        return map(from_document, consumers(self.app, {"provider": uuid}))
 
 
 class CheckPermission(WrittenOutput, command.Lister):

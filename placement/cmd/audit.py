@@ -18,7 +18,9 @@ from placement.insight.audit import live_sources
 from placement.insight.audit import report as audit_report
 from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding, InvalidList
 from placement.insight.audit.report import Audit, audit
-from placement.insight.repair import planning
+from placement.insight.repair.actions import plan
+from placement.insight.repair.durable_file import replace_durably
+from placement.insight.repair.plan_file import plan_text
 
 CLEAN: Final = 0
 FOUND: Final = 3
@@ -107,8 +109,8 @@ def _audit(store: Store, options: Any) -> Audit:
 
 
 def _write_plan(store: Store, report: Audit, options: Any) -> int:
-    planned = planning.plan(report.findings, frozenset(options.code))
-    repair.write_plan(Path(options.plan), store, planned)
+    planned = plan(report.findings, frozenset(options.code))
+    replace_durably(Path(options.plan), plan_text(str(store.epoch()), planned.actions))
     print(f"{len(planned.actions)} actions planned in {options.plan}")
     for code, count in planned.without_action.items():
         print(f"{count} {code} need a decision: see `placement-manage audit --code {code}`")

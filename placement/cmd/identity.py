@@ -5,7 +5,7 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import prettytable
@@ -15,12 +15,11 @@ from placement import db_api
 from placement.cmd.errors import CommandError
 from placement.core.text import printable
 from placement.db.store import Store
-from placement.insight.consumers import sql
-from placement.insight.consumers.model import ConsumerFilter
+from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
+from placement.insight.consumers.sql import all_matching
 from placement.insight.identity import command as identity_command
-from placement.insight.identity import documents, plans
-from placement.insight.identity.model import Identity
-from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
+from placement.insight.identity import documents
+from placement.insight.identity.model import CannotPlan, Identity, nothing_found
 from placement.insight.identity.sql import DAYS, identify
 
 FOUND: Final = 0
@@ -48,36 +47,19 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 
 def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
+    def consumers_of(uuid: str) -> Iterator[ListedConsumer]:
+        return all_matching(store, ConsumerFilter(provider=uuid))
+
     try:
-        return identity_command.write_plan(
-            options, identity, lambda uuid: _consumers_of(store, uuid)
-        )
+        return identity_command.write_plan(options, identity, consumers_of)
     except CannotPlan as error:
         raise CommandError(str(error)) from error
-
-
-def _consumers_of(store: Store, uuid: str) -> Sequence[AllocatedConsumer]:
-    allocated: list[AllocatedConsumer] = []
-    marker = None
-    while True:
-        page = sql.page(store, ConsumerFilter(provider=uuid, marker=marker))
-        allocated += [
-            AllocatedConsumer(
-                consumer.uuid,
-                consumer.generation,
-                {provider: dict(amounts) for provider, amounts in consumer.allocations.items()},
-            )
-            for consumer in page.consumers
-        ]
-        marker = page.next_marker
-        if marker is None:
-            return allocated
 
 
 def _text(identity: Identity) -> str:
     rows = list(documents.rows(identity))
     if not rows:
-        return printable(plans.nothing_found(identity))
+        return printable(nothing_found(identity))
     table = prettytable.PrettyTable(documents.COLUMNS, align="l")
     table.add_rows([[_cell(value) for value in row] for row in rows])
     return str(table)

@@ -10,20 +10,16 @@ from pathlib import Path
 from typing import IO, Self
 
 from placement.cmd.errors import CommandError
+from placement.insight.repair.action import InvalidRepairFile
 from placement.insight.repair.durable_file import open_own, sync_folder, write_draft
 from placement.insight.repair.plan_file import (
     END,
     UNDO,
-    Document,
+    Entry,
     Header,
-    InvalidRepairFile,
-    Undo,
-    action_from_json,
-    header_line,
+    latest_entries,
     line,
-    read_lines,
-    undo_as_json,
-    undo_from_json,
+    read_document,
 )
 
 
@@ -32,13 +28,13 @@ class Journal:
 
     def __init__(self, path: Path, header: Header) -> None:
         if not os.path.lexists(path):
-            _create(path, header_line(header))
+            _create(path, header.line())
         self.path = path
         self._file: IO[bytes] = os.fdopen(open_own(str(path), os.O_RDWR), "r+b")
         try:
             _lock(self._file, path)
             text = self._file.read().decode()
-            self.recorded = _recorded(_document(text, path, header), path)
+            self.recorded = _recorded(text, path, header)
             self._end = _complete_bytes(text)
             self._file.truncate(self._end)
         except BaseException:
@@ -51,9 +47,9 @@ class Journal:
     def __exit__(self, *_error: object) -> None:
         self._file.close()
 
-    def record(self, entry: Undo) -> None:
+    def record(self, entry: Entry) -> None:
         """Append an entry, and force it to the disk.  Raises: OSError, and nothing remains."""
-        self._append(line(undo_as_json(entry)))
+        self._append(entry.line())
 
     def end(self) -> None:
         """Append the last line, which states that each action was tried."""
@@ -93,27 +89,18 @@ def _lock(file: IO[bytes], path: Path) -> None:
         ) from None
 
 
-def _document(text: str, path: Path, header: Header) -> Document:
-    try:
-        document = read_lines(text.splitlines(keepends=True))
-    except InvalidRepairFile as error:
-        raise CommandError(f"{path}: {error}") from error
-    if (document.header.kind, document.header.plan) != (UNDO, header.plan):
-        raise CommandError(
-            f"{path} is not the undo file of this plan. Name another file by --undo, or move it."
-        )
-    return document
-
-
-def _recorded(document: Document, path: Path) -> dict[str, Undo]:
+def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
     """Return the last entry of each action, by the line of the action."""
     try:
-        entries = [undo_from_json(entry) for entry in document.entries]
-        for entry in entries:
-            action_from_json(entry.action)
+        document = read_document(text)
+        if (document.header.kind, document.header.plan) != (UNDO, header.plan):
+            raise CommandError(
+                f"{path} is not the undo file of this plan. Name another file by --undo, or move "
+                "it."
+            )
+        return latest_entries(document)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
-    return {line(entry.action): entry for entry in entries}
 
 
 def _complete_bytes(text: str) -> int:

@@ -46,6 +46,11 @@ class ListedConsumer:
     updated_at: datetime | None
     allocations: Mapping[str, Mapping[str, int]]
 
+    @property
+    def written_at(self) -> datetime | None:
+        """When the consumer or its allocations were written last, None if unknown."""
+        return self.updated_at or self.created_at
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPage:
@@ -60,6 +65,16 @@ def consumers_document(page: ConsumerPage) -> bytes:
     return document(
         consumers=[_consumer(consumer) for consumer in page.consumers], next=page.next_marker
     )
+
+
+def from_document(document: Mapping[str, Any]) -> ListedConsumer:
+    """Return the value of a consumer in the document, for clients of the service."""
+    times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
+    return ListedConsumer(**{**document, **times})
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text).replace(tzinfo=None) if text else None
 
 
 def _consumer(consumer: ListedConsumer) -> dict[str, Any]:

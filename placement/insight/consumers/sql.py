@@ -7,6 +7,7 @@ that it returns. Consumers on a provider are found by their allocations on the p
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -175,7 +176,18 @@ class ConsumerList:
 
 
 def _listed(row: Any, amounts: Mapping[str, Mapping[str, int]]) -> ListedConsumer:
-    return ListedConsumer(**row._mapping, allocations=amounts)
+    plain = {provider: dict(by_class) for provider, by_class in amounts.items()}
+    return ListedConsumer(**row._mapping, allocations=plain)
+
+
+def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsumer]:
+    """Yield the consumers that the filter describes, with a transaction for each page."""
+    while True:
+        found = page(store, criteria)
+        yield from found.consumers
+        if found.next_marker is None:
+            return
+        criteria = replace(criteria, marker=found.next_marker)
 
 
 def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:

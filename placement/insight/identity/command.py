@@ -3,18 +3,13 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from placement.core.text import timestamp
-from placement.insight.identity import plans
-from placement.insight.identity.model import Identity
-from placement.insight.identity.plans import AllocatedConsumer, CannotPlan
-from placement.insight.repair.actions import Action
-from placement.insight.repair.plan_file import Plan, as_text
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.identity.model import CannotPlan, Identity
 
-ConsumersOf = Callable[[str], Sequence[AllocatedConsumer]]
+ConsumersOf = Callable[[str], Iterable[ListedConsumer]]
 """Returns the consumers that have allocations on the provider with a UUID."""
 
 
@@ -70,9 +65,17 @@ def write_plan(
         raise CannotPlan("Give --plan FILE together with one of --adopt, --rename and --retire.")
     if not is_changed:
         return None
-    actions = _actions(options, identity, consumers_of)
-    created_at = timestamp(datetime.now(UTC))
-    text = "".join(as_text(Plan(identity.database, created_at, tuple(actions))))
+    # Actions have SQL, and each command of `openstack` imports this module.
+    from placement.insight.identity import plans  # noqa: PLC0415
+    from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
+
+    if options.rename:
+        actions = plans.rename(identity, *options.rename)
+    elif options.retire:
+        actions = plans.retire(identity, options.retire)
+    else:
+        actions = plans.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))
+    text = plan_text(identity.database, actions)
     try:
         private = partial(os.open, mode=0o600)
         with open(options.plan, "x", encoding="utf-8", opener=private) as file:
@@ -83,13 +86,3 @@ def write_plan(
         f"Wrote {len(actions)} actions to {options.plan}. Read them, then run "
         f"`placement-manage audit --apply {options.plan}` on an API host."
     )
-
-
-def _actions(
-    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
-) -> Sequence[Action]:
-    if options.rename:
-        return plans.rename(identity, *options.rename)
-    if options.retire:
-        return plans.retire(identity, options.retire)
-    return plans.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))

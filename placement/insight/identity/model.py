@@ -17,6 +17,10 @@ MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """The reasons why a provider could be meant, the closest match first."""
 
 
+class CannotPlan(Exception):  # noqa: N818
+    """The change is not possible; the message states the reason and the action."""
+
+
 class NameConflict(NamedTuple):
     """A refused creation or renaming; ``name`` and ``uuid`` are from the request.
 
@@ -51,6 +55,14 @@ class Identity:
     at: datetime
     matches: Sequence[Match]
     conflicts: Sequence[NameConflict]
+
+
+def nothing_found(identity: Identity) -> str:
+    """Return the message for a name that matches no provider."""
+    return (
+        f"No provider has the name or UUID {identity.name}, with or without a domain, and no "
+        "request with it was refused. `openstack resource provider list` shows all providers."
+    )
 
 
 def host_name(name: str) -> str:

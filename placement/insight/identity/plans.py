@@ -1,33 +1,17 @@
 """Plans that adopt, rename or retire one of the providers that a name could mean."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from placement.core.model import ProviderSummary
-from placement.insight.identity.model import NAME, UUID, Identity, Match
-from placement.insight.repair.actions import (
-    Action,
-    Amounts,
-    DeleteProvider,
-    MoveAllocations,
-    RenameProvider,
-)
-from placement.insight.repair.plan_file import LONGEST_NAME, is_provider_name
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.identity.model import NAME, UUID, CannotPlan, Identity, Match
+from placement.insight.repair.action import LONGEST_NAME, Action, is_provider_name
+from placement.insight.repair.consumers import MoveAllocations
+from placement.insight.repair.providers import DeleteProvider, RenameProvider
 
 FINDING: Final = "similar_names"
-
-
-class CannotPlan(Exception):  # noqa: N818
-    """The change is not possible; the message states the reason and the action."""
-
-
-class AllocatedConsumer(NamedTuple):
-    """A consumer with allocations on a provider: its generation, and all its allocations."""
-
-    consumer: str
-    generation: int
-    allocations: Amounts
 
 
 def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
@@ -72,9 +56,7 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
 
-def adopt(
-    identity: Identity, uuid: str, consumers: Sequence[AllocatedConsumer]
-) -> Sequence[Action]:
+def adopt(identity: Identity, uuid: str, consumers: Iterable[ListedConsumer]) -> Sequence[Action]:
     """Return the move of all allocations of a provider to the provider that has the name.
 
     ``consumers`` are the consumers with allocations on the adopted provider. The adopted
@@ -86,7 +68,7 @@ def adopt(
     moves = [
         MoveAllocations(
             finding=FINDING,
-            consumer=consumer.consumer,
+            consumer=consumer.uuid,
             generation=consumer.generation,
             allocations=consumer.allocations,
             source=source.provider.uuid,
@@ -98,14 +80,6 @@ def adopt(
     if moves:  # the moves change the generation of the source
         last = replace(last, generation=None)
     return [*moves, *map(_deletion, source.descendants), last]
-
-
-def nothing_found(identity: Identity) -> str:
-    """Return the message for a name that matches no provider."""
-    return (
-        f"No provider has the name or UUID {identity.name}, with or without a domain, and no "
-        "request with it was refused. `openstack resource provider list` shows all providers."
-    )
 
 
 def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) -> None:

@@ -29,65 +29,33 @@ of the kind ``undo``. Its lines contain the rows that an action changed, before 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
 
-from placement.core.text import is_storable
-from placement.insight.repair.actions import ACTIONS, Action
+from placement.core.text import timestamp
+from placement.insight.repair import actions
+from placement.insight.repair.action import Action, InvalidRepairFile
+from placement.insight.repair.rows import Drift, Recorded
 
 FORMAT: Final = "placement-repair"
 VERSION: Final = 1
 END: Final = {"end": True}
 
-Entry = Mapping[str, Any]
-
 PLAN: Final = "plan"
-LONGEST_NAME: Final = 200
-"""The maximum number of characters in the name of a provider."""
-
 UNDO: Final = "undo"
 
-Row = Mapping[str, Any]
-"""Values by column; times are ISO 8601, naive, in UTC."""
-
-Image = Mapping[str, Sequence[Row]]
-"""Rows by table."""
-
-Scope = Mapping[str, Mapping[str, Sequence[Any]]]
-"""The values of a column, by table and column."""
-
-BEFORE: Final = "before"
-AFTER: Final = "after"
-
-# Rows may have another id after undo: no other table refers to these ids.
-_ID: Final = frozenset({"id"})
-_NOT_COMPARED: Final[Mapping[str, frozenset[str]]] = {
-    "consumers": _ID,
-    "allocations": _ID,
-    "inventories": _ID | {"used"},  # each claim changes the counter
-}
-# Not compared in rows that exist before and after the action: claims change these columns of
-# providers, and undo changes the generation of consumers.
-_NOT_COMPARED_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
-    "resource_providers": frozenset({"generation", "updated_at"})
-}
-_NOT_COMPARED_BEFORE_IN_KEPT: Final[Mapping[str, frozenset[str]]] = {
-    **_NOT_COMPARED_IN_KEPT,
-    "consumers": frozenset({"generation"}),
-}
-
-
-class InvalidRepairFile(Exception):  # noqa: N818
-    """The file cannot be used; the message states the reason and the action."""
+Line = Mapping[str, Any]
+"""The object of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """The first line.
 
-    ``kind`` is ``plan`` or ``undo``, ``database`` the epoch of the database, ``plan`` the digest
-    of the plan that an undo file belongs to.
+    ``kind`` is ``plan`` or ``undo``, ``database`` the epoch of the database, ``created_at`` ISO
+    8601 in UTC, ``plan`` the digest of the plan that an undo file belongs to.
     """
 
     kind: str
@@ -95,62 +63,72 @@ class Header:
     created_at: str
     plan: str = ""
 
+    @classmethod
+    def now(cls, kind: str, database: str, plan: str = "") -> Self:
+        """Return the header of a file that is created now."""
+        return cls(kind, database, timestamp(datetime.now(UTC)), plan)
+
+    def line(self) -> str:
+        """Return the first line."""
+        values = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        if not self.plan:
+            del values["plan"]
+        return line(values)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """The contents of a file; without ``has_end`` it is truncated or incomplete."""
 
     header: Header
-    entries: Sequence[Entry]
+    lines: Sequence[Line]
     has_end: bool
 
 
-def lines_of(header: Header, entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield the lines of a complete file."""
-    yield header_line(header)
-    yield from map(line, entries)
-    yield line(END)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of an undo file: an action that was performed, and what it changed."""
+
+    action: Action
+    recorded: Recorded
+
+    def line(self) -> str:
+        """Return the line."""
+        return line({"action": self.action.as_json(), **asdict(self.recorded)})
 
 
-def header_line(header: Header) -> str:
-    """Return the first line."""
-    values = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": header.kind,
-        "database": header.database,
-        "created_at": header.created_at,
-    }
-    return line({**values, "plan": header.plan} if header.plan else values)
+def plan_text(database: str, planned: Iterable[Action]) -> str:
+    """Return the plan of actions for the database with this epoch."""
+    lines = [line(action.as_json()) for action in planned]
+    return "".join((Header.now(PLAN, database).line(), *lines, line(END)))
 
 
-def line(entry: Entry) -> str:
+def line(values: Line) -> str:
     """Return one line.
 
     >>> print(line({"end": True}), end="")
     {"end": true}
     """
-    return f"{json.dumps(entry)}\n"
+    return f"{json.dumps(values)}\n"
 
 
-def read_lines(lines: Iterable[str]) -> Document:
+def read_document(text: str) -> Document:
     """Return the contents without an incomplete last line, whose action was not committed.
 
     Raises: InvalidRepairFile.
     """
-    numbered = enumerate(lines, start=1)
-    _, first = next(numbered, (1, ""))
+    first, *others = text.splitlines(keepends=True) or [""]
     header = _header(first)
-    entries: list[Entry] = []
+    lines: list[Line] = []
     has_end = False
-    for number, text in numbered:
-        if not text.endswith("\n"):
-            return Document(header, entries, has_end=False)
-        entry = _object(text, number)
-        has_end = entry == END
+    for number, other in enumerate(others, start=2):
+        if not other.endswith("\n"):
+            return Document(header, lines, has_end=False)
+        values = _object(other, number)
+        has_end = values == END
         if not has_end:
-            entries.append(entry)
-    return Document(header, entries, has_end)
+            lines.append(values)
+    return Document(header, lines, has_end)
 
 
 def _header(text: str) -> Header:
@@ -171,7 +149,7 @@ def _header(text: str) -> Header:
     return Header(kind, database, created_at, str(values.get("plan", "")))
 
 
-def _object(text: str, number: int) -> Entry:
+def _object(text: str, number: int) -> Line:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -181,185 +159,30 @@ def _object(text: str, number: int) -> Entry:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Actions for one database.
-
-    ``database`` is the epoch of the database as text, ``created_at`` ISO 8601 in UTC.
-    """
-
-    database: str
-    created_at: str
-    actions: Sequence[Action] = field(default=())
-
-
-def as_text(plan: Plan) -> Iterator[str]:
-    """Yield the lines of the file."""
-    header = Header(PLAN, plan.database, plan.created_at)
-    return lines_of(header, map(action_as_json, plan.actions))
-
-
-def from_lines(lines: Iterable[str]) -> Plan:
-    """Return the plan in a file.  Raises: InvalidRepairFile."""
-    document = read_lines(lines)
+def planned_actions(document: Document) -> Sequence[Action]:
+    """Return the actions of a plan.  Raises: InvalidRepairFile."""
     if document.header.kind != PLAN:
         raise InvalidRepairFile(f"The file is of the kind {document.header.kind}, not a plan.")
     if not document.has_end:
         raise InvalidRepairFile("The file is truncated: its last line is missing. Plan again.")
-    return Plan(
-        document.header.database,
-        document.header.created_at,
-        tuple(action_from_json(entry) for entry in document.entries),
-    )
+    return [actions.from_json(values) for values in document.lines]
 
 
-def action_as_json(action: Action) -> dict[str, Any]:
-    """Return the object that is the line of an action.
+def latest_entries(document: Document) -> dict[str, Entry]:
+    """Return the last entry of each action in an undo file, by the line of the action.
 
-    >>> from placement.insight.repair.actions import DeleteTrait
-    >>> action_as_json(DeleteTrait(trait="CUSTOM_A"))
-    {'action': 'delete_trait', 'finding': '', 'trait': 'CUSTOM_A'}
+    An action can have several entries: the earlier entries were not committed, or were undone.
+    Raises: InvalidRepairFile.
     """
-    return {"action": action.kind, **asdict(action)}
+    entries = map(_entry, document.lines)
+    return {line(entry.action.as_json()): entry for entry in entries}
 
 
-def action_from_json(document: Mapping[str, Any]) -> Action:
-    """Return the action of a line.  Raises: InvalidRepairFile.
-
-    >>> action_from_json({"action": "delete_trait", "finding": "", "trait": "CUSTOM_A"})
-    DeleteTrait(finding='', trait='CUSTOM_A')
-    """
-    values = dict(document)
-    action = ACTIONS.get(str(values.pop("action", None)))
-    if action is None:
-        raise InvalidRepairFile(f"{document.get('action')!r} is not an action of this version.")
-    names = {attribute.name for attribute in fields(action)}
-    if names != values.keys():
-        raise InvalidRepairFile(
-            f"An action {action.kind} has the fields {', '.join(sorted(names))}; "
-            f"the file has {', '.join(sorted(values)) or 'none'}."
-        )
-    for name, value in values.items():
-        if not _CHECKS.get(name, _is_text)(value):
-            raise InvalidRepairFile(f"{json.dumps(value)} is not a value of {action.kind}.{name}.")
-    return action(**values)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and is_storable(value)
-
-
-def is_provider_name(value: object) -> bool:
-    """Return whether the API accepts the name for a provider."""
-    return _is_text(value) and 0 < len(str(value)) <= LONGEST_NAME
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_amounts(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(by_class, dict) and all(map(_is_number, by_class.values()))
-        for by_class in value.values()
-    )
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _is_text_or_none(value: object) -> bool:
-    return value is None or _is_text(value)
-
-
-def _is_number_or_none(value: object) -> bool:
-    return value is None or _is_number(value)
-
-
-_CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
-    "generation": _is_number_or_none,
-    "allocations": _is_amounts,
-    "providers": _is_texts,
-    "provider_id": _is_number,
-    "used": _is_number,
-    "counter": _is_number,
-    "parent": _is_text_or_none,
-    "root": _is_text_or_none,
-    "new_parent": _is_text_or_none,
-    "new_name": is_provider_name,
-    "written_at": _is_text_or_none,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """The usage counter of an inventory minus the sum of its allocations."""
-
-    provider_id: int
-    class_id: int
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Undo:
-    """How to undo an action."""
-
-    action: Mapping[str, Any]
-    scope: Scope
-    before: Image
-    after: Image
-    providers: Mapping[str, str]
-    classes: Mapping[str, str]
-    drift: Drift | None = None
-
-
-def undo_as_json(undo: Undo) -> dict[str, Any]:
-    """Return the object that is the line of an entry."""
-    return asdict(undo)
-
-
-def undo_from_json(document: Mapping[str, Any]) -> Undo:
-    """Return the entry of a line.  Raises: InvalidRepairFile."""
+def _entry(values: Line) -> Entry:
     try:
-        values = dict(document)
-        drift = values.pop("drift")
-        return Undo(**values, drift=Drift(**drift) if drift else None)
+        recorded = dict(values)
+        action, drift = recorded.pop("action"), recorded.pop("drift")
+        rows = Recorded(**recorded, drift=Drift(**drift) if drift else None)
     except (TypeError, KeyError, AttributeError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error
-
-
-def state_of(undo: Undo, current: Image) -> str | None:
-    """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
-    if _comparable(current, undo, _NOT_COMPARED_IN_KEPT) == _comparable(
-        undo.after, undo, _NOT_COMPARED_IN_KEPT
-    ):
-        return AFTER
-    is_before = _comparable(current, undo, _NOT_COMPARED_BEFORE_IN_KEPT) == _comparable(
-        undo.before, undo, _NOT_COMPARED_BEFORE_IN_KEPT
-    )
-    return BEFORE if is_before else None
-
-
-def _comparable(
-    image: Image, undo: Undo, ignored_in_kept: Mapping[str, frozenset[str]]
-) -> dict[str, list[str]]:
-    """Return the rows as texts, without the columns that are not compared."""
-    return {
-        table: sorted(
-            str([(name, value) for name, value in row.items() if name not in ignored])
-            for row in image.get(table, ())
-        )
-        for table in undo.scope
-        for ignored in [
-            _NOT_COMPARED.get(table, frozenset()) | _ignored(table, undo, ignored_in_kept)
-        ]
-    }
-
-
-def _ignored(
-    table: str, undo: Undo, ignored_in_kept: Mapping[str, frozenset[str]]
-) -> frozenset[str]:
-    is_kept = bool(undo.before.get(table) and undo.after.get(table))
-    return ignored_in_kept.get(table, frozenset()) if is_kept else frozenset()
+    return Entry(actions.from_json(action), rows)

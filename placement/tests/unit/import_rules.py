@@ -69,7 +69,8 @@ INTERNAL = {
     "insight.repair": {*_INSIGHT, "insight.repair", "insight.audit"},
     "insight.identity": {
         *_INSIGHT,
-        *("insight.identity", "insight.recording", "insight.repair", "db.transaction"),
+        *("insight.identity", "insight.recording", "insight.consumers", "insight.repair"),
+        "db.transaction",
     },
     "insight.routes": {*_INSIGHT, "insight"},
     "cli": {"cli", "core", "insight", "dashboard", "terminal"},

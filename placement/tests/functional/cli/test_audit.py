@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from placement.insight.repair import plan_file
+from placement.insight.repair.plan_file import planned_actions, read_document
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import migration, server
 from placement.tests.support.openstack_client import Client
@@ -53,9 +53,9 @@ def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
     reported = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
     assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
-    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
-    assert [action.consumer for action in planned.actions] == SERVERS[1:]
-    assert int(planned.database) > 33 << 40
+    planned = read_document(plan.read_text())
+    assert [action.consumer for action in planned_actions(planned)] == SERVERS[1:]
+    assert int(planned.header.database) > 33 << 40
     only = findings(openstack, "--live", str(live), *NO_GRACE, "--code", "doubled_consumer")
     assert only.keys() == {"doubled_consumer"}
 
@@ -120,8 +120,8 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
     assert nova.shows == [SERVERS[1]]
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59"}
-    planned = plan_file.from_lines(plan.read_text().splitlines(keepends=True))
-    assert [action.consumer for action in planned.actions] == SERVERS[1:]
+    actions = planned_actions(read_document(plan.read_text()))
+    assert [action.consumer for action in actions] == SERVERS[1:]
     nova.shown = {SERVERS[1]}
     nova.migrations = [migration(SERVERS[1], SERVERS[2])]
     assert findings(with_password, "--live", "nova", *NO_GRACE) == {}

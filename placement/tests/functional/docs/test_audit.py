@@ -7,7 +7,7 @@ import pytest
 
 from placement.cmd import manage
 from placement.insight.audit.model import SEVERITIES
-from placement.insight.repair.planning import REPAIRABLE
+from placement.insight.repair.actions import REPAIRABLE
 from placement.tests.functional.docs.pages import executed
 from placement.tests.support import docs
 from placement.tests.support.defects import Host

@@ -17,7 +17,7 @@ from placement.db.tables import allocations
 from placement.insight.audit.model import SEVERITIES, AuditSettings, LiveConsumers
 from placement.insight.audit.report import audit
 from placement.insight.audit.sql import AuditReader
-from placement.insight.repair.planning import Planned, plan
+from placement.insight.repair.actions import Planned, plan
 from placement.objects import allocation
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid

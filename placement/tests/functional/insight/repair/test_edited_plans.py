@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from placement.insight.repair import plan_file
-from placement.insight.repair.actions import RenameProvider, SetTree
-from placement.insight.repair.plan_file import Plan
+from placement.insight.repair.plan_file import plan_text
+from placement.insight.repair.providers import RenameProvider, SetTree
 from placement.objects import provider
 from placement.tests.support.factories import assert_sound, new_provider
 
@@ -16,8 +15,7 @@ def apply_actions(store, run_audit, plan):
     """Return a function that applies actions: the exit status, and the reasons of the skipped."""
 
     def applied(*actions):
-        document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", actions)
-        plan.write_text("".join(plan_file.as_text(document)))
+        plan.write_text(plan_text(str(store.epoch()), actions))
         status, printed, errors = run_audit("--apply", plan, "--json")
         assert errors == ""
         skipped = [each["reason"] for each in json.loads(printed)["actions"]]
@@ -70,8 +68,7 @@ def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, nam
         name="cn1",
         new_name=name,
     )
-    document = Plan(str(store.epoch()), "2026-11-22T00:00:00Z", [renamed])
-    plan.write_text("".join(plan_file.as_text(document)))
+    plan.write_text(plan_text(str(store.epoch()), [renamed]))
     status, _, errors = run_audit("--apply", plan)
     assert status == 1
     assert "is not a value of rename_provider.new_name" in errors

@@ -8,7 +8,7 @@ import pytest
 from placement.cmd import audit as command
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
-from placement.insight.repair.planning import REPAIRABLE
+from placement.insight.repair.actions import REPAIRABLE
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import (
     allocations_of,

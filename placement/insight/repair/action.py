@@ -1,0 +1,146 @@
+"""What the actions of a repair plan have in common.
+
+An action contains the state of its rows when the plan was written (generations, amounts, names).
+It is performed in one transaction, which locks the rows, consumers first, then providers in the
+order of ids, like every write. If the rows have changed since, the action is skipped.
+Actions are performed one by one: a later action can rely on an earlier one (``move_allocations``
+for each consumer of a provider, then ``delete_provider``).
+
+The class of an action has all that is particular to it: its fields in a file, with the values that
+they accept; the findings that it repairs; its statements; and the rows that are recorded for its
+undo.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Annotated, Any, ClassVar, Final, Self, get_args
+
+from placement.core.text import is_storable
+from placement.db.transaction import Transaction
+from placement.insight.audit.model import Finding
+from placement.insight.repair import rows, transaction
+from placement.insight.repair.rows import Recorded
+from placement.insight.repair.transaction import Repair
+
+LONGEST_NAME: Final = 200
+"""The maximum number of characters in the name of a provider."""
+
+
+class InvalidRepairFile(Exception):  # noqa: N818
+    """The file cannot be used; the message states the reason and the action."""
+
+
+# --- types of fields, with the values that they accept in a file --------------------------
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and is_storable(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_amounts(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(by_class, dict) and all(map(_is_number, by_class.values()))
+        for by_class in value.values()
+    )
+
+
+def is_provider_name(value: object) -> bool:
+    """Return whether the API accepts the name for a provider."""
+    return _is_text(value) and 0 < len(str(value)) <= LONGEST_NAME
+
+
+Text = Annotated[str, _is_text]
+Texts = Annotated[Sequence[str], _is_texts]
+Number = Annotated[int, _is_number]
+ProviderName = Annotated[str, is_provider_name]
+Amounts = Annotated[Mapping[str, Mapping[str, int]], _is_amounts]
+"""Amounts by provider UUID and resource class."""
+
+
+def _accepts(type_: Any, value: object) -> bool:
+    """Return whether a field of one of the types above, or of a union with None, has the value."""
+    if hasattr(type_, "__metadata__"):
+        (check,) = type_.__metadata__
+        return bool(check(value))
+    return value is None or any(_accepts(part, value) for part in get_args(type_))
+
+
+# --- actions --------------------------------------------------------------------------------
+
+FindingRows = Mapping[str, Any]
+"""The rows of a finding: UUIDs, names and amounts, by their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action(ABC):
+    """One change; ``finding`` is the code of the finding that it repairs, or empty.
+
+    ``kind`` is the name of the action in a file, ``repairs`` the codes of the findings that it
+    can repair.
+    """
+
+    kind: ClassVar[str]
+    repairs: ClassVar[Sequence[str]] = ()
+    finding: Text = ""
+
+    @classmethod
+    def for_finding(cls, finding: Finding) -> Self | None:
+        """Return the action that repairs a finding, None if the repair needs a decision."""
+        values = cls._values(finding.rows)
+        if values is None:
+            return None
+        names = [attribute.name for attribute in fields(cls) if attribute.name != "finding"]
+        return cls(finding=finding.code, **{name: values[name] for name in names})
+
+    @staticmethod
+    def _values(rows: FindingRows) -> FindingRows | None:
+        """Return a mapping with the fields; None if the repair needs a decision."""
+        return rows
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the action with these fields.  Raises: InvalidRepairFile."""
+        types = {attribute.name: attribute.type for attribute in fields(cls)}
+        if types.keys() != values.keys():
+            raise InvalidRepairFile(
+                f"An action {cls.kind} has the fields {', '.join(sorted(types))}; "
+                f"the file has {', '.join(sorted(values)) or 'none'}."
+            )
+        for name, value in values.items():
+            if not _accepts(types[name], value):
+                raise InvalidRepairFile(
+                    f"{json.dumps(value)} is not a value of {cls.kind}.{name}."
+                )
+        return cls(**values)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that is the line of the action in a file."""
+        return {"action": self.kind, **asdict(self)}
+
+    @abstractmethod
+    def perform(self, repair: Repair) -> None:
+        """Lock the rows, compare them with the plan, record them, and change them.
+
+        Raises: ChangedSince, and the errors of the same change over the API.
+        """
+
+    def state(self, tx: Transaction, recorded: Recorded) -> str | None:
+        """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
+        return rows.state_of(recorded, rows.read(tx.connection, recorded.scope))
+
+    def undo(self, tx: Transaction, recorded: Recorded) -> None:
+        """Restore the recorded rows, which are locked and as after the action.
+
+        Raises: ChangedSince if other rows prevent it.
+        """
+        transaction.restore(tx, recorded)

@@ -1,0 +1,299 @@
+"""Actions on consumers and their allocations."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+import sqlalchemy as sa
+
+from placement.core.claims import AllocationState, plan_claims
+from placement.core.model import ConsumerClaim
+from placement.core.text import timestamp
+from placement.db.claims.consumers import LockedConsumers, deletions, savings
+from placement.db.claims.inventories import additions
+from placement.db.clocks import utcnow
+from placement.db.resources.names import check_names
+from placement.db.resources.providers import lock_providers
+from placement.db.tables import allocations, consumers
+from placement.db.transaction import Transaction
+from placement.db.writes import chunks
+from placement.insight.repair.action import Action, Amounts, FindingRows, Number, Text, Texts
+from placement.insight.repair.rows import Scope
+from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
+
+_allocation = allocations.c
+_consumer = consumers.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAllocations(Action):
+    """Remove the allocations of a consumer on ``providers``.
+
+    If no allocations remain, the consumer is removed. ``generation`` and ``allocations`` are the
+    generation and all allocations of the consumer when the plan was written. ``written_at`` is
+    when the consumer was written last, as a timestamp in whole seconds: a consumer that was
+    deleted and created again can have the same generation and allocations.
+    """
+
+    kind: ClassVar = "remove_allocations"
+    repairs: ClassVar = ("orphaned_consumer", "doubled_consumer")
+    consumer: Text
+    generation: Number
+    written_at: Text | None
+    allocations: Amounts
+    providers: Texts
+
+    @staticmethod
+    def _values(rows: FindingRows) -> FindingRows:
+        return {"providers": sorted(rows["allocations"]), **rows}
+
+    def perform(self, repair: Repair) -> None:
+        """Delete the allocations, and the consumer with its last one; subtract from counters."""
+        tx = repair.tx
+        locked = _locked(tx, self.consumer, self.generation, self.allocations)
+        self._check_written_at(tx)
+        providers, class_ids = tx.inventories.lock(list(self.allocations))
+        check_names(locked.class_ids, class_ids)
+        if not providers.keys() >= set(self.providers):
+            raise ChangedSince("A provider does not exist any more.")
+        ids = [providers[uuid].id for uuid in self.providers]
+        repair.record(_rows_of(self.consumer))
+        _delete_allocations(tx, [self.consumer], ids)
+        if _without_allocations(tx, [self.consumer]):
+            tx.execute_all(deletions(locked.ids.values()))
+        else:
+            _advance(tx, [self.consumer])
+        released = {
+            (providers[uuid].id, class_ids[name]): -amount
+            for uuid in self.providers
+            for name, amount in self.allocations[uuid].items()
+            if name in class_ids
+        }
+        tx.execute_all(additions(released))
+        tx.publish(ids)
+
+    def _check_written_at(self, tx: Transaction) -> None:
+        at: datetime | None = tx.connection.execute(
+            sa.select(sa.func.coalesce(_consumer.updated_at, _consumer.created_at)).where(
+                _consumer.uuid == self.consumer
+            )
+        ).scalar_one_or_none()
+        if timestamp(at) != self.written_at:
+            raise ChangedSince(
+                f"The consumer {self.consumer} was written at {timestamp(at)}; when planned, at "
+                f"{self.written_at}."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveAllocations(Action):
+    """Move the allocations of a consumer from the provider ``source`` to ``target``.
+
+    The target is checked as for a claim; without capacity the action is skipped. ``generation``
+    and ``allocations`` are the same as in ``RemoveAllocations``.
+    """
+
+    kind: ClassVar = "move_allocations"
+    consumer: Text
+    generation: Number
+    allocations: Amounts
+    source: Text
+    target: Text
+
+    def perform(self, repair: Repair) -> None:
+        """Change the provider of the allocations, and the counters of both providers.
+
+        Raises: ChangedSince, and the errors of a claim on the target.
+        """
+        tx = repair.tx
+        locked = _locked(tx, self.consumer, self.generation, self.allocations)
+        if self.source not in self.allocations or self.target in self.allocations:
+            raise ChangedSince(
+                f"The consumer {self.consumer} must have allocations on {self.source} and none "
+                f"on {self.target}; it has them on {', '.join(self.allocations) or 'none'}."
+            )
+        providers, class_ids = tx.inventories.lock([*self.allocations, self.target])
+        check_names(locked.class_ids, class_ids)
+        if self.target not in providers:
+            raise ChangedSince(f"The provider {self.target} does not exist.")
+        state = AllocationState(locked.generations, locked.allocated, providers, class_ids)
+        plan_claims(state, [self._claim()])
+        source_id, target_id = providers[self.source].id, providers[self.target].id
+        repair.record(_rows_of(self.consumer))
+        tx.connection.execute(
+            allocations.update()
+            .where(
+                _allocation.consumer_id == self.consumer,
+                _allocation.resource_provider_id == source_id,
+            )
+            .values(resource_provider_id=target_id, updated_at=utcnow())
+        )
+        _advance(tx, [self.consumer])
+        amounts = {class_ids[name]: used for name, used in self.allocations[self.source].items()}
+        released = {(source_id, class_id): -used for class_id, used in amounts.items()}
+        added = {(target_id, class_id): used for class_id, used in amounts.items()}
+        tx.execute_all(additions(released | added))
+        tx.publish([source_id], generation_bumped=[target_id])
+
+    def _claim(self) -> ConsumerClaim:
+        resources = {
+            self.target if uuid == self.source else uuid: dict(amounts)
+            for uuid, amounts in self.allocations.items()
+        }
+        return ConsumerClaim(self.consumer, resources, "", "", check_generation=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveConsumer(Action):
+    """Remove a consumer that has no allocations."""
+
+    kind: ClassVar = "remove_consumer"
+    repairs: ClassVar = ("empty_consumer",)
+    consumer: Text
+    generation: Number
+
+    def perform(self, repair: Repair) -> None:
+        """Delete the row of the consumer."""
+        tx = repair.tx
+        locked = _locked(tx, self.consumer, self.generation, {})
+        if not _without_allocations(tx, [self.consumer]):
+            raise ChangedSince(f"The consumer {self.consumer} has allocations.")
+        repair.record(_rows_of(self.consumer))
+        tx.execute_all(deletions(locked.ids.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateConsumer(Action):
+    """Create the row of a consumer that has allocations, for the incomplete project and user.
+
+    The project and the user are ``[placement]incomplete_consumer_project_id`` and
+    ``..._user_id`` in the configuration of the program that applies the plan.
+    """
+
+    kind: ClassVar = "create_consumer"
+    repairs: ClassVar = ("missing_consumer",)
+    consumer: Text
+
+    def perform(self, repair: Repair) -> None:
+        """Insert the row of the consumer, and the project and the user if they do not exist."""
+        tx, owner = repair.tx, repair.incomplete
+        claim = ConsumerClaim(
+            self.consumer, {}, owner.project_id, owner.user_id, check_generation=False
+        )
+        locked = tx.consumers.lock([self.consumer], [claim])
+        if locked.ids:
+            raise ChangedSince(f"The consumer {self.consumer} exists.")
+        if _without_allocations(tx, [self.consumer]):
+            raise ChangedSince(f"The consumer {self.consumer} has no allocations any more.")
+        owners = tx.consumers.owners([claim], locked)
+        repair.record({"consumers": {"uuid": [self.consumer]}})
+        tx.execute_all(savings(owners, locked.ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveStrayAllocations(Action):
+    """Remove the allocations of a class on a provider that does not exist, named by its id.
+
+    Consumers without other allocations are removed. ``used`` is the sum of the amounts.
+    """
+
+    kind: ClassVar = "remove_stray_allocations"
+    repairs: ClassVar = ("missing_provider",)
+    provider_id: Number
+    resource_class: Text
+    used: Number
+
+    def perform(self, repair: Repair) -> None:
+        """Delete the allocations, and the consumers without other ones; there is no counter."""
+        tx = repair.tx
+        class_id = class_id_of(tx, self.resource_class)
+        locked = tx.consumers.lock(sorted(self._amounts(tx, class_id)))
+        if lock_providers(tx.connection, [self.provider_id]):
+            raise ChangedSince(f"A provider with the id {self.provider_id} exists.")
+        amounts = self._amounts(tx, class_id)
+        if sum(amounts.values()) != self.used:
+            raise ChangedSince(
+                f"{sum(amounts.values())} {self.resource_class} are allocated on the provider "
+                f"with the id {self.provider_id}; planned were {self.used}."
+            )
+        repair.record(_rows_of(*amounts))
+        _delete_allocations(tx, sorted(amounts), [self.provider_id], class_id)
+        empty = _without_allocations(tx, amounts)
+        tx.execute_all(deletions(locked.ids[uuid] for uuid in sorted(empty & locked.ids.keys())))
+        _advance(tx, amounts.keys() - empty)
+
+    def _amounts(self, tx: Transaction, class_id: int) -> dict[str, int]:
+        """Return the amounts by consumer."""
+        rows = tx.connection.execute(
+            sa.select(_allocation.consumer_id, sa.func.sum(_allocation.used))
+            .where(
+                _allocation.resource_provider_id == self.provider_id,
+                _allocation.resource_class_id == class_id,
+            )
+            .group_by(_allocation.consumer_id)
+        )
+        return {uuid: int(amount) for uuid, amount in rows}
+
+
+def _locked(
+    tx: Transaction, uuid: str, generation: int | None, amounts: Amounts
+) -> LockedConsumers:
+    """Lock a consumer, and compare it with the plan.  Raises: ChangedSince."""
+    locked = tx.consumers.lock([uuid])
+    current = locked.generations.get(uuid)
+    if current is None:
+        raise ChangedSince(f"The consumer {uuid} does not exist.")
+    if current != generation:
+        raise ChangedSince(
+            f"The consumer {uuid} has generation {current}; it had {generation} when planned."
+        )
+    allocated = {
+        provider: dict(by_class) for provider, by_class in locked.allocated.get(uuid, {}).items()
+    }
+    if allocated != amounts:
+        raise ChangedSince(f"The consumer {uuid} has other allocations: {allocated}.")
+    return locked
+
+
+def _rows_of(*uuids: str) -> Scope:
+    """Return the rows of consumers and of their allocations."""
+    listed = sorted(uuids)
+    return {"consumers": {"uuid": listed}, "allocations": {"consumer_id": listed}}
+
+
+def _delete_allocations(
+    tx: Transaction,
+    uuids: Iterable[str],
+    provider_ids: Collection[int],
+    class_id: int | None = None,
+) -> None:
+    """Delete the allocations of locked consumers on the providers, of one class or of all."""
+    of_class = [] if class_id is None else [_allocation.resource_class_id == class_id]
+    for chunk in chunks(uuids):
+        tx.connection.execute(
+            allocations.delete().where(
+                _allocation.consumer_id.in_(chunk),
+                _allocation.resource_provider_id.in_(provider_ids),
+                *of_class,
+            )
+        )
+
+
+def _without_allocations(tx: Transaction, uuids: Iterable[str]) -> set[str]:
+    """Return the UUIDs of the consumers without allocations."""
+    empty = set(uuids)
+    for chunk in chunks(sorted(empty)):
+        holders = sa.select(_allocation.consumer_id).where(_allocation.consumer_id.in_(chunk))
+        empty.difference_update(tx.connection.execute(holders).scalars())
+    return empty
+
+
+def _advance(tx: Transaction, uuids: Iterable[str]) -> None:
+    """Increase the generations of locked consumers by one."""
+    for chunk in chunks(sorted(uuids)):
+        tx.connection.execute(
+            consumers.update()
+            .where(_consumer.uuid.in_(chunk))
+            .values(generation=_consumer.generation + 1, updated_at=utcnow())
+        )

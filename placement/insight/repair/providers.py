@@ -1,0 +1,283 @@
+"""Actions on providers, their trees, and the usage counters of their inventories."""
+
+from collections.abc import Collection
+from dataclasses import astuple, dataclass
+from typing import ClassVar, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.db.claims.inventories import additions
+from placement.db.clocks import utcnow
+from placement.db.resources.providers import lock_providers, provider_ids
+from placement.db.tables import allocations, inventories, resource_providers
+from placement.db.transaction import Transaction
+from placement.db.writes import rows_of
+from placement.insight.repair.action import Action, FindingRows, Number, ProviderName, Text
+from placement.insight.repair.rows import AFTER, BEFORE, Drift, Recorded
+from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
+
+_allocation = allocations.c
+_inventory = inventories.c
+_provider = resource_providers.c
+_SELECT = sa.select(
+    _provider.id,
+    _provider.uuid,
+    _provider.name,
+    sa.func.coalesce(_provider.generation, 0).label("generation"),
+    _provider.parent_provider_id.label("parent_id"),
+    _provider.root_provider_id.label("root_id"),
+)
+
+
+class ProviderRow(NamedTuple):
+    """The row of a provider, which may have no root."""
+
+    id: int
+    uuid: str
+    name: str | None
+    generation: int
+    parent_id: int | None
+    root_id: int | None
+
+    def check(self, generation: int | None, name: str) -> None:
+        """Compare the row with the plan; None is any generation.  Raises: ChangedSince."""
+        if generation not in (None, self.generation):
+            raise ChangedSince(
+                f"The provider {self.uuid} has generation {self.generation}; it had {generation} "
+                "when planned."
+            )
+        if self.name != name:
+            raise ChangedSince(f"The provider {self.uuid} has the name {self.name}; not {name}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTree(Action):
+    """Set parent and root of a provider.
+
+    ``parent`` and ``root`` are the UUIDs when the plan was written, None if there is no such
+    provider. The ``generation`` is not compared: claims increase it.
+    """
+
+    kind: ClassVar = "set_tree"
+    repairs: ClassVar = ("missing_root", "missing_parent", "wrong_root")
+    provider: Text
+    generation: Number | None
+    parent: Text | None
+    root: Text | None
+    new_parent: Text | None
+    new_root: Text
+
+    @staticmethod
+    def _values(rows: FindingRows) -> FindingRows | None:
+        if rows["expected_root"] is None:
+            return None
+        new = {"new_parent": rows["parent"], "new_root": rows["expected_root"]}
+        return {**rows, **new, "provider": rows["provider"]["uuid"]}
+
+    def perform(self, repair: Repair) -> None:
+        """Change the row of the provider."""
+        tx = repair.tx
+        rows = _locked(tx, {self.provider, self.new_root, self.new_parent or self.new_root})
+        row, root_id = rows[self.provider], rows[self.new_root].id
+        parent_id = None if self.new_parent is None else rows[self.new_parent].id
+        self._check_current(tx, row)
+        self._check_new(tx, row.id, parent_id, root_id)
+        repair.record({"resource_providers": {"uuid": [self.provider]}})
+        tx.connection.execute(
+            resource_providers.update()
+            .where(_provider.id == row.id)
+            .values(parent_provider_id=parent_id, root_provider_id=root_id, updated_at=utcnow())
+        )
+        tx.publish([row.id, root_id])
+
+    def _check_current(self, tx: Transaction, row: ProviderRow) -> None:
+        parent, root = _uuid(tx, row.parent_id), _uuid(tx, row.root_id)
+        if (parent, root) != (self.parent, self.root):
+            raise ChangedSince(
+                f"The provider {self.provider} has parent {parent} and root {root}; planned were "
+                f"{self.parent} and {self.root}."
+            )
+
+    def _check_new(self, tx: Transaction, id_: int, parent_id: int | None, root_id: int) -> None:
+        ancestors = _with_ancestors(tx, parent_id)
+        if id_ in ancestors:
+            raise ChangedSince(
+                f"The provider {self.provider} cannot have the parent {self.new_parent}, which is "
+                "itself or below it: the parents would form a loop. Plan again, or correct "
+                "new_parent."
+            )
+        if [id_, *ancestors][-1] != root_id:
+            raise ChangedSince(
+                f"The chain of parents of {self.provider} does not end at the new root."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameProvider(Action):
+    """Rename a provider."""
+
+    kind: ClassVar = "rename_provider"
+    provider: Text
+    generation: Number | None
+    name: Text
+    new_name: ProviderName
+
+    def perform(self, repair: Repair) -> None:
+        """Change the row of the provider.  Raises: ChangedSince, DuplicateProviderName."""
+        row = _locked(repair.tx, {self.provider})[self.provider]
+        row.check(self.generation, self.name)
+        repair.record({"resource_providers": {"uuid": [self.provider]}})
+        repair.tx.providers.rename(row.id, self.new_name)
+        repair.tx.publish([row.id])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteProvider(Action):
+    """Delete a provider with its inventories, traits and aggregates; it must have no allocations.
+
+    ``generation`` is None if it is not checked: ``move_allocations`` in the same plan changes the
+    generation of the provider.
+    """
+
+    kind: ClassVar = "delete_provider"
+    provider: Text
+    generation: Number | None
+    name: Text
+
+    def perform(self, repair: Repair) -> None:
+        """Delete the row of the provider, and the rows that refer to it."""
+        tx = repair.tx
+        row = _locked(tx, {self.provider})[self.provider]
+        row.check(self.generation, self.name)
+        if tx.providers.has_children(row.id):
+            raise ChangedSince(f"The provider {self.provider} has children.")
+        if tx.allocations.exist_on(row.id):
+            raise ChangedSince(f"The provider {self.provider} has allocations.")
+        of_provider = {"resource_provider_id": [row.id]}
+        repair.record(
+            {
+                "resource_providers": {"uuid": [self.provider]},
+                "inventories": of_provider,
+                "resource_provider_traits": of_provider,
+                "resource_provider_aggregates": of_provider,
+            }
+        )
+        tx.providers.delete(row.id)
+        tx.publish(removed={row.id: self.provider})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUsageCounter(Action):
+    """Set the usage counter of an inventory to the sum of the allocations at that time.
+
+    No row is recorded, but the drift: the counter minus the sum. Claims change both, so the undo
+    adds the drift again.
+    """
+
+    kind: ClassVar = "set_usage_counter"
+    repairs: ClassVar = ("usage_counter",)
+    provider: Text
+    resource_class: Text
+    counter: Number
+    used: Number
+
+    @staticmethod
+    def _values(rows: FindingRows) -> FindingRows:
+        return {**rows, "provider": rows["provider"]["uuid"]}
+
+    def perform(self, repair: Repair) -> None:
+        """Subtract the drift from the counter."""
+        tx = repair.tx
+        provider_id = _locked(tx, {self.provider})[self.provider].id
+        class_id = class_id_of(tx, self.resource_class)
+        usage = _usage(tx, provider_id, class_id)
+        if usage is None:
+            raise ChangedSince(f"{self.provider} has no inventory of {self.resource_class}.")
+        if not usage.drift:
+            raise ChangedSince(f"The counter is the sum of the allocations: {usage.counter}.")
+        repair.record_drift(Drift(provider_id, class_id, before=usage.drift, after=0))
+        tx.execute_all(additions({(provider_id, class_id): -usage.drift}))
+        tx.publish([provider_id])
+
+    def state(self, tx: Transaction, recorded: Recorded) -> str | None:
+        """Return whether the drift is the one before or after the action, None if neither."""
+        if (drift := recorded.drift) is None:
+            return None
+        usage = _usage(tx, drift.provider_id, drift.class_id)
+        return usage and {drift.before: BEFORE, drift.after: AFTER}.get(usage.drift)
+
+    def undo(self, tx: Transaction, recorded: Recorded) -> None:
+        """Add the drift to the counter."""
+        if recorded.drift is not None:
+            provider_id, class_id, before, after = astuple(recorded.drift)
+            tx.execute_all(additions({(provider_id, class_id): before - after}))
+            tx.publish([provider_id])
+
+
+def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, ProviderRow]:
+    """Lock providers; return their rows by UUID.  Raises: ChangedSince if one does not exist."""
+    ids = provider_ids(tx.connection, uuids).values()
+    lock_providers(tx.connection, ids)
+    rows = rows_of(tx.connection, _SELECT, _provider.id, sorted(ids))
+    found = {row.uuid: ProviderRow._make(row) for row in rows}
+    missing = sorted(set(uuids) - found.keys())
+    if missing:
+        raise ChangedSince(f"The provider {', '.join(missing)} does not exist.")
+    return found
+
+
+def _row(tx: Transaction, id_: int | None) -> ProviderRow | None:
+    if id_ is None:
+        return None
+    row = tx.connection.execute(_SELECT.where(_provider.id == id_)).one_or_none()
+    return None if row is None else ProviderRow._make(row)
+
+
+def _uuid(tx: Transaction, id_: int | None) -> str | None:
+    row = _row(tx, id_)
+    return None if row is None else row.uuid
+
+
+def _with_ancestors(tx: Transaction, id_: int | None) -> list[int]:
+    """Return the ids of a provider and its ancestors, the topmost last.
+
+    Raises: ChangedSince if the parents form a loop.
+    """
+    chain: list[int] = []
+    while (row := _row(tx, id_)) is not None:
+        if row.id in chain:
+            raise ChangedSince(f"The provider {row.uuid} is in a loop of parents.")
+        chain.append(row.id)
+        id_ = row.parent_id
+    return chain
+
+
+class Usage(NamedTuple):
+    """The usage counter of an inventory, and the sum of its allocations."""
+
+    counter: int
+    allocated: int
+
+    @property
+    def drift(self) -> int:
+        """The counter minus the sum."""
+        return self.counter - self.allocated
+
+
+def _usage(tx: Transaction, provider_id: int, class_id: int) -> Usage | None:
+    """Return the usage of an inventory of a locked provider, None without inventory."""
+    allocated = (
+        sa.select(sa.func.coalesce(sa.func.sum(_allocation.used), 0))
+        .where(
+            _allocation.resource_provider_id == provider_id,
+            _allocation.resource_class_id == class_id,
+        )
+        .scalar_subquery()
+    )
+    row = tx.connection.execute(
+        sa.select(_inventory.used, allocated).where(
+            _inventory.resource_provider_id == provider_id,
+            _inventory.resource_class_id == class_id,
+        )
+    ).one_or_none()
+    return None if row is None else Usage(*map(int, row))

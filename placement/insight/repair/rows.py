@@ -1,0 +1,231 @@
+"""The rows that an action changes: recorded for the undo file, compared, and restored.
+
+Rows are read and written whole, as they are stored, except ``resource_providers.stamp``, which
+belongs to the clocks. The caller has locked the providers or consumers of the rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from placement.db.tables import (
+    allocations,
+    consumers,
+    inventories,
+    resource_classes,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from placement.db.writes import chunks
+
+Row = Mapping[str, Any]
+"""Values by column; times are ISO 8601, naive, in UTC."""
+
+Image = Mapping[str, Sequence[Row]]
+"""Rows by table."""
+
+Scope = Mapping[str, Mapping[str, Sequence[Any]]]
+"""The values of a column, by table and column."""
+
+BEFORE: Final = "before"
+AFTER: Final = "after"
+
+# In the order in which rows are inserted.
+_TABLES: Final = {
+    table.name: table
+    for table in (
+        *(resource_classes, traits, resource_providers, inventories),
+        *(resource_provider_traits, resource_provider_aggregates, consumers, allocations),
+    )
+}
+# Tables whose ids no other table refers to: a row gets another id if its id is taken.
+_ANY_ID: Final = frozenset({consumers.name, allocations.name, inventories.name})
+
+# Each claim changes the counter of an inventory.
+_NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID} | {inventories.name: {"id", "used"}}
+# Not compared in rows that exist before and after the action: claims change these columns of
+# providers, and undo changes the generation of consumers.
+_NOT_COMPARED_IN_KEPT: Final = {
+    AFTER: {resource_providers.name: {"generation", "updated_at"}},
+    BEFORE: {
+        resource_providers.name: {"generation", "updated_at"},
+        consumers.name: {"generation"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The usage counter of an inventory minus the sum of its allocations."""
+
+    provider_id: int
+    class_id: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What an action changed.
+
+    ``scope`` selects the rows ``before`` and ``after`` the action. ``providers`` and ``classes``
+    name the ids in the rows. ``drift`` is None unless the action set a usage counter.
+    """
+
+    scope: Scope
+    before: Image
+    after: Image
+    providers: Mapping[str, str]
+    classes: Mapping[str, str]
+    drift: Drift | None = None
+
+    @property
+    def provider_ids(self) -> set[int]:
+        """The ids of the providers in the rows."""
+        name = resource_providers.name
+        rows = [*self.before.get(name, ()), *self.after.get(name, ())]
+        return {*map(int, self.providers), *(row["id"] for row in rows)}
+
+    @property
+    def released(self) -> Mapping[tuple[int, int], int]:
+        """The amounts that the action released on existing providers, by provider and class id."""
+        amounts: dict[tuple[int, int], int] = {}
+        for image, sign in ((self.before, 1), (self.after, -1)):
+            for row in image.get(allocations.name, ()):
+                if str(row["resource_provider_id"]) in self.providers:
+                    key = (row["resource_provider_id"], row["resource_class_id"])
+                    amounts[key] = amounts.get(key, 0) + sign * row["used"]
+        return {key: amount for key, amount in amounts.items() if amount}
+
+
+def read(connection: sa.Connection, scope: Scope) -> Image:
+    """Return the rows of the scope."""
+    return {
+        name: [
+            _as_values(row)
+            for column, values in columns.items()
+            for row in _rows(connection, _TABLES[name], column, values)
+        ]
+        for name, columns in scope.items()
+    }
+
+
+def _rows(
+    connection: sa.Connection, table: sa.Table, column: str, values: Iterable[Any]
+) -> Iterable[sa.Row[Any]]:
+    columns = [stored for stored in table.c if stored.name != "stamp"]
+    order = sorted(table.primary_key, key=lambda key: key.name)
+    for chunk in chunks(values):
+        statement = sa.select(*columns).where(table.c[column].in_(chunk)).order_by(*order)
+        yield from connection.execute(statement)
+
+
+def state_of(recorded: Recorded, current: Image) -> str | None:
+    """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
+    for state, image in ((AFTER, recorded.after), (BEFORE, recorded.before)):
+        if _comparable(current, recorded, state) == _comparable(image, recorded, state):
+            return state
+    return None
+
+
+def _comparable(image: Image, recorded: Recorded, state: str) -> dict[str, list[str]]:
+    """Return the rows as texts, without the columns that are not compared."""
+    texts = {}
+    for table in recorded.scope:
+        ignored = _NOT_COMPARED.get(table, set())
+        if recorded.before.get(table) and recorded.after.get(table):
+            ignored = ignored | _NOT_COMPARED_IN_KEPT[state].get(table, set())
+        texts[table] = sorted(
+            str([(name, value) for name, value in row.items() if name not in ignored])
+            for row in image.get(table, ())
+        )
+    return texts
+
+
+def restore(connection: sa.Connection, recorded: Recorded) -> None:
+    """Restore the rows of the scope to their values before the action.
+
+    The current rows are the rows after the action, except for columns that clients change. These
+    columns keep their current values.
+    """
+    current = read(connection, recorded.scope)
+    tables = [table for name, table in _TABLES.items() if name in recorded.scope]
+    for table in reversed(tables):
+        _delete(connection, table, recorded)
+    for table in tables:
+        _insert(connection, table, recorded)
+        _update(connection, table, recorded, current)
+
+
+def _delete(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
+    before = _by_key(table, recorded.before)
+    for key, row in _by_key(table, recorded.after).items():
+        if key not in before:
+            connection.execute(table.delete().where(_is(table, row)))
+
+
+def _insert(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
+    after = _by_key(table, recorded.after)
+    for key, row in _by_key(table, recorded.before).items():
+        if key not in after:
+            values = _as_row(table, row)
+            if table.name in _ANY_ID and _is_taken(connection, table, row):
+                del values["id"]
+            connection.execute(table.insert(), values)
+
+
+def _is_taken(connection: sa.Connection, table: sa.Table, row: Row) -> bool:
+    taken = sa.select(table.c.id).where(table.c.id == row["id"])
+    return connection.execute(taken).first() is not None
+
+
+def _update(
+    connection: sa.Connection, table: sa.Table, recorded: Recorded, current: Image
+) -> None:
+    after, now = _by_key(table, recorded.after), _by_key(table, current)
+    for key, row in _by_key(table, recorded.before).items():
+        if key not in after:
+            continue
+        row_after = after[key]
+        row_now = now.get(key, row_after)
+        changed = {
+            name: row[name]
+            for name in row.keys() - {"generation"}
+            if row[name] != row_after[name] == row_now[name]
+        }
+        values = _as_row(table, changed)
+        if table is consumers:
+            # A generation that a client has read must not occur again with other contents.
+            values["generation"] = consumers.c.generation + 1
+        if values:
+            connection.execute(table.update().where(_is(table, row)).values(values))
+
+
+def _by_key(table: sa.Table, image: Image) -> dict[tuple[Any, ...], Row]:
+    keys = [column.name for column in table.primary_key]
+    return {tuple(row[key] for key in keys): row for row in image.get(table.name, ())}
+
+
+def _is(table: sa.Table, row: Row) -> sa.ColumnElement[bool]:
+    return sa.and_(*(column == row[column.name] for column in table.primary_key))
+
+
+def _as_values(row: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row._mapping.items()
+    }
+
+
+def _as_row(table: sa.Table, row: Row) -> dict[str, Any]:
+    return {
+        name: datetime.fromisoformat(value)
+        if isinstance(value, str) and isinstance(table.c[name].type, sa.DateTime)
+        else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,94 @@
+"""Files of repairs that an earlier release wrote are read, and written again, byte for byte."""
+
+import json
+
+import pytest
+
+from placement.insight.repair import actions
+from placement.insight.repair.action import InvalidRepairFile
+from placement.insight.repair.plan_file import latest_entries, line, planned_actions, read_document
+
+HEADER = (
+    '{"format": "placement-repair", "version": 1, "kind": "%s", "database": "36283883716609", '
+    '"created_at": "2026-11-22T02:03:04Z"%s}\n'
+)
+END = '{"end": true}\n'
+HOST = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d10"
+OTHER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
+CONSUMER = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
+AMOUNTS = f'{{"{HOST}": {{"VCPU": 4}}}}'
+ACTIONS = [
+    f'{{"action": "create_consumer", "finding": "missing_consumer", "consumer": "{CONSUMER}"}}',
+    f'{{"action": "remove_consumer", "finding": "empty_consumer", "consumer": "{CONSUMER}", '
+    '"generation": 1}',
+    f'{{"action": "remove_allocations", "finding": "orphaned_consumer", "consumer": "{CONSUMER}", '
+    f'"generation": 3, "written_at": "2026-11-20T17:00:09Z", "allocations": {AMOUNTS}, '
+    f'"providers": ["{HOST}"]}}',
+    f'{{"action": "remove_allocations", "finding": "doubled_consumer", "consumer": "{CONSUMER}", '
+    f'"generation": 3, "written_at": null, "allocations": {AMOUNTS}, "providers": ["{HOST}"]}}',
+    '{"action": "remove_stray_allocations", "finding": "missing_provider", "provider_id": 7, '
+    '"resource_class": "id 10004", "used": 4}',
+    f'{{"action": "set_tree", "finding": "missing_root", "provider": "{HOST}", "generation": 2, '
+    f'"parent": null, "root": null, "new_parent": null, "new_root": "{HOST}"}}',
+    f'{{"action": "set_tree", "finding": "wrong_root", "provider": "{HOST}", "generation": 2, '
+    f'"parent": "{OTHER}", "root": "{HOST}", "new_parent": "{OTHER}", "new_root": "{OTHER}"}}',
+    f'{{"action": "set_usage_counter", "finding": "usage_counter", "provider": "{HOST}", '
+    '"resource_class": "VCPU", "counter": 7, "used": 4}',
+    '{"action": "delete_resource_class", "finding": "unused_class", "resource_class": "CUSTOM_A"}',
+    '{"action": "delete_trait", "finding": "unused_trait", "trait": "CUSTOM_A"}',
+    f'{{"action": "move_allocations", "finding": "similar_names", "consumer": "{CONSUMER}", '
+    f'"generation": 3, "allocations": {AMOUNTS}, "source": "{HOST}", "target": "{OTHER}"}}',
+    f'{{"action": "rename_provider", "finding": "similar_names", "provider": "{HOST}", '
+    '"generation": 7, "name": "cn1", "new_name": "ship\\u00e9"}',
+    f'{{"action": "delete_provider", "finding": "similar_names", "provider": "{HOST}", '
+    '"generation": null, "name": "cn1"}',
+]
+RECORDED = (
+    f'"scope": {{"consumers": {{"uuid": ["{CONSUMER}"]}}}}, '
+    '"before": {"consumers": [{"created_at": "2026-11-20T17:00:09", "updated_at": null, "id": 7}]}'
+    ', "after": {"consumers": []}, "providers": {"12": "%s"}, "classes": {"0": "VCPU"}, '
+    '"drift": %s' % (HOST, "%s")
+)
+DRIFT = '{"provider_id": 12, "class_id": 0, "before": 3, "after": 0}'
+
+
+def test_there_is_a_line_of_each_action():
+    assert {json.loads(text)["action"] for text in ACTIONS} == actions.KINDS
+
+
+def test_plans():
+    text = "".join((HEADER % ("plan", ""), *(f"{action}\n" for action in ACTIONS), END))
+    document = read_document(text)
+    written = [line(action.as_json()) for action in planned_actions(document)]
+    assert "".join((document.header.line(), *written, END)) == text
+
+
+@pytest.mark.parametrize("drift", ["null", DRIFT])
+def test_undo_files(drift):
+    """The last run may have been killed before the end of the file."""
+    lines = [f'{{"action": {action}, {RECORDED % drift}}}\n' for action in ACTIONS]
+    text = HEADER % ("undo", ', "plan": "3a7bd3e2360a3d"') + "".join(lines)
+    document = read_document(f'{text}{{"action": {{"act')
+    entries = latest_entries(document)
+    assert "".join((document.header.line(), *(e.line() for e in entries.values()))) == text
+    assert list(entries) == [f"{action}\n" for action in ACTIONS]
+    assert not document.has_end
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "value"),
+    [
+        (2, "consumer", None),
+        (2, "generation", True),
+        (2, "allocations", {"a": {"VCPU": "4"}}),
+        (2, "providers", "a"),
+        (2, "written_at", 0),
+        (4, "provider_id", "7"),
+        (5, "new_root", None),
+        (11, "new_name", "x" * 201),
+    ],
+)
+def test_values_that_a_field_does_not_accept(action, name, value):
+    values = {**json.loads(ACTIONS[action]), name: value}
+    with pytest.raises(InvalidRepairFile, match=rf"is not a value of {values['action']}\.{name}"):
+        actions.from_json(values)
