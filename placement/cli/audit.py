@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -16,9 +15,8 @@ from placement.cli import client
 from placement.cli.client import WrittenOutput, cells, get
 from placement.core.text import printable
 from placement.insight.audit import command as audit_command
-from placement.insight.audit import live_sources
-from placement.insight.audit.findings import Root, doubled, is_compared, orphaned
-from placement.insight.audit.model import Finding, InvalidList, LiveConsumers
+from placement.insight.audit.live_consumers import Root, live_findings
+from placement.insight.audit.model import Finding, InvalidList
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
 from placement.insight.repair.durable_file import replace_durably
@@ -41,6 +39,34 @@ class _Rows(FormattableColumn[Any]):
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+class ServiceConsumers:
+    """The consumers to audit, read from the service."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def consumers(self) -> Iterator[ListedConsumer]:
+        """Yield all consumers."""
+        return map(from_document, client.consumers(self._app, {"limit": _PAGE}))
+
+    def roots(self) -> Mapping[str, Root]:
+        """Return the root of each provider."""
+        providers = _providers(self._app)["providers"]
+        names = {provider["uuid"]: provider["name"] for provider in providers}
+        return {
+            provider["uuid"]: Root(
+                provider["root_provider_uuid"], names[provider["root_provider_uuid"]]
+            )
+            for provider in providers
+            if provider["root_provider_uuid"] in names
+        }
+
+
+def _providers(app: Any) -> Document:
+    document: Document = get(app, "/insight/providers?fields=uuid,name,root_provider_uuid")
+    return document
 
 
 class AuditPlacement(WrittenOutput, command.Lister):
@@ -106,51 +132,12 @@ class AuditPlacement(WrittenOutput, command.Lister):
                     finding["code"], finding["rows"], finding["cause"], finding["repair"]
                 )
 
-    # --- live consumers ---------------------------------------------------------------
-
     def _live(self, arguments: argparse.Namespace) -> Sequence[Finding]:
         """Return the findings from a list of live consumers, if one is named."""
+        manager: Any = self.app.client_manager  # plugins add their clients as attributes
         if not arguments.live:
             return ()
-        many = arguments.allow_many_orphans
-        before = _now() - timedelta(minutes=arguments.grace_minutes)
-        live = live_sources.read(arguments.live, arguments.type, self._connect, accept_empty=many)
-        consumers = list(self._consumers())
-        old = [consumer for consumer in consumers if _is_compared(consumer, live, before)]
-        unlisted = [
-            consumer for consumer in old if consumer.allocations and not live.has(consumer.uuid)
-        ]
-        listed = live_sources.checked(list(orphaned(unlisted)), len(old), accept_many=many)
-        if arguments.live == live_sources.NOVA:
-            listed = live_sources.confirmed(listed, self._connect)
-        several = [consumer for consumer in consumers if _is_old(consumer, live, before)]
-        findings = [*listed, *doubled(several, self._roots(), live)]
-        return [
-            finding for finding in findings if not arguments.code or finding.code in arguments.code
-        ]
-
-    def _connect(self) -> Any:
-        manager: Any = self.app.client_manager  # plugins add their clients as attributes
-        return manager.sdk_connection
-
-    def _consumers(self) -> Iterator[ListedConsumer]:
-        return map(from_document, client.consumers(self.app, {"limit": _PAGE}))
-
-    def _providers(self) -> Document:
-        fields = "uuid,name,root_provider_uuid"
-        document: Document = get(self.app, f"/insight/providers?fields={fields}")
-        return document
-
-    def _roots(self) -> Mapping[str, Root]:
-        providers = self._providers()["providers"]
-        names = {provider["uuid"]: provider["name"] for provider in providers}
-        return {
-            provider["uuid"]: Root(
-                provider["root_provider_uuid"], names[provider["root_provider_uuid"]]
-            )
-            for provider in providers
-            if provider["root_provider_uuid"] in names
-        }
+        return live_findings(ServiceConsumers(self.app), arguments, lambda: manager.sdk_connection)
 
     # --- plans --------------------------------------------------------------------------
 
@@ -160,7 +147,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
 
         planned = plan(findings, frozenset(arguments.code))
-        epoch = change_token.epoch(self._providers()["token"])
+        epoch = change_token.epoch(_providers(self.app)["token"])
         try:
             replace_durably(Path(arguments.plan), plan_text(str(epoch), planned.actions))
         except OSError as error:
@@ -171,20 +158,3 @@ class AuditPlacement(WrittenOutput, command.Lister):
         )
         for code, count in planned.without_action.items():
             self.app.stderr.write(f"{count} {code} need a decision\n")
-
-
-def _is_compared(consumer: ListedConsumer, live: LiveConsumers, before: datetime) -> bool:
-    return is_compared(live, consumer.type, _written_at(consumer), before)
-
-
-def _is_old(consumer: ListedConsumer, live: LiveConsumers, before: datetime) -> bool:
-    at = _written_at(consumer)
-    return at is None or at < min(before, live.listed_at)
-
-
-def _written_at(consumer: ListedConsumer) -> datetime | None:
-    return consumer.updated_at or consumer.created_at
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

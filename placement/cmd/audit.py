@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,10 @@ from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit import report as audit_report
+from placement.insight.audit.live_consumers import live_findings
 from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding, InvalidList
 from placement.insight.audit.report import Audit, audit
+from placement.insight.audit.sql import StoredConsumers
 from placement.insight.repair.actions import plan
 from placement.insight.repair.durable_file import replace_durably
 from placement.insight.repair.plan_file import plan_text
@@ -94,18 +97,13 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 def _audit(store: Store, options: Any) -> Audit:
     settings = AuditSettings(options.grace_minutes, options.stale_days, frozenset(options.code))
-    if options.plan:
+    if options.plan or options.live:
         settings = replace(settings, at_most=ALL)
-    if not options.live:
-        return audit(store, settings)
-    connect = live_sources.connection_to(options.os_cloud)
-    many = options.allow_many_orphans
-    live = live_sources.read(options.live, options.type, connect, accept_empty=many)
-    report = audit(store, replace(settings, live=live, at_most=ALL))
-    listed = live_sources.checked(report.findings, report.compared, accept_many=many)
-    if options.live == live_sources.NOVA:
-        listed = live_sources.confirmed(listed, connect)
-    return replace(report, findings=listed)
+    live: Sequence[Finding] = ()
+    if options.live:
+        connect = live_sources.connection_to(options.os_cloud)
+        live = live_findings(StoredConsumers(store), options, connect)
+    return audit(store, settings, live)
 
 
 def _write_plan(store: Store, report: Audit, options: Any) -> int:

@@ -2,7 +2,6 @@
 
 import argparse
 
-from placement.insight.audit import live_sources
 from placement.insight.audit.model import GRACE_MINUTES
 
 
@@ -22,7 +21,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Also report providers with allocations whose generation did not change for this "
         "number of days.",
     )
-    live_sources.add_arguments(parser)
+    parser.add_argument(
+        "--live",
+        metavar="<source>",
+        help="Also report consumers that are not in a list of live consumers: nova (servers and "
+        "migrations of all projects), a file with a UUID and optionally a host per line, or - for "
+        "standard input.",
+    )
+    parser.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        metavar="<type>",
+        help="State that the list contains all live consumers of this type; unknown stands for "
+        "consumers without a type. Can be repeated. Default: INSTANCE, and MIGRATION if nova is "
+        "the source.",
+    )
+    parser.add_argument(
+        "--allow-many-orphans",
+        action="store_true",
+        help="Accept a list that is empty, or does not contain more than half of the consumers.",
+    )
 
 
 def _whole(text: str) -> int:

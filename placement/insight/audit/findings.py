@@ -2,134 +2,49 @@
 
 Each finding has a stable code. An ``error`` makes the service return wrong results or wastes
 capacity; a ``notice`` may be intended; an operator should check it.
-
-Orphaned and doubled consumers need a list of live consumers. An instance has its claim on one
-host; after an evacuation, or a migration that failed, the claim on the other host may remain.
-Providers of other trees that share a resource, such as storage, are recognized by the classes:
-the host has no allocations of their classes.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.model import Inventory
 from placement.core.text import timestamp
 from placement.insight.audit.model import (
-    INSTANCE,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
     Finding,
     Key,
-    LiveConsumers,
     UsageSum,
 )
-from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
-
-ORPHANED = "orphaned_consumer"
-DOUBLED = "doubled_consumer"
 
 _NO_USAGE = UsageSum(0, None)
 
 
-class Root(NamedTuple):
-    """The root of the tree of a provider."""
-
-    uuid: str
-    name: str
-
-
-def is_compared(
-    live: LiveConsumers, type_: str | None, written_at: datetime | None, before: datetime
-) -> bool:
-    """Return whether a list covers a consumer with this type and time (naive UTC)."""
-    is_old = written_at is None or written_at < min(before, live.listed_at)
-    return is_old and (type_ or UNKNOWN_TYPE) in live.types
-
-
-def orphaned(unlisted: Iterable[ListedConsumer]) -> Iterator[Finding]:
-    """Yield a finding for each consumer that a list of live consumers lacks."""
-    for consumer in unlisted:
-        cause = "the list of live consumers does not have it"
-        repair = "remove its allocations, and the consumer"
-        yield Finding(ORPHANED, _rows(consumer), cause, repair)
-
-
-def doubled(
-    consumers: Iterable[ListedConsumer], roots: Mapping[str, Root], live: LiveConsumers
-) -> Iterator[Finding]:
-    """Yield a finding for each instance with the same class in the trees of several hosts.
-
-    ``roots`` has the root of each provider, by the UUID of the provider.
-    """
-    for consumer in consumers:
-        host = live.hosts.get(consumer.uuid.lower())
-        if host is None or consumer.type not in (None, INSTANCE):
-            continue
-        trees = _by_tree(consumer, roots)
-        host_roots = [root for root in trees if root.name == host]
-        if host_roots:
-            yield from _on_other_hosts(consumer, host_roots[0], trees)
-
-
-def _by_tree(
-    consumer: ListedConsumer, roots: Mapping[str, Root]
-) -> dict[Root, dict[str, Mapping[str, int]]]:
-    trees: dict[Root, dict[str, Mapping[str, int]]] = defaultdict(dict)
-    for provider, amounts in consumer.allocations.items():
-        if provider in roots:
-            trees[roots[provider]][provider] = amounts
-    return trees
-
-
-def _on_other_hosts(
-    consumer: ListedConsumer, host: Root, trees: Mapping[Root, Mapping[str, Mapping[str, int]]]
-) -> Iterator[Finding]:
-    classes = {name for amounts in trees[host].values() for name in amounts}
-    other_roots = [
-        root
-        for root, tree in trees.items()
-        if root != host and any(classes & amounts.keys() for amounts in tree.values())
-    ]
-    if other_roots:
-        rows = _rows(consumer) | {
-            "host": {"uuid": host.uuid, "name": host.name},
-            "others": [{"uuid": root.uuid, "name": root.name} for root in other_roots],
-            "providers": sorted(uuid for root in other_roots for uuid in trees[root]),
-        }
-        cause = f"the instance runs on {host.name}; an evacuation or a migration left the rest"
-        repair = f"remove its allocations outside of {host.name}"
-        yield Finding(DOUBLED, rows, cause, repair)
-
-
-def _rows(consumer: ListedConsumer) -> dict[str, object]:
-    return {
-        "consumer": consumer.uuid,
-        "type": consumer.type,
-        "project_id": consumer.project_id,
-        "user_id": consumer.user_id,
-        "generation": consumer.generation,
-        "written_at": timestamp(consumer.updated_at or consumer.created_at),
-        "allocations": {
-            provider: dict(amounts) for provider, amounts in consumer.allocations.items()
-        },
-    }
-
-
 def findings(
-    state: AuditedState, *, now: datetime | None = None, stale_days: int | None = None
+    state: AuditedState,
+    live: Iterable[Finding] = (),
+    *,
+    now: datetime | None = None,
+    stale_days: int | None = None,
 ) -> Iterator[Finding]:
     """Yield the findings in the order of their codes.
 
-    With ``now`` (naive UTC) and ``stale_days``, the findings include providers with allocations
-    whose generation did not change in the last ``stale_days``.
+    ``live`` are the findings from a list of live consumers. With ``now`` (naive UTC) and
+    ``stale_days``, the findings include providers with allocations whose generation did not
+    change in the last ``stale_days``.
     Cost: linear in the audited rows.
     """
-    for find in _KINDS:
-        yield from find(state)
+    yield from _trees(state)
+    yield from _without_provider_or_inventory(state)
+    yield from _consumers(state)
+    yield from live
+    yield from _counters(state)
+    yield from _over_capacity(state)
+    yield from _similar_names(state)
+    yield from _unused(state)
     if now is not None and stale_days is not None:
         yield from _stale_providers(state, now - timedelta(days=stale_days))
 
@@ -284,20 +199,6 @@ def _consumers(state: AuditedState) -> Iterator[Finding]:
         yield Finding("empty_consumer", rows, cause, "delete the consumer")
 
 
-def _live(state: AuditedState) -> Iterator[Finding]:
-    """Yield the findings from a list of live consumers, if there is one."""
-    if state.live is None:
-        return
-    yield from orphaned(state.unlisted)
-    providers = {provider.id: provider for provider in state.providers}
-    roots = {
-        provider.uuid: Root(root.uuid, root.name)
-        for provider in state.providers
-        if (root := providers.get(provider.root_id or 0)) is not None
-    }
-    yield from doubled(state.on_several_roots, roots, state.live)
-
-
 # --- notices ----------------------------------------------------------------------------
 
 
@@ -354,15 +255,3 @@ def _inventory(
 
 def _class_name(state: AuditedState, key: Key) -> str:
     return state.class_names.get(key[1], f"id {key[1]}")
-
-
-_KINDS: Sequence[Callable[[AuditedState], Iterator[Finding]]] = (
-    _trees,
-    _without_provider_or_inventory,
-    _consumers,
-    _live,
-    _counters,
-    _over_capacity,
-    _similar_names,
-    _unused,
-)

@@ -4,60 +4,23 @@ A text has a UUID per line, and optionally the name of its provider:
 ``openstack server list --all-projects -f value -c ID -c Host`` writes such lines.
 Blank lines, and lines that begin with ``#``, are ignored. With ``nova`` the command lists the
 servers itself.
-
-Before orphans are repaired, ``checked`` refuses an implausible number of orphans. ``confirmed``
-requests the orphans from nova one by one, and removes the orphans that nova has.
 """
 
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from placement.insight.audit.findings import ORPHANED
-from placement.insight.audit.model import INSTANCE, MIGRATION, Finding, InvalidList, LiveConsumers
+from placement.insight.audit.model import INSTANCE, MIGRATION, InvalidList, LiveConsumers
 
 _NO_HOST = frozenset({"", "None", "-"})
 
 NOVA: Final = "nova"
 STDIN: Final = "-"
-FEW: Final = 10
-
-OPTIONS: Final = (
-    (
-        "--live",
-        {
-            "metavar": "<source>",
-            "help": "Also report consumers that are not in a list of live consumers: nova "
-            "(servers and migrations of all projects), a file with a UUID and optionally a host "
-            "per line, or - for standard input.",
-        },
-    ),
-    (
-        "--type",
-        {
-            "action": "append",
-            "default": [],
-            "metavar": "<type>",
-            "help": "State that the list contains all live consumers of this type; unknown stands "
-            "for consumers without a type. Can be repeated. Default: INSTANCE, and MIGRATION if "
-            "nova is the source.",
-        },
-    ),
-    (
-        "--allow-many-orphans",
-        {
-            "action": "store_true",
-            "help": "Accept a list that is empty, or does not contain more than half of the "
-            "consumers.",
-        },
-    ),
-)
-"""The options, for parsers of several programs: name and arguments of ``add_argument``."""
 
 
 def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
@@ -88,12 +51,6 @@ def _uuid_of_line(text: str, number: int) -> str:
             f"Line {number} has {text[:80]!r} where a UUID is expected. The list is not used, "
             "because consumers that are not in it would be reported as orphaned."
         ) from None
-
-
-def add_arguments(parser: Any) -> None:
-    """Add the options to a parser."""
-    for name, arguments in OPTIONS:
-        parser.add_argument(name, **arguments)
 
 
 def read(
@@ -145,19 +102,6 @@ def _written_at(status: os.stat_result) -> datetime:
     return datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
 
 
-def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
-    """Check that a list does not make most consumers orphans.
-
-    Such a list is probably incomplete, or of another region. Raises: InvalidList.
-    """
-    if orphans > FEW and 2 * orphans > compared and not accept_many:
-        raise InvalidList(
-            f"{orphans} of {compared} consumers, more than half, are not in the list of live "
-            "consumers. Check that the list is complete and of this region, or add "
-            "--allow-many-orphans."
-        )
-
-
 def connection_to(cloud: str | None) -> Callable[[], Any]:
     """Return a function that returns a connection of openstacksdk.
 
@@ -180,32 +124,3 @@ def connection_to(cloud: str | None) -> Callable[[], Any]:
             raise InvalidList(f"There is no connection to nova: {error}") from error
 
     return connect
-
-
-def checked(findings: Sequence[Finding], compared: int, *, accept_many: bool) -> Sequence[Finding]:
-    """Return the findings if their number is plausible.  Raises: InvalidList."""
-    count = sum(finding.code == ORPHANED for finding in findings)
-    check_plausible(count, compared, accept_many=accept_many)
-    return findings
-
-
-def confirmed(findings: Sequence[Finding], connect: Callable[[], Any]) -> Sequence[Finding]:
-    """Return the findings without the orphans that exist in nova.
-
-    Requests the servers one by one. Migrations are not confirmed, because nova has no request for
-    a single migration by its UUID.
-    Raises: InvalidList.
-    """
-    suspects = [
-        str(finding.rows["consumer"])
-        for finding in findings
-        if finding.code == ORPHANED and finding.rows["type"] != MIGRATION
-    ]
-    from placement.insight.audit.nova import Confirmation  # noqa: PLC0415  an extra
-
-    alive = set(suspects) - Confirmation(connect()).missing(suspects) if suspects else set()
-    return [
-        finding
-        for finding in findings
-        if finding.code != ORPHANED or finding.rows["consumer"] not in alive
-    ]

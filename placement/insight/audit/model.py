@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from placement.insight.consumers.model import ListedConsumer
-
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
 
@@ -83,14 +81,12 @@ class AuditSettings:
 
     Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
     the codes to list, all if empty. ``stale_days`` also lists providers that did not change for
-    this number of days. ``live`` also lists consumers that the list of live consumers lacks.
-    At most ``at_most`` findings of a code are listed.
+    this number of days. At most ``at_most`` findings of a code are listed.
     """
 
     grace_minutes: int = GRACE_MINUTES
     stale_days: int | None = None
     codes: Collection[str] = ()
-    live: LiveConsumers | None = None
     at_most: int = MOST_OF_ONE_CODE
 
 
@@ -151,9 +147,6 @@ class AuditedState:
 
     ``lone_allocations`` belong to consumers without a row. These allocations and
     ``empty_consumers`` are older than the grace period, and the number of consumers is limited.
-    ``unlisted`` are the consumers that a list of live consumers lacks, ``compared`` is the number
-    of consumers that were compared with the list. ``on_several_roots`` are consumers with
-    allocations in several trees.
     """
 
     providers: Sequence[AuditedProvider]
@@ -164,10 +157,6 @@ class AuditedState:
     empty_consumers: Sequence[EmptyConsumer]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
-    live: LiveConsumers | None = None
-    unlisted: Sequence[ListedConsumer] = ()
-    compared: int = 0
-    on_several_roots: Sequence[ListedConsumer] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 Live consumers that a list lacks would count as orphans, so only a complete list is returned.
 Servers of cells that are down are listed since microversion 2.69, and migrations have a UUID since
 2.59. Lists do not have servers that are soft-deleted, and nova may leave out servers of cells that
-are down, so servers that a list lacks are requested one by one (:class:`Confirmation`).
+are down, so servers that a list lacks are requested one by one (``missing_servers``).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -124,28 +123,22 @@ def _rows(response: Any, listed: _List) -> list[Json]:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
-    """Requests single servers from nova: only "not found" shows that a server does not exist."""
+def missing_servers(connection: Any, uuids: Iterable[str]) -> set[str]:
+    """Return the UUIDs that nova does not have, by requesting each server.
 
-    connection: Any
-
-    def missing(
-        self, uuids: Iterable[str], report: Callable[[int], object] = lambda _count: None
-    ) -> set[str]:
-        """Return the UUIDs that nova does not have.  Raises: InvalidList for errors of nova."""
-        missing = set()
-        with _translated():
-            for count, uuid in enumerate(uuids, start=1):
-                response = self.connection.compute.get(
-                    f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
-                )
-                if response.status_code == 404 and _is_of_nova(response):
-                    missing.add(uuid)
-                else:
-                    exceptions.raise_from_response(response)
-                report(count)
-        return missing
+    Only "not found" shows that a server does not exist. Raises: InvalidList for errors of nova.
+    """
+    missing = set()
+    with _translated():
+        for uuid in uuids:
+            response = connection.compute.get(
+                f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
+            )
+            if response.status_code == 404 and _is_of_nova(response):
+                missing.add(uuid)
+            else:
+                exceptions.raise_from_response(response)
+    return missing
 
 
 def _is_of_nova(response: Any) -> bool:

@@ -1,7 +1,7 @@
 """The audit of the database: findings, bounded in number, and their JSON document."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -20,8 +20,6 @@ class Audit:
     at: datetime
     findings: Sequence[Finding]
     truncated: Sequence[str]
-    compared: int = 0
-    """The number of consumers that a list of live consumers was compared with."""
 
     @property
     def has_errors(self) -> bool:
@@ -29,26 +27,32 @@ class Audit:
         return any(finding.severity == ERROR for finding in self.findings)
 
 
-def audit(store: Store, settings: AuditSettings, now: datetime | None = None) -> Audit:
-    """Return the findings in the database, from one transaction.
+def audit(
+    store: Store,
+    settings: AuditSettings,
+    live: Iterable[Finding] = (),
+    *,
+    now: datetime | None = None,
+) -> Audit:
+    """Return the findings in the database, from one transaction, and those of live consumers.
 
     Cost: a few scans of the tables in the database; writers are not locked.
     """
     at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
         state = AuditReader(tx.connection).state(
-            at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1, settings.live
+            at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1
         )
     counts: Counter[str] = Counter()
     reported = []
-    for finding in findings(state, now=at, stale_days=settings.stale_days):
+    for finding in findings(state, live, now=at, stale_days=settings.stale_days):
         if settings.codes and finding.code not in settings.codes:
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
             reported.append(finding)
     truncated = [code for code, count in counts.items() if count > settings.at_most]
-    return Audit(at, reported, truncated, state.compared)
+    return Audit(at, reported, truncated)
 
 
 def findings_document(

@@ -3,16 +3,16 @@
 The reads are in one transaction and take no locks; the database sums up the allocations.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
+from placement.db.store import Store
 from placement.db.tables import (
     allocations,
-    consumer_types,
     consumers,
     inventories,
     resource_classes,
@@ -21,19 +21,20 @@ from placement.db.tables import (
     traits,
 )
 from placement.db.writes import chunks
-from placement.insight.audit.findings import is_compared
+from placement.insight.audit.live_consumers import Root
 from placement.insight.audit.model import (
     AuditedInventory,
     AuditedProvider,
     AuditedState,
     EmptyConsumer,
     Key,
-    LiveConsumers,
     LoneAllocation,
     UsageSum,
 )
-from placement.insight.consumers.model import ListedConsumer
-from placement.insight.consumers.sql import ConsumerList
+from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
+from placement.insight.consumers.sql import all_matching
+
+_PAGE = 10_000
 
 _provider = resource_providers.c
 _inventory = inventories.c
@@ -76,23 +77,27 @@ _EMPTY = (
 )
 
 
-_TYPES = sa.select(
-    consumers.c.uuid,
-    consumer_types.c.name,
-    sa.func.coalesce(consumers.c.updated_at, consumers.c.created_at),
-).select_from(
-    consumers.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+_root = resource_providers.alias("root")
+_ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
+    _root, _root.c.id == _provider.root_provider_id
 )
-_several = (
-    sa.select(_allocation.consumer_id)
-    .join(resource_providers, _provider.id == _allocation.resource_provider_id)
-    .group_by(_allocation.consumer_id)
-    .having(sa.func.min(_provider.root_provider_id) != sa.func.max(_provider.root_provider_id))
-    .subquery()
-)
-_ON_SEVERAL_ROOTS = sa.select(consumers.c.uuid).join(
-    _several, _several.c.consumer_id == consumers.c.uuid
-)
+
+
+class StoredConsumers:
+    """The consumers to audit, read from the database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def consumers(self) -> Iterator[ListedConsumer]:
+        """Yield all consumers."""
+        return all_matching(self._store, ConsumerFilter(limit=_PAGE))
+
+    def roots(self) -> Mapping[str, Root]:
+        """Return the root of each provider."""
+        with self._store.read() as tx:
+            rows = tx.connection.execute(_ROOTS).all()
+        return {uuid: Root(root_uuid, name) for uuid, root_uuid, name in rows}
 
 
 class AuditReader:
@@ -101,9 +106,7 @@ class AuditReader:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def state(
-        self, written_before: datetime, at_most: int, live: LiveConsumers | None = None
-    ) -> AuditedState:
+    def state(self, written_before: datetime, at_most: int) -> AuditedState:
         """Return the state that the transaction sees.
 
         Consumers without a row and consumers without allocations are included if they were
@@ -111,7 +114,6 @@ class AuditReader:
         Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
         """
         inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
-        unlisted, compared = self._unlisted(live, written_before, at_most)
         return AuditedState(
             providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
             inventories=inventories,
@@ -124,10 +126,6 @@ class AuditReader:
             ],
             unused_classes=[row[0] for row in self._rows(_unused_classes())],
             unused_traits=[row[0] for row in self._rows(_unused_traits())],
-            live=live,
-            unlisted=unlisted,
-            compared=compared,
-            on_several_roots=self._on_several_roots(live, written_before, at_most),
         )
 
     def _rows(self, statement: sa.Select[Any]) -> Any:
@@ -156,36 +154,6 @@ class AuditReader:
             for chunk in chunks(holders)
             for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
         ]
-
-    def _unlisted(
-        self, live: LiveConsumers | None, written_before: datetime, at_most: int
-    ) -> tuple[Sequence[ListedConsumer], int]:
-        """Return the consumers that a list lacks, and the number of compared consumers.
-
-        Cost: one statement that reads all consumers, and some for the unlisted consumers.
-        """
-        if live is None:
-            return (), 0
-        compared, unlisted = 0, []
-        for uuid, type_, written_at in self._rows(_TYPES):
-            if is_compared(live, type_, written_at, written_before):
-                compared += 1
-                if not live.has(uuid):
-                    unlisted.append(uuid)
-        listed = ConsumerList(self._connection).named(sorted(unlisted)[:at_most])
-        # A consumer without allocations has another finding.
-        return [consumer for consumer in listed if consumer.allocations], compared
-
-    def _on_several_roots(
-        self, live: LiveConsumers | None, written_before: datetime, at_most: int
-    ) -> Sequence[ListedConsumer]:
-        """Return the old listed consumers that have allocations in several trees."""
-        if live is None or not any(live.hosts.values()):
-            return ()
-        before = min(written_before, live.listed_at)
-        rows = self._rows(_older(_ON_SEVERAL_ROOTS, consumers, before))
-        uuids = [row[0] for row in rows if live.hosts.get(row[0].lower()) is not None]
-        return ConsumerList(self._connection).named(sorted(uuids)[:at_most])
 
     def _class_names(self) -> Mapping[int, str]:
         rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))

@@ -73,16 +73,6 @@ class ConsumerList:
             page_rows[-1].uuid if has_more else None,
         )
 
-    def named(self, uuids: Sequence[str]) -> list[ListedConsumer]:
-        """Return the consumers that exist, in the order of UUIDs."""
-        rows = [
-            row
-            for chunk in chunks(uuids)
-            for row in self._rows([_consumer.uuid.in_(chunk)], ConsumerFilter(limit=len(chunk)))
-        ]
-        amounts = self._amounts([row.uuid for row in rows])
-        return [_listed(row, amounts.get(row.uuid, {})) for row in rows]
-
     def count_by_provider(self) -> dict[int, int]:
         """Return the number of consumers by provider id, without providers that have none."""
         provider_id = _allocation.resource_provider_id

@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,9 +13,10 @@ from placement.cmd import audit as command
 from placement.cmd import manage
 from placement.core.model import Inventory
 from placement.db.tables import allocations
+from placement.insight.audit.live_consumers import compare
 from placement.insight.audit.model import SEVERITIES, AuditSettings, LiveConsumers
 from placement.insight.audit.report import audit
-from placement.insight.audit.sql import AuditReader
+from placement.insight.audit.sql import AuditReader, StoredConsumers
 from placement.insight.repair.actions import Planned, plan
 from placement.objects import allocation
 from placement.tests.support.defects import DEFECTS, Host
@@ -73,7 +73,9 @@ def test_what_is_young_is_left_alone(store):
     host.inventory(used=0)
     assert codes(store) == []
     later = datetime.now(UTC) + timedelta(hours=1)
-    assert [each.code for each in audit(store, EVERYTHING, later).findings] == ["empty_consumer"]
+    assert [each.code for each in audit(store, EVERYTHING, now=later).findings] == [
+        "empty_consumer"
+    ]
     assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
 
 
@@ -97,9 +99,11 @@ def test_nothing_is_found_in_a_random_healthy_database(store, seed):
     later = datetime.now(UTC) + timedelta(days=1)
     listed_at = later.replace(tzinfo=None)
     live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
-    findings = audit(store, replace(EVERYTHING, live=live), later.replace(tzinfo=UTC))
-    assert (list(findings.findings), findings.compared) == ([], len(_consumers(store)))
-    assert plan(findings.findings, SEVERITIES) == Planned([], {})
+    comparison = compare(StoredConsumers(store), live, listed_at)
+    assert (comparison.orphans, comparison.compared) == ([], len(_consumers(store)))
+    findings = audit(store, EVERYTHING, now=later.replace(tzinfo=UTC)).findings
+    assert findings == []
+    assert plan(findings, SEVERITIES) == Planned([], {})
 
 
 def _step(store, numbers):

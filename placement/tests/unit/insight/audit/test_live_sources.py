@@ -10,8 +10,8 @@ import pytest
 
 from placement.insight.audit import live_sources
 from placement.insight.audit.live_sources import parse
-from placement.insight.audit.model import Finding, InvalidList
-from placement.insight.audit.nova import Confirmation
+from placement.insight.audit.model import InvalidList
+from placement.insight.audit.nova import missing_servers
 
 AT = datetime(2026, 11, 22)
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
@@ -70,21 +70,6 @@ def test_a_file_that_is_not_text_is_refused(tmp_path):
         live_sources.read(str(path), (), lambda: None, accept_empty=False)
 
 
-@pytest.mark.parametrize(
-    ("orphans", "compared", "is_refused"),
-    [(0, 0, False), (10, 10, False), (11, 22, False), (11, 21, True), (500, 600, True)],
-)
-def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
-    live_sources.check_plausible(orphans, compared, accept_many=True)
-    if is_refused:
-        with pytest.raises(
-            InvalidList, match=f"{orphans} of {compared} consumers, more than half"
-        ):
-            live_sources.check_plausible(orphans, compared, accept_many=False)
-    else:
-        live_sources.check_plausible(orphans, compared, accept_many=False)
-
-
 def listed_at(path):
     return live_sources.read(str(path), (), lambda: None, accept_empty=True).listed_at
 
@@ -121,11 +106,6 @@ def test_a_pipe_was_listed_now(monkeypatch):
         assert listed_at(live_sources.STDIN) > datetime(2000, 1, 1)
 
 
-def test_findings_that_are_no_orphans_are_plausible():
-    findings = [Finding("wrong_root", {}, "", "")] * 50
-    assert live_sources.checked(findings, 50, accept_many=False) is findings
-
-
 class Compute:
     """Returns the same response to each request for a server."""
 
@@ -139,5 +119,5 @@ class Compute:
 
 def test_a_confirmation_is_not_read_from_a_cache():
     compute = Compute()
-    assert Confirmation(SimpleNamespace(compute=compute)).missing([ONE, TWO]) == {ONE, TWO}
+    assert missing_servers(SimpleNamespace(compute=compute), [ONE, TWO]) == {ONE, TWO}
     assert [each["skip_cache"] for each in compute.arguments] == [True, True]

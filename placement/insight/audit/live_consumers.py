@@ -1,0 +1,191 @@
+"""The comparison of consumers with a list of live consumers: orphaned and doubled consumers.
+
+An instance has its claim on one host; after an evacuation, or a migration that failed, the claim
+on the other host may remain. Providers of other trees that share a resource, such as storage, are
+recognized by the classes: the host has no allocations of their classes.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, Protocol
+
+from placement.core.text import timestamp
+from placement.insight.audit import live_sources
+from placement.insight.audit.model import (
+    INSTANCE,
+    MIGRATION,
+    Finding,
+    InvalidList,
+    LiveConsumers,
+)
+from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
+
+ORPHANED: Final = "orphaned_consumer"
+DOUBLED: Final = "doubled_consumer"
+FEW: Final = 10
+
+
+class Root(NamedTuple):
+    """The root of the tree of a provider."""
+
+    uuid: str
+    name: str
+
+
+class AuditedConsumers(Protocol):
+    """Where the consumers are read: from the database, or from the service."""
+
+    def consumers(self) -> Iterable[ListedConsumer]:
+        """Return all consumers, in the order of their UUIDs."""
+
+    def roots(self) -> Mapping[str, Root]:
+        """Return the root of each provider, by the UUID of the provider."""
+
+
+def live_findings(
+    audited: AuditedConsumers, options: argparse.Namespace, connect: Callable[[], Any]
+) -> Sequence[Finding]:
+    """Return the findings that ``--live`` adds, orphans first, in the order of UUIDs.
+
+    ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
+    Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
+    """
+    many = options.allow_many_orphans
+    live = live_sources.read(options.live, options.type, connect, accept_empty=many)
+    before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
+    comparison = compare(audited, live, before)
+    found: list[Finding] = []
+    if not options.code or ORPHANED in options.code:
+        check_plausible(len(comparison.orphans), comparison.compared, accept_many=many)
+        orphans = comparison.orphans
+        if options.live == live_sources.NOVA:
+            orphans = _confirmed(orphans, connect)
+        found += map(_orphan, orphans)
+    if not options.code or DOUBLED in options.code:
+        roots = audited.roots() if comparison.located else {}
+        found += _doubled(comparison.located, roots, live)
+    return found
+
+
+class Comparison(NamedTuple):
+    """The consumers that were written before the list and the grace period.
+
+    ``orphans`` have allocations, and the list lacks them; ``compared`` is the number of consumers
+    whose types the list covers. ``located`` are instances on several providers, and the list has
+    their hosts.
+    """
+
+    orphans: Sequence[ListedConsumer]
+    compared: int
+    located: Sequence[ListedConsumer]
+
+
+def compare(
+    audited: AuditedConsumers, live: LiveConsumers, written_before: datetime
+) -> Comparison:
+    """Return the comparison with a list; ``written_before`` is naive UTC.
+
+    Cost: reads all consumers with their allocations, one after the other.
+    """
+    before = min(written_before, live.listed_at)
+    orphans, compared, located = [], 0, []
+    for consumer in audited.consumers():
+        if consumer.written_at is not None and consumer.written_at >= before:
+            continue
+        if (consumer.type or UNKNOWN_TYPE) in live.types:
+            compared += 1
+            # A consumer without allocations has another finding.
+            if consumer.allocations and not live.has(consumer.uuid):
+                orphans.append(consumer)
+        is_located = live.hosts.get(consumer.uuid.lower()) is not None
+        if is_located and len(consumer.allocations) > 1 and consumer.type in (None, INSTANCE):
+            located.append(consumer)
+    return Comparison(orphans, compared, located)
+
+
+def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
+    """Check that a list does not make most consumers orphans.
+
+    Such a list is probably incomplete, or of another region. Raises: InvalidList.
+    """
+    if orphans > FEW and 2 * orphans > compared and not accept_many:
+        raise InvalidList(
+            f"{orphans} of {compared} consumers, more than half, are not in the list of live "
+            "consumers. Check that the list is complete and of this region, or add "
+            "--allow-many-orphans."
+        )
+
+
+def _confirmed(
+    orphans: Sequence[ListedConsumer], connect: Callable[[], Any]
+) -> list[ListedConsumer]:
+    """Return the orphans that nova does not have: it is asked for each server.
+
+    Migrations are not confirmed, because nova has no request for a single migration by its UUID.
+    Raises: InvalidList.
+    """
+    from placement.insight.audit.nova import missing_servers  # noqa: PLC0415  an extra
+
+    servers = [orphan.uuid for orphan in orphans if orphan.type != MIGRATION]
+    alive = set(servers) - missing_servers(connect(), servers) if servers else set()
+    return [orphan for orphan in orphans if orphan.uuid not in alive]
+
+
+def _orphan(consumer: ListedConsumer) -> Finding:
+    cause = "the list of live consumers does not have it"
+    return Finding(ORPHANED, _rows(consumer), cause, "remove its allocations, and the consumer")
+
+
+def _doubled(
+    located: Iterable[ListedConsumer], roots: Mapping[str, Root], live: LiveConsumers
+) -> Iterator[Finding]:
+    """Yield a finding for each instance with the same class in the trees of several hosts."""
+    for consumer in located:
+        trees = _by_tree(consumer, roots)
+        hosts = [root for root in trees if root.name == live.hosts[consumer.uuid.lower()]]
+        if hosts:
+            yield from _on_other_hosts(consumer, hosts[0], trees)
+
+
+def _by_tree(
+    consumer: ListedConsumer, roots: Mapping[str, Root]
+) -> dict[Root, dict[str, Mapping[str, int]]]:
+    trees: dict[Root, dict[str, Mapping[str, int]]] = defaultdict(dict)
+    for provider, amounts in consumer.allocations.items():
+        if provider in roots:
+            trees[roots[provider]][provider] = amounts
+    return trees
+
+
+def _on_other_hosts(
+    consumer: ListedConsumer, host: Root, trees: Mapping[Root, Mapping[str, Mapping[str, int]]]
+) -> Iterator[Finding]:
+    classes = {name for amounts in trees[host].values() for name in amounts}
+    other_roots = [
+        root
+        for root, tree in trees.items()
+        if root != host and any(classes & amounts.keys() for amounts in tree.values())
+    ]
+    if other_roots:
+        rows = _rows(consumer) | {
+            "host": {"uuid": host.uuid, "name": host.name},
+            "others": [{"uuid": root.uuid, "name": root.name} for root in other_roots],
+            "providers": sorted(uuid for root in other_roots for uuid in trees[root]),
+        }
+        cause = f"the instance runs on {host.name}; an evacuation or a migration left the rest"
+        repair = f"remove its allocations outside of {host.name}"
+        yield Finding(DOUBLED, rows, cause, repair)
+
+
+def _rows(consumer: ListedConsumer) -> dict[str, object]:
+    return {
+        "consumer": consumer.uuid,
+        "type": consumer.type,
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "generation": consumer.generation,
+        "written_at": timestamp(consumer.written_at),
+        "allocations": consumer.allocations,
+    }

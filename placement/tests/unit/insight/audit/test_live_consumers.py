@@ -1,0 +1,95 @@
+"""Which consumers a list of live consumers is compared with, and what the comparison finds."""
+
+from argparse import Namespace
+from datetime import datetime, timedelta
+
+import pytest
+
+from placement.insight.audit.live_consumers import Root, check_plausible, compare, live_findings
+from placement.insight.audit.model import InvalidList, LiveConsumers
+from placement.insight.consumers.model import ListedConsumer
+
+AT = datetime(2026, 11, 22)
+SECOND = timedelta(seconds=1)
+ROOTS = {"cn1": Root("cn1", "cn1"), "numa": Root("cn1", "cn1"), "cn2": Root("cn2", "cn2")}
+ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
+
+
+def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
+    allocations = {provider: {"VCPU": 1} for provider in providers}
+    return ListedConsumer(uuid, "demo", "me", type, 1, AT - SECOND, at, allocations)
+
+
+class Consumers:
+    """Consumers in memory."""
+
+    def __init__(self, *consumers):
+        self._consumers = consumers
+
+    def consumers(self):
+        return iter(self._consumers)
+
+    def roots(self):
+        return ROOTS
+
+
+def compared(*consumers, hosts=(), types=("INSTANCE",)):
+    live = LiveConsumers(dict(hosts), AT, frozenset(types))
+    return compare(Consumers(*consumers), live, AT + SECOND)
+
+
+def test_consumers_written_after_the_list_are_not_compared():
+    young, old = consumer("a", "cn1", at=AT), consumer("b", "cn1", at=None)
+    assert compared(young, old) == ([old], 1, [])
+
+
+def test_consumers_of_other_types_are_not_compared():
+    migration, unknown = consumer("a", "cn1", type="MIGRATION"), consumer("b", "cn1", type=None)
+    assert compared(migration, unknown, types=["unknown"]) == ([unknown], 1, [])
+
+
+def test_a_consumer_without_allocations_is_compared_but_is_no_orphan():
+    assert compared(consumer("a")) == ([], 1, [])
+
+
+def test_an_instance_is_on_its_host_once():
+    within, doubled = consumer("A", "cn1", "numa"), consumer("b", "cn1", "cn2")
+    moving, migration = consumer("c", "cn1", "cn2"), consumer("d", "cn1", "cn2", type="MIGRATION")
+    hosts = {"a": "cn1", "b": "cn2", "c": None, "d": "cn1"}
+    found = compared(within, doubled, moving, migration, hosts=hosts.items())
+    assert found == ([], 3, [within, doubled])
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [
+        ([], ["orphaned_consumer", "doubled_consumer"]),
+        (["doubled_consumer"], ["doubled_consumer"]),
+        (["orphaned_consumer"], ["orphaned_consumer"]),
+        (["usage_counter"], []),
+    ],
+)
+def test_only_the_codes_that_are_asked_for_are_looked_for(tmp_path, codes, found):
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE} cn2\n")
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=codes
+    )
+    consumers = Consumers(consumer("a", "cn1", at=AT), consumer(ONE, "cn1", "cn2", at=AT))
+    findings = live_findings(consumers, options, lambda: None)
+    assert [finding.code for finding in findings] == found
+    if "doubled_consumer" in found:
+        assert findings[-1].rows["providers"] == ["cn1"]
+
+
+@pytest.mark.parametrize(
+    ("orphans", "compared", "is_refused"),
+    [(0, 0, False), (10, 10, False), (11, 22, False), (11, 21, True), (500, 600, True)],
+)
+def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
+    check_plausible(orphans, compared, accept_many=True)
+    if is_refused:
+        with pytest.raises(InvalidList, match=f"{orphans} of {compared} consumers, more"):
+            check_plausible(orphans, compared, accept_many=False)
+    else:
+        check_plausible(orphans, compared, accept_many=False)
