@@ -20,7 +20,7 @@ from placement.insight.identity.model import (
     match_of,
 )
 from placement.insight.recording.model import RecordedRequest, first_id
-from placement.insight.recording.sql import InsightRequests
+from placement.insight.recording.sql import conflicts
 
 DAYS: Final = 7
 MOST_PROVIDERS: Final = 200
@@ -40,21 +40,19 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
         matches = _similar(tx, name)
         matched_uuids = {match.provider.uuid for match in matches}
         since = first_id(at - timedelta(days=days))
-        conflicts = [
+        refused = [
             conflict
-            for conflict in map(
-                _conflict, InsightRequests(tx.connection).conflicts(since, MOST_CONFLICTS)
-            )
+            for conflict in map(_conflict, conflicts(tx, since, MOST_CONFLICTS))
             if match_of(name, conflict.name, conflict.uuid) or conflict.holder in matched_uuids
         ]
         conflict_uuids = {
-            uuid for conflict in conflicts for uuid in (conflict.uuid, conflict.holder)
+            uuid for conflict in refused for uuid in (conflict.uuid, conflict.holder)
         } - matched_uuids
         matches += [
             Match(CONFLICT, provider) for provider in tx.summaries.with_uuids(conflict_uuids)
         ]
         matches = _with_descendants(tx, matches)
-    return Identity(name, str(store.epoch()), at, matches, conflicts)
+    return Identity(name, str(store.epoch()), at, matches, refused)
 
 
 def _similar(tx: Transaction, name: str) -> list[Match]:

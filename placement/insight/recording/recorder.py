@@ -21,11 +21,10 @@ from placement.core.model import ConsumerClaim
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
-from placement.db.transaction import Transaction
 from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import Question
-from placement.insight.recording import model
+from placement.insight.recording import model, sql
 from placement.insight.recording.model import (
     NAME_CONFLICT,
     NO_CANDIDATES,
@@ -34,7 +33,6 @@ from placement.insight.recording.model import (
     RecordedRequest,
     first_id,
 )
-from placement.insight.recording.sql import InsightRequests
 
 LOG = logging.getLogger(__name__)
 
@@ -122,7 +120,7 @@ class Recorder:
     def _write(self, process: "_Process") -> None:
         records = process.take()
         try:
-            process.unpruned += self._transaction(_insert, records)
+            process.unpruned += self._transaction(sql.insert, records)
             records = []
             if process.is_pruning_due(self._clock()):
                 self._prune()
@@ -138,7 +136,7 @@ class Recorder:
         oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
         for _ in range(_PRUNE_BATCHES):
             removed = self._transaction(
-                _prune, first_id(oldest), self.settings.max_rows, PRUNE_BATCH
+                sql.prune, first_id(oldest), self.settings.max_rows, PRUNE_BATCH
             )
             if removed < PRUNE_BATCH:
                 return
@@ -218,16 +216,6 @@ class _Process:
 def new_id(at: datetime) -> int:
     """Return an id of this time with random low bits, to differ from other ids of the time."""
     return first_id(at) + random.getrandbits(RANDOM_BITS)
-
-
-def _insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
-    InsightRequests(tx.connection).insert(records)
-    return len(records)
-
-
-def _prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
-    removed: int = InsightRequests(tx.connection).prune(oldest_id, keep, at_most)
-    return removed
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from placement.db.store import Store
 from placement.db.tables import projects
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
-from placement.insight.recording.sql import InsightRequests
+from placement.insight.recording.sql import find
 from placement.objects import inventory, provider, resource_class, trait
 from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.functional.stress.api import Api, Client
@@ -196,8 +196,7 @@ def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
 
     with ThreadPoolExecutor(len(recorders)) as pool:
         list(pool.map(record_many, recorders))
-    with stores[0].read() as tx:
-        rows = InsightRequests(tx.connection).find(RecordedFilter(limit=1000))
+    rows = find(stores[0], RecordedFilter(limit=1000))
     assert 150 <= len(rows) <= 150 + len(recorders) * PRUNE_AFTER_ROWS
     assert [recorder.dropped for recorder in recorders] == [0, 0]
 

@@ -15,7 +15,7 @@ from placement.insight.recording import recorder as recorders
 from placement.insight.recording import reports
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import Recorder, RecorderSettings
-from placement.insight.recording.sql import InsightRequests
+from placement.insight.recording.sql import find
 from placement.tests.support import loggers
 from placement.tests.support.records import record
 
@@ -254,8 +254,7 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
         if number % 20 == 0:
             assert count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
     assert 120 <= count(store) <= 120 + 2 * recorders.PRUNE_AFTER_ROWS
-    with store.read() as tx:
-        requests = InsightRequests(tx.connection).find(RecordedFilter(limit=400))
+    requests = find(store, RecordedFilter(limit=400))
     assert requests[0].request_id == "req-399"
     assert len({each.id for each in requests}) == len(requests)
 

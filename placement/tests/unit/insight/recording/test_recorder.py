@@ -40,12 +40,9 @@ class Memory:
             raise self.error
         return work(self, *arguments)
 
-    @property
-    def connection(self):
-        return self
-
     def insert(self, records):
         self.rows += records
+        return len(records)
 
     def prune(self, oldest_id, keep, at_most):
         self.pruned.append((oldest_id, keep, at_most))
@@ -70,7 +67,7 @@ def clock():
 @pytest.fixture
 def store(monkeypatch):
     """A store whose transactions are their own statements."""
-    monkeypatch.setattr(recorders, "InsightRequests", lambda connection: connection)
+    monkeypatch.setattr(recorders, "sql", Memory)
     return Memory()
 
 
