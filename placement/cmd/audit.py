@@ -16,10 +16,9 @@ from placement.core.text import printable
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
-from placement.insight.audit import report as audit_report
 from placement.insight.audit.live_consumers import live_findings
 from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding, InvalidList
-from placement.insight.audit.report import Audit, audit
+from placement.insight.audit.report import Audit, audit, findings_document
 from placement.insight.audit.sql import StoredConsumers
 from placement.insight.repair.actions import plan
 from placement.insight.repair.durable_file import replace_durably
@@ -91,7 +90,7 @@ def run(conf: cfg.ConfigOpts) -> int:
                 return _write_plan(store, report, options)
     except InvalidList as error:
         raise CommandError(str(error)) from error
-    print(_json(report) if options.json else _text(report))
+    print(findings_document(report).decode() if options.json else _text(report))
     return FOUND if report.has_errors else CLEAN
 
 
@@ -115,10 +114,6 @@ def _write_plan(store: Store, report: Audit, options: Any) -> int:
     if planned.actions:
         print(f"To apply them: placement-manage audit --apply {options.plan}")
     return FOUND if report.has_errors or planned.actions else CLEAN
-
-
-def _json(report: Audit) -> str:
-    return audit_report.findings_document(report.at, report.findings, report.truncated).decode()
 
 
 def _text(report: Audit) -> str:

@@ -3,9 +3,8 @@
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
-from placement.insight.audit import report as render
 from placement.insight.audit.model import ERROR, GRACE_MINUTES, NOTICE, SEVERITIES, AuditSettings
-from placement.insight.audit.report import audit
+from placement.insight.audit.report import audit, findings_document
 from placement.insight.schemas import TIME, answer, opened
 from placement.microversion import Version
 from placement.parse import validation
@@ -50,7 +49,4 @@ def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
     request.context.can(policies.FINDINGS)
     settings = audit_settings(request.query_pairs, request.version)
-    report = audit(request.services.store, settings)
-    return json_response(
-        request, render.findings_document(report.at, report.findings, report.truncated)
-    )
+    return json_response(request, findings_document(audit(request.services.store, settings)))

@@ -15,7 +15,10 @@ from placement.insight.documents import document
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The findings in the order of their codes; codes in ``truncated`` have further findings."""
+    """The findings in the order of their codes; codes in ``truncated`` have further findings.
+
+    ``at`` is the time of the audit (naive UTC).
+    """
 
     at: datetime
     findings: Sequence[Finding]
@@ -55,14 +58,12 @@ def audit(
     return Audit(at, reported, truncated)
 
 
-def findings_document(
-    at: datetime, reported: Sequence[Finding], truncated: Sequence[str]
-) -> bytes:
-    """Return the body of findings; ``at`` is the time of the audit (naive UTC)."""
+def findings_document(report: Audit) -> bytes:
+    """Return the body of findings."""
     return document(
-        at=timestamp(at),
-        findings=[_finding(finding) for finding in reported],
-        truncated=list(truncated),
+        at=timestamp(report.at),
+        findings=[_finding(finding) for finding in report.findings],
+        truncated=list(report.truncated),
     )
 
 

@@ -59,17 +59,17 @@ _VALIDATORS = validation.query_validators(IDENTITY_QUERY)
 
 
 class IdentityQuery(NamedTuple):
-    """A name or UUID, and the number of days with conflicts to show; None is the default."""
+    """A name or UUID, and the number of days with conflicts to show."""
 
     name: str
-    days: int | None
+    days: int
 
 
 def identity_query(pairs: validation.QueryPairs, version: Version) -> IdentityQuery:
     """Return the name and the days in a query.  Raises: BadRequest."""
     validation.check(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
-    return IdentityQuery(values["name"], int(values["days"]) if "days" in values else None)
+    return IdentityQuery(values["name"], int(values.get("days", DAYS)))
 
 
 @accepts_json
@@ -77,5 +77,5 @@ def show_identity(request: Request) -> webob.Response:
     """Return the providers that a name or UUID could mean, and recorded conflicts."""
     request.context.can(policies.IDENTITY)
     query = identity_query(request.query_pairs, request.version)
-    matched = identify(request.services.store, query.name, query.days or DAYS)
+    matched = identify(request.services.store, query.name, query.days)
     return json_response(request, render.identity(matched))
