@@ -61,10 +61,7 @@ class ConsumerList:
         Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
         one for the allocations of each thousand consumers.
         """
-        conditions = list(self._conditions(wanted))
-        if any(condition is None for condition in conditions):
-            return ConsumerPage((), None)
-        rows = self._rows([condition for condition in conditions if condition is not None], wanted)
+        rows = self._rows(list(self._conditions(wanted)), wanted)
         has_more = len(rows) > wanted.limit
         page_rows = rows[: wanted.limit]
         amounts = self._amounts([row.uuid for row in page_rows])
@@ -73,15 +70,8 @@ class ConsumerList:
             page_rows[-1].uuid if has_more else None,
         )
 
-    def count_by_provider(self) -> dict[int, int]:
-        """Return the number of consumers by provider id, without providers that have none."""
-        provider_id = _allocation.resource_provider_id
-        count = sa.func.count(_allocation.consumer_id.distinct())
-        rows = self._connection.execute(sa.select(provider_id, count).group_by(provider_id))
-        return {row[0]: row[1] for row in rows}
-
-    def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition | None]:
-        """Yield the conditions of the filter; None for a condition that no consumer meets."""
+    def _conditions(self, wanted: ConsumerFilter) -> Iterator[_Condition]:
+        """Yield the conditions of the filter; an unknown name is a condition that none meets."""
         if wanted.project_id is not None:
             yield self._named(_consumer.project_id, projects.c.external_id, wanted.project_id)
         if wanted.user_id is not None:
@@ -104,16 +94,16 @@ class ConsumerList:
         if wanted.marker is not None:
             yield _consumer.uuid > wanted.marker
 
-    def _named(self, reference: Any, column: sa.Column[str], name: str) -> _Condition | None:
+    def _named(self, reference: Any, column: sa.Column[str], name: str) -> _Condition:
         id_ = ids_by_name(self._connection, column, [name]).get(name)
-        return None if id_ is None else reference == id_
+        return sa.false() if id_ is None else reference == id_
 
-    def _on(self, uuid: str, *, is_tree: bool) -> _Condition | None:
+    def _on(self, uuid: str, *, is_tree: bool) -> _Condition:
         """Return the condition of allocations on a provider, or anywhere in its tree."""
         named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
         providers = [*rows_named(self._connection, named, _provider.uuid, [uuid])]
         if not providers:
-            return None
+            return sa.false()
         ids = [providers[0].id]
         if is_tree:
             tree = sa.select(_provider.id).where(
@@ -191,9 +181,12 @@ def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:
-    """Return the number of consumers with allocations, by provider id.
+    """Return the number of consumers by provider id, without providers that have none.
 
     Cost: one statement that reads all allocations.
     """
+    provider_id = _allocation.resource_provider_id
+    count = sa.func.count(_allocation.consumer_id.distinct())
     with store.read() as tx:
-        return ConsumerList(tx.connection).count_by_provider()
+        rows = tx.connection.execute(sa.select(provider_id, count).group_by(provider_id))
+        return {row[0]: row[1] for row in rows}

@@ -44,17 +44,15 @@ GZIP = "gzip"
 
 
 class ProvidersQuery(NamedTuple):
-    """The filter of providers, the requested fields (None is all), and the token of changes."""
+    """The filter of providers, the requested fields, and the token of changes."""
 
     criteria: ProviderFilter
-    fields: tuple[str, ...] | None
+    fields: tuple[str, ...]
     changed_since: str | None
 
 
-def providers_query(
-    pairs: validation.QueryPairs, version: Version, available: tuple[str, ...]
-) -> ProvidersQuery:
-    """Return the parsed query; ``available`` are the existing fields.
+def providers_query(pairs: validation.QueryPairs, version: Version) -> ProvidersQuery:
+    """Return the parsed query.
 
     Any text is accepted as a token: all providers are returned for an unknown token.
     Raises: BadRequest, and the exceptions of ``provider_filter``.
@@ -65,18 +63,18 @@ def providers_query(
         criteria=provider_filter(
             [pair for pair in pairs if pair[0] not in _FEED_PARAMETERS], version
         ),
-        fields=_fields(values["fields"], available) if "fields" in values else None,
+        fields=_fields(values["fields"]) if "fields" in values else FIELDS,
         changed_since=values.get("changed_since"),
     )
 
 
-def _fields(text: str, available: tuple[str, ...]) -> tuple[str, ...]:
+def _fields(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
-        if name not in available:
+        if name not in FIELDS:
             raise exception.BadRequest(
                 f"{validation.PREFIX}providers have no field '{name}'. "
-                f"Use some of: {', '.join(available)}."
+                f"Use some of: {', '.join(FIELDS)}."
             )
     return names
 
@@ -96,38 +94,27 @@ FIELDS = (*_OF_PROVIDER, "inventories", "traits", "aggregates")
 """The fields of a provider, in the order of the response."""
 
 
-def as_json(
-    states: Iterable[ProviderState],
-    *,
-    token: str,
-    complete: bool,
-    removed: Sequence[str] = (),
-    fields: Sequence[str] = FIELDS,
-) -> Iterator[bytes]:
+def as_json(feed: Feed, fields: Sequence[str]) -> Iterator[bytes]:
     """Yield the document in pieces.  Cost: 3 to 5 microseconds a provider."""
-    start = f'{{"version":{VERSION},"token":{quoted(token)},"complete":{_boolean(complete)}'
-    start += ',"providers":['
-    for text in _joined(states, fields, ","):
+    start = f'{_head(feed)},"providers":['
+    for text in _joined(feed.states, fields, ","):
         yield (start + text).encode("ascii")
         start = ","
-    end = f'],"removed":{_names(removed)}}}'
+    end = f'],"removed":{_names(feed.removed)}}}'
     yield (end if start == "," else start + end).encode("ascii")
 
 
-def as_lines(
-    states: Iterable[ProviderState],
-    *,
-    token: str,
-    complete: bool,
-    removed: Sequence[str] = (),
-    fields: Sequence[str] = FIELDS,
-) -> Iterator[bytes]:
+def as_lines(feed: Feed, fields: Sequence[str]) -> Iterator[bytes]:
     """Yield newline-delimited JSON: a head, one provider in a line, the removed providers."""
-    head = f'{{"version":{VERSION},"token":{quoted(token)},"complete":{_boolean(complete)}}}\n'
-    yield head.encode("ascii")
-    for text in _joined(states, fields, "\n"):
+    yield f"{_head(feed)}}}\n".encode("ascii")
+    for text in _joined(feed.states, fields, "\n"):
         yield f"{text}\n".encode("ascii")
-    yield f'{{"removed":{_names(removed)}}}\n'.encode("ascii")
+    yield f'{{"removed":{_names(feed.removed)}}}\n'.encode("ascii")
+
+
+def _head(feed: Feed) -> str:
+    complete = "true" if feed.is_complete else "false"
+    return f'{{"version":{VERSION},"token":{quoted(feed.token)},"complete":{complete}'
 
 
 def _joined(
@@ -205,21 +192,18 @@ def _names(names: Iterable[str]) -> str:
     return "[{}]".format(",".join(map(quoted, names)))
 
 
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"
-
-
 def list_providers(request: Request) -> webob.Response:
     """Return all matching providers, or the providers that changed since a token."""
     media_type = _media_type(request)
     request.context.can(policies.PROVIDERS)
-    query = providers_query(request.query_pairs, request.version, FIELDS)
+    query = providers_query(request.query_pairs, request.version)
     view = request.services.engine.view()
     tag = http.etag(view.clocks, str(request.version), media_type)
     if http.is_current(request, tag):
         return http.tagged(no_content(request, status=304), tag)
     feed = _feed(request, view, query)
-    response = _streamed(request, lambda: _written(feed, query, media_type), media_type)
+    write = as_lines if media_type == LINES else as_json
+    response = _streamed(request, lambda: write(feed, query.fields), media_type)
     return http.tagged(response, tag)
 
 
@@ -237,17 +221,6 @@ def _feed(request: Request, view: View, query: ProvidersQuery) -> Feed:
         return model.everything(view.snapshot, view.clocks, query.criteria)
     return model.changed_since(
         request.services.store, view.snapshot, view.clocks, query.criteria, query.changed_since
-    )
-
-
-def _written(feed: Feed, query: ProvidersQuery, media_type: str) -> Iterator[bytes]:
-    write = as_lines if media_type == LINES else as_json
-    return write(
-        feed.states,
-        token=feed.token,
-        complete=feed.is_complete,
-        removed=feed.removed,
-        fields=query.fields or FIELDS,
     )
 
 
