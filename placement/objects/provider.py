@@ -199,7 +199,7 @@ def _rename_and_move(
         return provider
     _check_move(provider, parent_uuid, nodes, may_move=may_move)
     parent_id = None if parent_uuid is None else nodes[parent_uuid].id
-    tx.providers.update(provider.id, name, parent_id)
+    tx.providers.rename(provider.id, name, parent_provider_id=parent_id)
     changed = {provider.id}
     if parent_uuid != provider.parent_uuid:
         changed = _subtree(nodes, provider.id)

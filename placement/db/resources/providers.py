@@ -1,8 +1,7 @@
 """Statements for resource providers, their trees and their aggregates.
 
-Aggregates are UUIDs that are inserted on first use and never removed. ``ProviderSummaries`` finds
-providers by similar names: for conflicts and for ``/insight/identity``, not for requests that
-succeed.
+Aggregates are UUIDs that are inserted on first use and never removed. ``ProviderSummaries`` reads
+providers for conflicts and for ``/insight/identity``, not for requests that succeed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -79,8 +78,6 @@ _OF_PROVIDER = (
 )
 
 _child = resource_providers.alias("child")
-
-_name = sa.func.lower(_provider.name)
 
 
 class LockedProvider(NamedTuple):
@@ -208,15 +205,13 @@ class Providers:
             self._update([id_], root_provider_id=id_, updated_at=utcnow())
         return id_
 
-    def rename(self, id_: int, name: str) -> None:
-        """Rename a locked provider.  Raises: DuplicateProviderName."""
-        with _duplicates("", name):
-            self._update([id_], name=name, updated_at=utcnow())
+    def rename(self, id_: int, name: str, **values: object) -> None:
+        """Change the name, and other values, of a locked provider.
 
-    def update(self, id_: int, name: str, parent_id: int | None) -> None:
-        """Change name and parent of a locked provider.  Raises: DuplicateProviderName."""
+        Raises: DuplicateProviderName.
+        """
         with _duplicates("", name):
-            self._update([id_], name=name, parent_provider_id=parent_id, updated_at=utcnow())
+            self._update([id_], name=name, **values, updated_at=utcnow())
 
     def move(self, ids: Iterable[int], root_id: int) -> None:
         """Change the root of locked providers, which is part of their representation."""
@@ -318,58 +313,22 @@ _SELECT = (
 
 
 class ProviderSummaries:
-    """Providers by name and UUID, in one transaction."""
+    """Providers with the numbers of what belongs to them, in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def with_name(self, name: str) -> ProviderSummary | None:
         """Return the provider with this name, as the unique key compares names."""
-        return self._first(_SELECT.where(_provider.name == name))
+        return next(iter(self.where(_provider.name == name)), None)
 
     def with_uuid(self, uuid: str) -> ProviderSummary | None:
         """Return the provider with this UUID, or None."""
-        return self._first(_SELECT.where(_provider.uuid == uuid))
+        return next(iter(self.where(_provider.uuid == uuid)), None)
 
-    def similar(self, name: str, host: str, limit: int) -> list[ProviderSummary]:
-        """Return the providers with this name or UUID, apart from letter case and a domain.
-
-        ``host`` is the name without a domain. Children whose name begins with ``host`` and a
-        dot are included. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII
-        letters only.
-        Cost: compares the names of all providers, in the database.
-        """
-        if not is_storable(name):
-            return []
-        escaped = host.replace("/", "//").replace("%", "/%").replace("_", "/_")
-        condition = sa.or_(
-            _provider.uuid == name.lower(),
-            _provider.name == name,
-            _name == sa.func.lower(name),
-            _name == sa.func.lower(host),
-            _name.like(sa.func.lower(f"{escaped}.%"), escape="/"),
-        )
-        return self._all(_SELECT.where(condition).order_by(_provider.name).limit(limit))
-
-    def with_uuids(self, uuids: Iterable[str]) -> list[ProviderSummary]:
-        """Return the providers with these UUIDs; UUIDs without a provider are ignored."""
-        return [
-            provider
-            for chunk in chunks(sorted(uuids))
-            for provider in self._all(_SELECT.where(_provider.uuid.in_(chunk)))
-        ]
-
-    def in_trees(self, roots: Iterable[str]) -> list[ProviderSummary]:
-        """Return all providers in the trees of these roots."""
-        return [
-            provider
-            for chunk in chunks(sorted(roots))
-            for provider in self._all(_SELECT.where(_root.c.uuid.in_(chunk)))
-        ]
-
-    def _first(self, statement: sa.Select[Any]) -> ProviderSummary | None:
-        return next(iter(self._all(statement.limit(1))), None)
-
-    def _all(self, statement: sa.Select[Any]) -> list[ProviderSummary]:
-        rows: Sequence[Any] = self._connection.execute(statement).all()
-        return [ProviderSummary(*row) for row in rows]
+    def where(
+        self, condition: sa.ColumnElement[bool], limit: int | None = None
+    ) -> list[ProviderSummary]:
+        """Return the first providers, by name, that satisfy a condition."""
+        statement = _SELECT.where(condition).order_by(_provider.name).limit(limit)
+        return [ProviderSummary(*row) for row in self._connection.execute(statement)]

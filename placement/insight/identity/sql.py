@@ -5,10 +5,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import sqlalchemy as sa
+
 from placement.core.model import ProviderSummary
 from placement.core.text import is_storable
 from placement.db.store import Store
+from placement.db.tables import resource_providers
 from placement.db.transaction import Transaction
+from placement.db.writes import chunks
 from placement.insight.identity.model import (
     CASE,
     CONFLICT,
@@ -21,6 +25,9 @@ from placement.insight.identity.model import (
 )
 from placement.insight.recording.model import RecordedRequest, first_id
 from placement.insight.recording.sql import conflicts
+
+_provider = resource_providers.c
+_root = resource_providers.alias("tree")
 
 DAYS: Final = 7
 MOST_PROVIDERS: Final = 200
@@ -49,16 +56,20 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
             uuid for conflict in refused for uuid in (conflict.uuid, conflict.holder)
         } - matched_uuids
         matches += [
-            Match(CONFLICT, provider) for provider in tx.summaries.with_uuids(conflict_uuids)
+            Match(CONFLICT, provider)
+            for chunk in chunks(sorted(conflict_uuids))
+            for provider in tx.summaries.where(_provider.uuid.in_(chunk))
         ]
         matches = _with_descendants(tx, matches)
     return Identity(name, str(store.epoch()), at, matches, refused)
 
 
 def _similar(tx: Transaction, name: str) -> list[Match]:
+    if not is_storable(name):
+        return []
     matches = []
-    holder = tx.summaries.with_name(name) if is_storable(name) else None
-    for provider in tx.summaries.similar(name, host_name(name), MOST_PROVIDERS):
+    holder = tx.summaries.with_name(name)
+    for provider in tx.summaries.where(_is_similar(name, host_name(name)), MOST_PROVIDERS):
         reason = match_of(name, provider.name, provider.uuid, is_root=provider.parent_uuid is None)
         if reason is None and holder is not None and provider.uuid == holder.uuid:
             reason = CASE  # the collation of the unique key compares the names as equal
@@ -67,12 +78,32 @@ def _similar(tx: Transaction, name: str) -> list[Match]:
     return sorted(matches, key=lambda match: (MATCHES.index(match.match), match.provider.name))
 
 
+def _is_similar(name: str, host: str) -> sa.ColumnElement[bool]:
+    """Return the condition for this name or UUID, apart from letter case and a domain.
+
+    ``host`` is the name without a domain. Children whose name begins with ``host`` and a
+    dot are included. SQLite, and PostgreSQL with the locale C, ignore the case of ASCII
+    letters only.
+    """
+    lower = sa.func.lower(_provider.name)
+    escaped = host.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    return sa.or_(
+        _provider.uuid == name.lower(),
+        _provider.name == name,
+        lower == sa.func.lower(name),
+        lower == sa.func.lower(host),
+        lower.like(sa.func.lower(f"{escaped}.%"), escape="/"),
+    )
+
+
 def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
     roots = {match.provider.root_uuid for match in matches if match.provider.children}
     children: dict[str, list[ProviderSummary]] = {}
-    for provider in tx.summaries.in_trees(root for root in roots if root):
-        if provider.parent_uuid:
-            children.setdefault(provider.parent_uuid, []).append(provider)
+    for chunk in chunks(sorted(filter(None, roots))):
+        root_ids = sa.select(_root.c.id).where(_root.c.uuid.in_(chunk))
+        for provider in tx.summaries.where(_provider.root_provider_id.in_(root_ids)):
+            if provider.parent_uuid:
+                children.setdefault(provider.parent_uuid, []).append(provider)
     return [
         Match(match.match, match.provider, _below(match.provider.uuid, children))
         for match in matches
