@@ -5,9 +5,8 @@ returns the updated provider. ``minimum_capacity`` is the least capacity that an
 inventory may have: 0, and 1 for requests that may not reserve all of the total (before 1.26).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as with_values
-from typing import NamedTuple
 
 from placement import exception
 from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
@@ -101,17 +100,15 @@ def replace(
     return _reported(store.write(_replace, command, minimum_capacity), report)
 
 
-def _reported(change: "_Change", report: Report) -> Provider:
-    for overcommit in change.overcommits:
+_Change = tuple[Provider, Sequence[Overcommit]]
+"""A provider after a write, and the classes whose usage exceeds the new capacity."""
+
+
+def _reported(change: _Change, report: Report) -> Provider:
+    provider, overcommits = change
+    for overcommit in overcommits:
         report(overcommit)
-    return change.provider
-
-
-class _Change(NamedTuple):
-    """A provider after a write, and the classes whose usage exceeds the new capacity."""
-
-    provider: Provider
-    overcommits: tuple[Overcommit, ...]
+    return provider
 
 
 def _replace(tx: Transaction, command: ReplaceInventories, minimum_capacity: int) -> _Change:
@@ -121,7 +118,7 @@ def _replace(tx: Transaction, command: ReplaceInventories, minimum_capacity: int
     class_ids = used_classes(tx, command.inventories, action)
     remove_others(tx, provider, command.inventories)
     overcommits = put(tx, provider, command.inventories, class_ids)
-    return _Change(_published(tx, provider), overcommits)
+    return _published(tx, provider), overcommits
 
 
 def used_classes(
@@ -155,27 +152,27 @@ def put(
     provider: Provider,
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
-) -> tuple[Overcommit, ...]:
+) -> Sequence[Overcommit]:
     """Add or change inventories of a locked provider; return the resulting overcommits."""
     present = tx.inventories.of(provider.id)
     old = {class_ids[name]: row for name, row in inventories.items() if name in present}
     new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
     tx.inventories.update(provider.id, old)
     tx.inventories.insert(provider.id, new)
-    return tuple(_overcommits(provider, inventories, present))
+    return _overcommits(provider, inventories, present)
 
 
 def _overcommits(
     provider: Provider,
     inventories: Mapping[str, Inventory],
     present: Mapping[str, StoredInventory],
-) -> Iterator[Overcommit]:
-    for name, inventory in inventories.items():
-        amount = present[name].used if name in present else 0
-        if amount and not is_within_capacity(inventory, amount, 0):
-            yield Overcommit(
-                provider, name, amount, inventory.reserved, integer_capacity(inventory)
-            )
+) -> list[Overcommit]:
+    used = {name: row.used for name, row in present.items() if row.used}
+    return [
+        Overcommit(provider, name, used[name], inventory.reserved, integer_capacity(inventory))
+        for name, inventory in inventories.items()
+        if name in used and not is_within_capacity(inventory, used[name], 0)
+    ]
 
 
 def update(  # noqa: PLR0913 - the parts of one command
@@ -217,7 +214,7 @@ def _update(  # noqa: PLR0913 - the parts of one command
         raise exception.NoInventoryRecord(uuid, resource_class)
     tx.inventories.update(provider.id, {present[resource_class].class_id: inventory})
     overcommits = _overcommits(provider, {resource_class: inventory}, present)
-    return _Change(_published(tx, provider), tuple(overcommits))
+    return _published(tx, provider), overcommits
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:

@@ -120,7 +120,10 @@ class Allocations:
             return None, {}, None
         result = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
         rows = [row for row in result if row.consumer_uuid == uuid]
-        consumer = _consumer(rows[0]) if rows else None
+        if not rows:
+            return None, {}, None
+        row = rows[0]
+        consumer = Consumer(uuid, row.project_id, row.user_id, row.consumer_generation, row.type)
         return consumer, _allocated_resources(rows), _newest(rows)
 
     def exist_on(self, provider_id: int) -> bool:
@@ -214,12 +217,6 @@ def _storable(*texts: str | None) -> bool:
 def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
     user = [] if user_id is None else [users.c.external_id == user_id]
     return [projects.c.external_id == project_id, *user]
-
-
-def _consumer(row: Any) -> Consumer:
-    return Consumer(
-        row.consumer_uuid, row.project_id, row.user_id, row.consumer_generation, row.type
-    )
 
 
 def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:

@@ -285,17 +285,6 @@ def savings(owners: Mapping[str, Owner], ids: Mapping[str, int]) -> list[Write]:
     transaction inserts one of these first, the unique constraint fails.
     One write inserts all consumers, and one write updates all consumers with the same owner.
     """
-    writes = _insertions({uuid: owner for uuid, owner in owners.items() if uuid not in ids})
-    by_owner = defaultdict(list)
-    for uuid, owner in owners.items():
-        if uuid in ids:
-            by_owner[owner].append(ids[uuid])
-    for owner, consumer_ids in by_owner.items():
-        writes += _updates(consumer_ids, owner)
-    return writes
-
-
-def _insertions(owners: Mapping[str, Owner]) -> list[Write]:
     rows = [
         {
             "uuid": uuid,
@@ -306,8 +295,16 @@ def _insertions(owners: Mapping[str, Owner]) -> list[Write]:
             "created_at": utcnow(),
         }
         for uuid, owner in sorted(owners.items())
+        if uuid not in ids
     ]
-    return [Write(_INSERT, chunk) for chunk in chunks(rows)]
+    writes = [Write(_INSERT, chunk) for chunk in chunks(rows)]
+    by_owner = defaultdict(list)
+    for uuid, owner in owners.items():
+        if uuid in ids:
+            by_owner[owner].append(ids[uuid])
+    for owner, consumer_ids in by_owner.items():
+        writes += _updates(consumer_ids, owner)
+    return writes
 
 
 def _updates(ids: Iterable[int], owner: Owner) -> list[Write]:

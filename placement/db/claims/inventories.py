@@ -10,10 +10,9 @@ that changes ``allocations``, under the lock of the provider's row, and always b
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -111,22 +110,17 @@ class Inventories:
         uncounted = [provider.id for provider in locked if not provider.is_counted]
         if uncounted:
             raise UsageNotCounted(uncounted)
-        rows = self._of_providers([provider.id for provider in locked])
+        column = _inventory_c.resource_provider_id
+        rows = [*rows_of(self._connection, _READ, column, [row.id for row in locked])]
+        by_provider = defaultdict[int, list[Any]](list)
+        for row in rows:
+            by_provider[row.resource_provider_id].append(row)
         usages = {
-            provider.uuid: _provider_usage(provider.id, rows[provider.id])
+            provider.uuid: _provider_usage(provider.id, by_provider[provider.id])
             for provider in locked
             if provider.uuid in uuids
         }
-        every_row = chain.from_iterable(rows.values())
-        class_ids = {row.resource_class: row.resource_class_id for row in every_row}
-        return usages, class_ids
-
-    def _of_providers(self, ids: Iterable[int]) -> Mapping[int, Sequence[Any]]:
-        """Return the rows of inventories by provider id."""
-        rows = defaultdict(list)
-        for row in rows_of(self._connection, _READ, _inventory_c.resource_provider_id, ids):
-            rows[row.resource_provider_id].append(row)
-        return rows
+        return usages, {row.resource_class: row.resource_class_id for row in rows}
 
     def insert(self, provider_id: int, added: Mapping[int, Inventory]) -> None:
         """Insert inventories, by class id, of a locked provider.
