@@ -17,10 +17,9 @@ that advance several of the same clocks cannot deadlock.
 """
 
 import secrets
-import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -186,12 +185,7 @@ def start_epoch(connection: sa.Connection) -> None:
 
 def utcnow() -> datetime:
     """Return the time as it is stored: naive, in UTC, in whole seconds."""
-    return _at(int(time.time()))
-
-
-@lru_cache(maxsize=2)  # a write needs it several times
-def _at(second: int) -> datetime:
-    return datetime.fromtimestamp(second, UTC).replace(tzinfo=None)
+    return datetime.now(UTC).replace(microsecond=0, tzinfo=None)
 
 
 _provider = resource_providers.c

@@ -61,19 +61,12 @@ _COLUMNS = (
 )
 
 
-def since(
-    seen: Mapping[int, int], moved: Sequence[int], *, dialect: str, has_names: bool
-) -> tuple[sa.CompoundSelect[Any], dict[str, int]]:
-    """Return the statement and its parameters for the changes of the ``moved`` clocks.
+@lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))  # to build it takes longer than to send it
+def since(count: int, dialect: str, *, has_names: bool) -> sa.CompoundSelect[Any]:
+    """Return the statement for the changes of ``count`` clocks; see ``parameters``.
 
     With ``has_names`` it also reads all resource classes and traits.
     """
-    return _since(len(moved), dialect, has_names=has_names), _parameters(seen, moved)
-
-
-@lru_cache(maxsize=4 * (clocks.PROVIDER_CLOCKS + 1))
-def _since(count: int, dialect: str, *, has_names: bool) -> sa.CompoundSelect[Any]:
-    """Return the statement for ``count`` clocks; building it costs more than sending it."""
     removed = removed_providers.c
     return sa.union_all(
         # the first part determines the names and types of the columns
@@ -141,12 +134,13 @@ def _name_parts() -> Iterator[sa.Select[Any]]:
         yield _part(kind, id=table.c.id, name=_text(table.c.name))
 
 
-def _parameters(seen: Mapping[int, int], moved: Sequence[int]) -> dict[str, int]:
-    parameters = {}
+def parameters(seen: Mapping[int, int], moved: Iterable[int]) -> dict[str, int]:
+    """Return the parameters of a statement for the clocks that have moved since ``seen``."""
+    values = {}
     for number, clock in enumerate(moved):
-        parameters[f"after_{number}"] = seen[clock]
-        parameters[f"before_{number}"] = clocks.first_value(clock + 1)
-    return parameters
+        values[f"after_{number}"] = seen[clock]
+        values[f"before_{number}"] = clocks.first_value(clock + 1)
+    return values
 
 
 def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
@@ -303,11 +297,9 @@ def read(
     """
     moved = _moved(seen, now)
     has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
-    statement, parameters = since(
-        seen, moved, dialect=connection.dialect.name, has_names=has_names
-    )
+    statement = since(len(moved), connection.dialect.name, has_names=has_names)
     rows = defaultdict[int, list[Any]](list)
-    for row in connection.execute(statement, parameters):
+    for row in connection.execute(statement, parameters(seen, moved)):
         rows[row.kind].append(row)
     values = clocks.by_id(rows[_CLOCKS][0].name)
     moved_and_names = {*moved, clocks.NAMES_CLOCK} if has_names else set(moved)
@@ -348,7 +340,7 @@ def touched(
     may include changes after ``now``. Cost: one statement.
     """
     moved = _moved(seen, now)
-    rows = connection.execute(_touched_since(len(moved)), _parameters(seen, moved)).all()
+    rows = connection.execute(_touched_since(len(moved)), parameters(seen, moved)).all()
     removed = [row.uuid for row in rows if row.is_removed]
     return TouchedProviders(
         ids=[row.id for row in rows if not row.is_removed],

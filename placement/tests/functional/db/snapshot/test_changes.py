@@ -37,9 +37,9 @@ def many_providers(request, store, backend):
 def test_changes_of_some_clocks_do_not_scan_all_providers(store):
     moved = range(8)
     seen = {clock: clocks.first_value(clock) for clock in moved}
-    statement, values = changes.since(seen, moved, dialect="postgresql", has_names=False)
+    statement = changes.since(len(moved), "postgresql", has_names=False)
     with store.read() as tx:
-        text = statement.params(values).compile(
+        text = statement.params(changes.parameters(seen, moved)).compile(
             dialect=tx.connection.dialect, compile_kwargs={"literal_binds": True}
         )
         plan = "\n".join(tx.connection.exec_driver_sql(f"EXPLAIN {text}").scalars())
