@@ -23,7 +23,7 @@ from placement.db.connections.pools import Engines, PerProcess
 from placement.db.errors import WriteConflict
 from placement.db.settings import DatabaseSettings
 from placement.db.snapshot import changes
-from placement.db.snapshot.changes import ProviderChanges, TouchedProviders
+from placement.db.snapshot.changes import ProviderChanges
 from placement.db.transaction import Transaction
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ class Store:
 
         Cost: one statement that reads a few rows, outside of any transaction.
         """
-        return self._single_statement(clocks.values)
+        return self.single_statement(clocks.values)
 
     def epoch(self) -> int:
         """Return the number of the current epoch; a restore and ``db sync`` change it."""
@@ -211,17 +211,9 @@ class Store:
         Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
         Cost: one statement, outside of any transaction.
         """
-        return self._single_statement(lambda connection: changes.read(connection, seen, now))
+        return self.single_statement(lambda connection: changes.read(connection, seen, now))
 
-    def touched(self, seen: Mapping[int, int], now: Mapping[int, int]) -> TouchedProviders:
-        """Return the providers that changed or were removed since the clocks were ``seen``.
-
-        ``seen`` and ``now`` have the same meaning as in ``changes``.
-        Cost: one statement that reads only these rows, outside of any transaction.
-        """
-        return self._single_statement(lambda connection: changes.touched(connection, seen, now))
-
-    def _single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
+    def single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
         """Return the result of one statement, which sees one state without a transaction."""
 
         def attempt() -> T:

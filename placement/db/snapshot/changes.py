@@ -70,8 +70,8 @@ def since(count: int, dialect: str, *, has_names: bool) -> sa.CompoundSelect[Any
     removed = removed_providers.c
     return sa.union_all(
         # the first part determines the names and types of the columns
-        _providers(dialect).where(_between(_provider.stamp, count)),
-        _part(_REMOVED, id=removed.provider_id).where(_between(removed.stamp, count)),
+        _providers(dialect).where(between(_provider.stamp, count)),
+        _part(_REMOVED, id=removed.provider_id).where(between(removed.stamp, count)),
         _part(_CLOCKS, name=clocks.ALL),
         *(_name_parts() if has_names else ()),
     )
@@ -143,7 +143,7 @@ def parameters(seen: Mapping[int, int], moved: Iterable[int]) -> dict[str, int]:
     return values
 
 
-def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
+def between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
     """Return the condition for stamps after the seen values of the clocks.
 
     It is one range of the index for each clock.
@@ -295,7 +295,7 @@ def read(
     Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
     Cost: one statement, which sees one state of the database even without a transaction.
     """
-    moved = _moved(seen, now)
+    moved = moved_clocks(seen, now)
     has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
     statement = since(len(moved), connection.dialect.name, has_names=has_names)
     rows = defaultdict[int, list[Any]](list)
@@ -316,52 +316,6 @@ def read(
     )
 
 
-def _moved(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
+def moved_clocks(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
+    """Return the clocks of providers whose values differ."""
     return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
-
-
-# --- the ids alone -------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TouchedProviders:
-    """Ids of changed providers, and UUIDs of removed ones; None if a UUID was not recorded."""
-
-    ids: Sequence[int]
-    removed: Sequence[str] | None
-
-
-def touched(
-    connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]
-) -> TouchedProviders:
-    """Return the providers that changed since the clocks had the values ``seen``.
-
-    Reads the changes of the clocks whose values differ between ``seen`` and ``now``. The result
-    may include changes after ``now``. Cost: one statement.
-    """
-    moved = _moved(seen, now)
-    rows = connection.execute(_touched_since(len(moved)), parameters(seen, moved)).all()
-    removed = [row.uuid for row in rows if row.is_removed]
-    return TouchedProviders(
-        ids=[row.id for row in rows if not row.is_removed],
-        removed=None if None in removed else removed,
-    )
-
-
-@lru_cache(maxsize=clocks.PROVIDER_CLOCKS + 1)
-def _touched_since(count: int) -> sa.CompoundSelect[Any]:
-    """Return the statement for the ids of changed and removed providers of ``count`` clocks.
-
-    The row of a removed provider also has its UUID, which is NULL if an older release removed it.
-    """
-    removed = removed_providers.c
-    return sa.union_all(
-        sa.select(
-            _provider.id,
-            sa.false().label("is_removed"),
-            sa.cast(sa.null(), sa.String(36)).label("uuid"),
-        ).where(_between(_provider.stamp, count)),
-        sa.select(removed.provider_id, sa.true(), removed.uuid).where(
-            _between(removed.stamp, count)
-        ),
-    )

@@ -14,7 +14,7 @@ from placement.core.search.provider_filter import filter_providers
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.store import Store
-from placement.insight.feed import change_token
+from placement.insight.feed import change_token, sql
 
 NO_FILTER = ProviderFilter()
 
@@ -61,7 +61,7 @@ def changed_since(
     client_clocks = change_token.decode(token)
     if client_clocks is None or not _leads_to(clocks, client_clocks, EPOCH_CLOCK):
         return everything(snapshot, clocks, criteria)
-    touched = store.touched(client_clocks, clocks)
+    touched = sql.touched(store, client_clocks, clocks)
     entries = _entries(snapshot, touched.ids)
     if touched.removed is None or _moves_the_tree(criteria, entries, touched.removed):
         return everything(snapshot, clocks, criteria)
