@@ -137,7 +137,7 @@ class Allocations:
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""
-        if not _storable(project_id, user_id):
+        if not (is_storable(project_id) and is_storable(user_id or "")):
             return {}
         sums = (
             sa.select(_allocation.resource_class_id, _amount)
@@ -158,7 +158,7 @@ class Allocations:
 
         Consumers without a type are counted under None.
         """
-        if not _storable(project_id, user_id):
+        if not (is_storable(project_id) and is_storable(user_id or "")):
             return {}
         owned_by = _owned_by(project_id, user_id)
         resources: dict[str | None, dict[str, int]] = defaultdict(dict)
@@ -208,10 +208,6 @@ def _consumer_counts(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[An
         .select_from(counts)
         .outerjoin(consumer_types, consumer_types.c.id == counts.c.consumer_type_id)
     )
-
-
-def _storable(*texts: str | None) -> bool:
-    return all(text is None or is_storable(text) for text in texts)
 
 
 def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:

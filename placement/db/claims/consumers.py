@@ -169,11 +169,6 @@ class LockedConsumers:
     name_ids: NameIds
 
 
-def is_first(claim: ConsumerClaim) -> bool:
-    """Return whether the claim requires that its consumer does not exist."""
-    return claim.check_generation and claim.generation is None
-
-
 class Consumers:
     """Consumers, in one transaction."""
 
@@ -212,12 +207,16 @@ class Consumers:
         )
 
     def _absent(self, claims: Sequence[ConsumerClaim], name_ids: NameIds) -> set[str]:
-        """Return the consumers without row and allocations, as their claims require.
+        """Return the consumers without row and allocations, of claims that require this.
 
         One statement reads both, and sees one state. A concurrent insert of such a consumer is
         caught by the unique constraint.
         """
-        new = [claim.consumer_uuid for claim in claims if is_first(claim)]
+        new = [
+            claim.consumer_uuid
+            for claim in claims
+            if claim.check_generation and claim.generation is None
+        ]
         if not new:
             return set()
         lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]

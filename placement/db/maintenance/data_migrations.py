@@ -5,6 +5,7 @@ only tables and columns of the first revision.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -127,7 +128,5 @@ def all_of(incomplete: IncompleteConsumer) -> dict[str, Migration]:
     """Return the migrations by name, in the order in which they run."""
     return {
         "set_root_provider_ids": set_root_provider_ids,
-        "create_incomplete_consumers": lambda store, limit: create_incomplete_consumers(
-            store, limit, incomplete
-        ),
+        "create_incomplete_consumers": partial(create_incomplete_consumers, incomplete=incomplete),
     }

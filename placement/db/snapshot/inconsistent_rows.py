@@ -5,9 +5,8 @@ process, and reported by ``placement-status upgrade check``.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -55,18 +54,15 @@ def find(connection: sa.Connection) -> Iterator[str]:
         count = connection.scalar(statement)
         if count:
             yield sentence.format(count)
-    looped = _looped(connection.execute(_PARENTS).all())
+    providers = connection.execute(_PARENTS).all()
+    uuid_of = {row.id: row.uuid for row in providers}
+    looped = in_loops({row.uuid: uuid_of.get(row.parent_provider_id) for row in providers})
     if looped:
         uuids = ", ".join(sorted(looped)[:5])
         yield (
             f"{len(looped)} resource providers are in or below a loop of parents ({uuids}). "
             "Set parent_provider_id of one of each loop to NULL, and root_provider_id of all."
         )
-
-
-def _looped(rows: Iterable[Any]) -> set[str]:
-    uuid_of = {row.id: row.uuid for row in rows}
-    return in_loops({row.uuid: uuid_of.get(row.parent_provider_id or 0) for row in rows})
 
 
 _PARENTS = sa.select(
