@@ -121,13 +121,6 @@ def _conflict(
     return exception.DuplicateProviderName(name, _holder(by_name))
 
 
-def _holder_of_name(store: Store, name: str) -> exception.Holder | None:
-    provider = None
-    with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        provider = tx.summaries.with_name(name)
-    return _holder(provider)
-
-
 def _holder(provider: ProviderSummary | None) -> exception.Holder | None:
     """Return the provider of a conflict; None if it was removed or the database is unreachable."""
     if provider is None:
@@ -173,7 +166,10 @@ def update(
             return store.write(_rename, uuid, name)
         return store.write(_rename_and_move, uuid, name, parent, may_move=may_move)
     except exception.DuplicateProviderName:
-        raise exception.DuplicateProviderName(name, _holder_of_name(store, name)) from None
+        holder = None
+        with suppress(exception.DatabaseUnavailable), store.read() as tx:
+            holder = _holder(tx.summaries.with_name(name))
+        raise exception.DuplicateProviderName(name, holder) from None
 
 
 def _rename(tx: Transaction, uuid: str, name: str) -> Provider:
