@@ -24,7 +24,7 @@ from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
 from placement.db.resources.providers import lock_providers, provider_ids
 from placement.db.tables import LIMITS, allocations, inventories, resource_classes
-from placement.db.writes import Write, numbered, one_of, rows_of
+from placement.db.writes import Write, chunks, numbered, one_of, rows_of
 
 _inventory_c = inventories.c
 
@@ -193,17 +193,18 @@ class Inventories:
 def additions(amounts: Mapping[tuple[int, int], int]) -> list[Write]:
     """Return the writes that add to usage counters, by provider id and class id.
 
-    The providers are locked. One write has the counters of one provider.
+    The providers are locked. One write has up to a thousand counters of one provider.
     """
     by_provider = defaultdict[int, dict[int, int]](dict)
     for (provider_id, class_id), amount in sorted(amounts.items()):
         by_provider[provider_id][class_id] = amount
     writes = []
     for provider_id, by_class in by_provider.items():
-        classes, added = numbered("class", [*by_class]), numbered("amount", [*by_class.values()])
-        writes.append(
-            Write(_addition(len(classes)), {"provider": provider_id, **classes, **added})
-        )
+        for chunk in chunks(by_class.items()):
+            classes = numbered("class", [class_id for class_id, _ in chunk])
+            added = numbered("amount", [amount for _, amount in chunk])
+            values = {"provider": provider_id, **classes, **added}
+            writes.append(Write(_addition(len(classes)), values))
     return writes
 
 

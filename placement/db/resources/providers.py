@@ -268,8 +268,7 @@ class Aggregates:
 
     def of_provider(self, provider_id: int) -> list[str]:
         """Return the UUIDs of the aggregates that a provider is associated with."""
-        rows = self._connection.scalars(_OF_PROVIDER, {"provider_id": provider_id})
-        return list(rows)
+        return list(self._connection.scalars(_OF_PROVIDER, {"provider_id": provider_id}))
 
     def ids(self, uuids: Sequence[str]) -> dict[str, int]:
         """Return the ids of the aggregates that exist."""
