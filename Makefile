@@ -105,11 +105,11 @@ screenshots: $(VENV)/.test  ## Take the pictures of the dashboard for the docume
 	$(BIN)/python -m placement.tests.functional.dashboard.screenshots doc/source/_static
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
-	@$(BIN)/python -m placement.openapi > doc/source/api/openapi.json
+	@$(BIN)/python -m openapi > doc/source/api/openapi.json
 	$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 
 openapi: $(VENV)/.serve  ## Print the OpenAPI description (V=1.36: of one microversion)
-	@$(BIN)/python -m placement.openapi $(V)
+	@$(BIN)/python -m openapi $(V)
 
 stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percentile, largest
 	@$(BIN)/python -m placement.tests.stats

@@ -16,8 +16,9 @@ from hypothesis import strategies as some
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
 
-from placement import microversion, openapi
-from placement.openapi.version_range import VersionRange
+import openapi
+from openapi.version_range import VersionRange
+from placement import microversion
 
 ASKED = os.environ.get("PLACEMENT_RANDOM_REQUESTS")
 NUMBER = int(ASKED or 60)

@@ -8,8 +8,9 @@ import unittest
 import jsonschema
 import pytest
 
-from placement import microversion, openapi
-from placement.openapi.version_range import VersionRange
+import openapi
+from openapi.version_range import VersionRange
+from placement import microversion
 from placement.tests.support.scenarios import scenarios, suite
 
 VERSION = "openstack-api-version"

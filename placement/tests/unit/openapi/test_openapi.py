@@ -5,10 +5,11 @@ import json
 import openapi_spec_validator
 import pytest
 
-from placement import errors, microversion, openapi
+import openapi
+from openapi.operations import OPERATIONS
+from openapi.version_range import VersionRange
+from placement import errors, microversion
 from placement.handler import ROUTE_DECLARATIONS
-from placement.openapi.operations import OPERATIONS
-from placement.openapi.version_range import VersionRange
 
 OPERATIONS_SERVED = [
     (method, path) for path, methods in ROUTE_DECLARATIONS.items() for method in methods

@@ -1,10 +1,11 @@
-"""Prints the OpenAPI document: ``python -m placement.openapi [1.39]``."""
+"""Prints the OpenAPI document: ``python -m openapi [1.39]``."""
 
 import json
 import sys
 
-from placement import microversion, openapi
-from placement.openapi.version_range import VersionRange
+import openapi
+from openapi.version_range import VersionRange
+from placement import microversion
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from openapi.operations import Operation
+from openapi.requests import JSON
+from openapi.version_range import VersionRange, by_version, values_in_range
 from placement import errors
-from placement.openapi.operations import Operation
-from placement.openapi.requests import JSON
-from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import TEXT, Schema, closed
 
 LINES = "application/x-ndjson"

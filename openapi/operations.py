@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openapi import response_schemas as responses
 from placement.insight import schemas
 from placement.insight.audit import http as audit_http
 from placement.insight.identity import http as identity_http
 from placement.insight.permissions import http as permissions_http
 from placement.insight.routes import PREFIX
-from placement.schemas import allocation, names, queries, resource_provider, responses
+from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
 
 Responses = Sequence[tuple[Version, Mapping[int, Schema | None]]]

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from openapi.operations import Operation
+from openapi.version_range import VersionRange, by_version, values_in_range
 from placement.microversion import SERVICE_TYPE, VERSIONS
-from placement.openapi.operations import Operation
-from placement.openapi.version_range import VersionRange, by_version, values_in_range
 from placement.schemas.base import Schema
 
 JSON = "application/json"

@@ -10,11 +10,11 @@ document of a single microversion has one form of everything and is exact.
 from collections.abc import Mapping
 from typing import Any
 
+from openapi import requests, responses
+from openapi.operations import OPERATIONS
+from openapi.version_range import VersionRange, supported_versions
 from placement import policies
 from placement.handler import ROUTE_DECLARATIONS
-from placement.openapi import requests, responses
-from placement.openapi.operations import OPERATIONS
-from placement.openapi.version_range import VersionRange, supported_versions
 
 Document = dict[str, Any]
 
