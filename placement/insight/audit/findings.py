@@ -6,10 +6,10 @@ capacity; a ``notice`` may be intended; an operator should check it.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from placement.core.capacity import integer_capacity, is_within_capacity
-from placement.core.model import Inventory
 from placement.core.text import timestamp
 from placement.insight.audit.model import (
     AuditedInventory,
@@ -139,13 +139,10 @@ def _counters(state: AuditedState) -> Iterator[Finding]:
 
 def _over_capacity(state: AuditedState) -> Iterator[Finding]:
     for provider, inventory, usage in _inventories(state):
-        limits = Inventory(
-            inventory.total, inventory.reserved, allocation_ratio=inventory.allocation_ratio
-        )
-        if usage.amount and not is_within_capacity(limits, usage.amount, 0):
+        if usage.amount and not is_within_capacity(inventory.limits, usage.amount, 0):
             rows = _inventory(state, provider, inventory) | {
                 "used": usage.amount,
-                "capacity": integer_capacity(limits),
+                "capacity": integer_capacity(inventory.limits),
                 "total": inventory.total,
                 "reserved": inventory.reserved,
                 "allocation_ratio": inventory.allocation_ratio,
@@ -157,7 +154,8 @@ def _over_capacity(state: AuditedState) -> Iterator[Finding]:
 def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
     """Return why the usage exceeds the capacity; empty if the cause is unknown."""
     changed_at, claimed_at = inventory.changed_at, usage.newest_at
-    if usage.amount <= inventory.total * inventory.allocation_ratio:
+    without_reserved = replace(inventory.limits, reserved=0)
+    if is_within_capacity(without_reserved, usage.amount, 0):
         return f"reserved: {inventory.reserved} are reserved of {inventory.total}"
     if changed_at is None or claimed_at is None:
         return ""

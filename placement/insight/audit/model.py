@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from placement.core.model import Inventory
+
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
 
@@ -119,6 +121,11 @@ class AuditedInventory(NamedTuple):
     allocation_ratio: float
     used: int
     changed_at: datetime | None
+
+    @property
+    def limits(self) -> Inventory:
+        """The fields from which ``core.capacity`` computes the capacity."""
+        return Inventory(self.total, self.reserved, allocation_ratio=self.allocation_ratio)
 
 
 class UsageSum(NamedTuple):

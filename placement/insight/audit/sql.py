@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement.core.capacity import is_within_capacity
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.store import Store
 from placement.db.tables import (
@@ -162,7 +163,7 @@ class AuditReader:
 
 def _is_exceeded(inventory: AuditedInventory, sums: Mapping[Key, int]) -> bool:
     amount = sums.get((inventory.provider_id, inventory.class_id), 0)
-    return amount > (inventory.total - inventory.reserved) * inventory.allocation_ratio
+    return not is_within_capacity(inventory.limits, amount, 0)
 
 
 def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime) -> sa.Select[Any]:
