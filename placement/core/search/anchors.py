@@ -117,7 +117,8 @@ def anchors_by_kind(
 def _with_any_local_option(snapshot: Snapshot, domains: Sequence[Domain]) -> Mask:
     """Return the roots of trees that serve a slot.
 
-    The result is correct for roots that have an option for every slot.
+    The result is correct for roots that have an option for every slot: if a need has no sharing
+    providers, its option is in their tree.
     """
     if any(not domain.shared for domain in domains):
         return snapshot.forest.is_root
@@ -125,7 +126,10 @@ def _with_any_local_option(snapshot: Snapshot, domains: Sequence[Domain]) -> Mas
 
 
 def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) -> Mask:
-    """Return the providers that can serve all slots together."""
+    """Return the providers that can serve all slots together.
+
+    Each of ``providers`` can serve every single slot. No provider can serve two isolated slots.
+    """
     if plan.isolated:
         return providers & False
     masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]

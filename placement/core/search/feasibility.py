@@ -45,6 +45,7 @@ class Feasibility:
         self._plan = plan
         self._domains = domains
         self._isolated = frozenset(plan.isolated)
+        # With a sharing provider, the highest provider of a same_subtree can be in another tree.
         self._local_subtrees = [
             number for number, slots in enumerate(plan.subtrees) if not self._is_shared(slots)
         ]
@@ -92,6 +93,7 @@ class Feasibility:
         }
 
     def _bounds(self, slots: Sequence[int]) -> Iterator[_Bound]:
+        """Yield the bound of each need. Every region may also use its sharing providers."""
         counts = Counter(self._plan.slots[slot].need for slot in slots if slot in self._isolated)
         for need in self._needs(slots):
             domain = self._domains[need]

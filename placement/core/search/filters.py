@@ -44,9 +44,9 @@ class Condition:
 class AmountCondition:
     """An amount of one class; it fits on the providers in ``enough``.
 
-    A provider can lack three things. None includes another: an inventory (``present``), a unit
-    that admits the amount (``unit``), and as much free capacity (``free``), even if not in one
-    allocation.
+    A provider can lack three things: an inventory of the class (``present``), limits of one
+    allocation that admit the amount (``unit``), and as much free capacity (``free``), whether or
+    not one allocation can have it all. The search needs ``enough`` only, which is all three.
     """
 
     resource_class: str
@@ -96,8 +96,8 @@ class AmountCondition:
 class Domain:
     """The providers that satisfy one need.
 
-    ``local`` are the providers that satisfy it at their root. ``shared`` are the rows of sharing
-    providers that satisfy it at other roots; ``shared_by_aggregate`` has these rows by aggregate.
+    ``local`` are the providers that satisfy it in their tree. ``shared`` are the rows of sharing
+    providers that satisfy it for other trees; ``shared_by_aggregate`` has these rows by aggregate.
     """
 
     local: Mask
@@ -107,9 +107,8 @@ class Domain:
 
 def find_domains(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> list[Domain]:
     """Return the domain of each need of a plan.  Raises: SearchDeadlineExceeded."""
-    by_aggregate = cache(
-        partial(sharing_by_aggregate, snapshot)
-    )  # many needs, few sets of providers
+    # many needs have the same sharing providers
+    by_aggregate = cache(partial(sharing_by_aggregate, snapshot))
     domains = []
     for need in plan.needs:
         deadline.check()
@@ -139,7 +138,7 @@ def _domain(
 
 
 def satisfying(snapshot: Snapshot, need: Need) -> Mask:
-    """Return the providers that satisfy a need at their root."""
+    """Return the providers that satisfy a need in their tree."""
     local = [condition.local for condition in kind_conditions(snapshot, need)]
     return reduce(np.logical_and, local, _with_amounts(snapshot, need))
 

@@ -33,8 +33,10 @@ from placement.core.search.subproblems import SubproblemIndex
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
+# Options are sorted by an int64 that has their bits, and a rank above the bits: see _by_bits.
 _MAX_SORTED_BITS = 40
 
+# The least and the largest number of anchors that are processed at a time.
 _MIN_BLOCK = 16
 _MAX_BLOCK = 2048
 
@@ -114,7 +116,7 @@ class OptionRecords:
         """Return the trait lists that a provider satisfies, as bits."""
         return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
 
-    def of_parts(self, index: SubproblemIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
+    def of_subproblems(self, index: SubproblemIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
         """Return the records of all options, how many each subproblem has, and their rows."""
         rows = index.rows
         bits = [
@@ -254,7 +256,7 @@ class ProblemBuilder:
         return anchor in self._roots_that_share
 
     def _block(self, index: SubproblemIndex) -> Block:
-        records, counts, rows = self._records.of_parts(index)
+        records, counts, rows = self._records.of_subproblems(index)
         starts = [0, *np.cumsum(counts).tolist()]
         width = self._records.record_size
         record_ends = [width * start for start in starts]

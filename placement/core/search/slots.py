@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from placement.core.request import CandidateRequest, RequestGroup
 
 Options = tuple[int, ...]
-"""The options of a slot: the providers that it can be assigned to, in order of preference."""
+"""The options of a slot, in the order in which they are tried: one for each possible provider."""
 
 Assignment = tuple[int, ...]
 """The option that each slot is assigned to, in the order of the slots."""
@@ -162,9 +162,9 @@ def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[st
 class Problem:
     """Everything around a root that the solutions depend on. Compared by identity.
 
-    Options are numbers: a provider of the root's tree is its position in
-    tree order, counting only providers that are an option of some slot; a sharing
-    provider of another tree is ``~row``.
+    Options are numbers. The providers of the root's tree that are an option of some slot are
+    numbered from 0: in tree order if the request has same_subtree, otherwise by the slots
+    that they can serve (``problems``). A sharing provider of another tree is ``~row``.
 
     ``options``      per slot, its options: options in the root's tree first
     ``allocatable``  per contended class (in the order of the plan), the allocatable
@@ -172,14 +172,14 @@ class Problem:
                      requested amounts
     ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
                      ``any_of`` lists that its traits satisfy
-    ``parents``      if the request has same_subtree: per position, the position of the
+    ``parents``      if the request has same_subtree: per option of the root's tree, the
                      nearest ancestor that is an option, or -1
-    ``top``          index of a same_subtree, and the option that must be its highest
-                     provider; None if any option may be
     ``ancestors``    if the request has same_subtree: per option of another tree, itself
                      and its ancestors
     ``tree_of``      per option a number for its tree, if a candidate must not use two
                      providers of one tree (below 1.29)
+    ``top``          index of a same_subtree, and the option that must be its highest
+                     provider; None if any option may be
     """
 
     options: tuple[Options, ...]
