@@ -31,7 +31,7 @@ from placement.db.tables import GENERATION, ONE, clocks, removed_providers, reso
 from placement.db.writes import Write, execute_all, writes_of
 
 PROVIDER_CLOCKS = 32
-NAMES_CLOCK = 32  # advances when a resource class, trait or aggregate is created or removed
+NAMES_CLOCK = 32  # advances when a class or trait is created, renamed or removed
 # EPOCH_CLOCK, 33, changes when everything must be loaded again.
 CLOCKS = 34
 # The id of no provider. A record with it replaces all older records of its clock.
@@ -107,7 +107,7 @@ def publications(
     The writes advance the clocks of the providers in a fixed order, and stamp the providers. The
     generation of the ``generation_bumped`` providers is increased by one. ``removed`` has the
     UUIDs of removed providers by id, which are recorded for readers of changes. ``names`` is true
-    if resource classes, traits or aggregates were created or removed. The rows of the providers
+    if resource classes or traits were created, renamed or removed. The rows of the providers
     that remain must be locked already.
     One write advances one clock, two writes advance several clocks. One write stamps providers,
     another one stamps the providers whose generation increases. Three writes record a removal.

@@ -31,6 +31,8 @@ _EMPTY_STATE = ProviderState(
 class ProviderEntry:
     """A provider of the snapshot, with text that was rendered from it or from its tree.
 
+    There is a text for each *form*, the name that a renderer gives to a way to render a provider.
+
     A change of the provider creates a new entry, and so does, for the entry of a root, a
     change of any provider of its tree: cached text is never stale.
     """
@@ -79,7 +81,7 @@ class Entries:
     def __init__(self, chunks: Sequence[_Chunk], table: ProviderTable, index: Numbers) -> None:
         self._chunks = chunks
         self._table = table
-        self._index = index  # by row, that in the table; read only where the entry is not created
+        self._index = index  # the index in the table, by row; read until the entry is created
 
     @classmethod
     def of(cls, table: ProviderTable) -> "Entries":

@@ -9,13 +9,13 @@ returns the same response. The parts of a snapshot are indexed by row:
 
 ``entries``         the states, in chunks
 ``forest``          parents and roots
-``columns``         per resource class, arrays of free amounts (``columns.Column``)
+``columns``         per resource class, arrays of allocatable and free amounts
 ``traits``, ``aggregates``   per name, the set of rows with the name
 ``tree_aggregates`` per tree, the aggregates of its members
 
 ``apply`` compares the old and the new state of each changed provider and replaces
 only the parts in which something differs. A claim changes used amounts and so
-copies one array for each of its classes; a provider that is created, removed or moved
+copies two arrays for each of its classes; a provider that is created, removed or moved
 changes the rows of other providers, and copies everything.
 
 A snapshot is independent of its refresh (see ``engine``), and contains nothing
