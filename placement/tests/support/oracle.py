@@ -1,7 +1,7 @@
-"""The candidate search as plainly as it can be said: try everything, keep what is allowed.
+"""A brute-force search for candidates: it tries every combination, and keeps the valid ones.
 
-It follows the contract's own sentences, knows no arrays and shares no code with
-the search but the value classes. Exponential, for small worlds only.
+It follows the sentences of the API reference, and shares only the classes of values with the
+search. Its cost is exponential: for small worlds only.
 """
 
 from collections import Counter

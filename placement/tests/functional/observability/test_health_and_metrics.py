@@ -1,4 +1,4 @@
-"""Health and figures: off unless they are configured, and right with several processes."""
+"""Health checks and metrics: off by default, and correct with several processes."""
 
 import os
 import re
