@@ -1,4 +1,4 @@
-"""``/resource_classes`` since 1.2, and ``/traits`` since 1.6, also those of a provider."""
+"""``/resource_classes`` since 1.2, ``/traits`` since 1.6, and the traits of a provider."""
 
 import webob
 

@@ -200,8 +200,9 @@ def _not_member_of(snapshot: Snapshot, uuids: frozenset[str]) -> Condition:
 def _member_of(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     """Yield, for every ``member_of``, the condition that a provider is in one of its aggregates.
 
-    In the unsuffixed group the root can be in the aggregates instead, for all of its tree, but
-    only in those of all ``member_of``: the last condition fails where each single one is met.
+    In the unsuffixed group the root can be in the aggregates instead, for all of its tree. But one
+    of the two must meet every ``member_of`` by itself: the last condition fails where each is met,
+    some by the provider only and some by the root only.
     """
     lists = list(dict.fromkeys(need.member_of))
     members = [in_aggregate(snapshot, any_of) for any_of in lists]

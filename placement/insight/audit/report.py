@@ -37,7 +37,7 @@ def audit(
     *,
     now: datetime | None = None,
 ) -> Audit:
-    """Return the findings in the database, from one transaction, and those of live consumers.
+    """Return the findings in the database, from one transaction, and about live consumers.
 
     Cost: a few scans of the tables in the database; writers are not locked.
     """

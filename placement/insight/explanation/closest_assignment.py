@@ -122,7 +122,7 @@ class _Root:
         self.nearest = Assignment([_first(domains[slot.need]) for slot in plan.slots], ())
 
     def _usable_providers(self) -> Providers:
-        """Return the providers of the tree, and those of other trees that are shared with it."""
+        """Return the providers of the tree, and the providers that other trees share with it."""
         world, trees = self._world, self._world.tree_aggregates
         local = world.forest.root == self._root
         aggregates = trees.aggregates[trees.number.item(self._root)]
