@@ -114,9 +114,10 @@ class PlacementHandler:
         environ[VERSION] = _version(environ)
         request_body.check_headers(environ, self.services.max_body_bytes)
         route = self._routes.find(_path(environ))
+        handler = _handler(route, environ["REQUEST_METHOD"])
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
-        response = _handler(route, environ["REQUEST_METHOD"])(request)
+        response = handler(request)
         if _is_insight(environ["PATH_INFO"]):
             # browsers may cache the response, for If-None-Match; shared proxies may not
             response.headers["cache-control"] = "private, no-cache"

@@ -1,5 +1,6 @@
 import pytest
 
+from placement.events import TEMPLATE
 from placement.tests.support.stub_service import ADMIN, LATEST, service
 
 
@@ -88,6 +89,13 @@ def test_unknown_methods_are_405(http):
     detail = response.json["errors"][0]["detail"]
     assert "The method PATCH is not allowed for this resource." in detail
     assert "The method specified is not allowed for this resource." in detail
+
+
+@pytest.mark.parametrize(("method", "route"), [("GET", "/"), ("PUT", None)])
+def test_a_method_without_handler_has_no_route_in_the_metrics(http, method, route):
+    """Clients without a token can invent methods; each pair of method and route is a metric."""
+    response = http.request("/", method=method, status="*")
+    assert response.request.environ.get(TEMPLATE) == route
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
