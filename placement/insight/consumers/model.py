@@ -1,7 +1,7 @@
 """Consumers with their allocations, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -68,9 +68,13 @@ def consumers_document(page: ConsumerPage) -> bytes:
 
 
 def from_document(document: Mapping[str, Any]) -> ListedConsumer:
-    """Return the value of a consumer in the document, for clients of the service."""
+    """Return the value of a consumer in the document, for clients of the service.
+
+    Fields that a later release of the service adds are ignored.
+    """
+    values = {field.name: document[field.name] for field in fields(ListedConsumer)}
     times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
-    return ListedConsumer(**{**document, **times})
+    return ListedConsumer(**{**values, **times})
 
 
 def _time(text: str | None) -> datetime | None:
