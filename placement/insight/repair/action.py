@@ -34,13 +34,17 @@ class InvalidRepairFile(Exception):  # noqa: N818
 
 # --- types of fields, with the values that they accept in a file --------------------------
 
+_INTEGERS: Final = range(-(2**63), 2**63)
+"""What drivers accept as a parameter."""
+
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and is_storable(value)
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and value in _INTEGERS
 
 
 def _is_texts(value: object) -> bool:

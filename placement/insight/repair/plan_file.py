@@ -181,8 +181,8 @@ def latest_entries(document: Document) -> dict[str, Entry]:
 def _entry(values: Line) -> Entry:
     try:
         recorded = dict(values)
-        action, drift = recorded.pop("action"), recorded.pop("drift")
+        action, drift = actions.from_json(recorded.pop("action")), recorded.pop("drift")
         rows = Recorded(**recorded, drift=Drift(**drift) if drift else None)
-    except (TypeError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error
-    return Entry(actions.from_json(action), rows)
+    return Entry(action, rows)

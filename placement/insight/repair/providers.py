@@ -77,7 +77,8 @@ class SetTree(Action):
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider."""
         tx = repair.tx
-        rows = _locked(tx, {self.provider, self.new_root, self.new_parent or self.new_root})
+        named = (self.provider, self.new_root, self.new_parent)
+        rows = _locked(tx, {uuid for uuid in named if uuid is not None})
         row, root_id = rows[self.provider], rows[self.new_root].id
         parent_id = None if self.new_parent is None else rows[self.new_parent].id
         self._check_current(tx, row)

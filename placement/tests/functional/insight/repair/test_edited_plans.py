@@ -58,6 +58,12 @@ def test_a_move_within_the_tree_is_applied(store, apply_actions):
     assert_sound(store)
 
 
+def test_an_empty_parent_is_no_provider(store, apply_actions):
+    root = new_provider(store)
+    moved = set_tree(new_provider(store, parent=root), root, "", root)
+    assert apply_actions(moved) == (4, ["The provider  does not exist."])
+
+
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["", "x" * 201, "nul\0"])
 def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, name):

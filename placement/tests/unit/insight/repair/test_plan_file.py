@@ -84,6 +84,7 @@ def test_undo_files(drift):
         (2, "providers", "a"),
         (2, "written_at", 0),
         (4, "provider_id", "7"),
+        (4, "provider_id", 2**63),
         (5, "new_root", None),
         (11, "new_name", "x" * 201),
     ],
@@ -92,3 +93,11 @@ def test_values_that_a_field_does_not_accept(action, name, value):
     values = {**json.loads(ACTIONS[action]), name: value}
     with pytest.raises(InvalidRepairFile, match=rf"is not a value of {values['action']}\.{name}"):
         actions.from_json(values)
+
+
+@pytest.mark.parametrize("action", [None, 7, "set_tree", [7], ["set_tree"]])
+def test_an_entry_whose_action_is_no_object_is_refused(action):
+    entry = json.loads(f'{{"action": null, {RECORDED % "null"}}}') | {"action": action}
+    document = read_document(HEADER % ("undo", "") + line(entry))
+    with pytest.raises(InvalidRepairFile, match="An entry of the undo file cannot be read"):
+        latest_entries(document)
