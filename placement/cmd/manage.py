@@ -19,7 +19,7 @@ from placement.conf.base import config_files
 from placement.core.model import IncompleteConsumer
 from placement.db.maintenance import data_migrations
 from placement.db.maintenance.data_migrations import Migration
-from placement.db.schema import migration
+from placement.db.schema import migration, revisions
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def _sync(conf: cfg.ConfigOpts) -> int:
 
 def _version(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
-        print(migration.version(store))
+        print(revisions.version(store))
     return 0
 
 
@@ -144,7 +144,7 @@ def _migrate_data(conf: cfg.ConfigOpts) -> int:
         print("Must supply a positive value for max_count")
         return 127
     with db_api.opened(conf) as store:
-        migration.check_has_tables(store)
+        revisions.check_has_tables(store)
         run = _Run(store, data_migrations.all_of(_incomplete(conf)))
         return _run_migrations(run, limit, once=max_count is not None)
 

@@ -17,7 +17,7 @@ from placement.cmd import errors
 from placement.conf.base import config_files
 from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
-from placement.db.schema import migration
+from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
 from placement.db.snapshot import inconsistent_rows
 from placement.http import auth
@@ -88,7 +88,7 @@ class Checks(upgradecheck.UpgradeCommands):
             auth.check_is_configured(self._conf)
             if not self._conf.placement_database.sync_on_startup:
                 with db_api.opened(self._conf) as store:
-                    migration.check_is_new_enough(store)
+                    revisions.check_is_new_enough(store)
         except RuntimeError as error:
             return Result(Code.FAILURE, f"The API does not start: {error}")
         return Result(Code.SUCCESS)
@@ -96,7 +96,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def _database_revision(self) -> Result:
         try:
             with db_api.opened(self._conf) as store:
-                warning = migration.unknown_revision(store)
+                warning = revisions.unknown_revision(store)
         except IncompatibleSchema as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.WARNING, warning) if warning else Result(Code.SUCCESS)
@@ -131,7 +131,7 @@ def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
         default_config_files=config_files(),
     )
     with db_api.opened(conf) as store:
-        migration.check_has_tables(store)
+        revisions.check_has_tables(store)
     status: int = conf.command.action_fn()
     return status
 

@@ -18,7 +18,7 @@ from oslo_middleware import healthcheck
 from oslo_middleware.healthcheck import pluginbase
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.schema import compatibility, migration
+from placement.db.schema import compatibility, revisions
 from placement.db.store import Store
 from placement.exception import PlacementException
 
@@ -26,7 +26,7 @@ KEYSTONE_TIMEOUT_SECONDS = 5
 _SERVER_ERROR = 500
 _FAILURES = (
     PlacementException,
-    migration.SchemaTooOld,
+    revisions.SchemaTooOld,
     compatibility.IncompatibleSchema,
     requests.RequestException,
 )
@@ -84,8 +84,8 @@ class HealthChecks:
         return "reachable"
 
     def _revision(self) -> str:
-        migration.check_is_new_enough(self._store)
-        return migration.version(self._store) or "none"
+        revisions.check_is_new_enough(self._store)
+        return revisions.version(self._store) or "none"
 
 
 class _Remembered:

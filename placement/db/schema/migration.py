@@ -1,4 +1,4 @@
-"""The schema of a database: reads its revision, and upgrades it to the newest one.
+"""Upgrades the schema of a database to its newest revision.
 
 Every Placement database has the first five revisions. The revision of this service follows them,
 and only adds to the schema, so that another implementation still works on the database.
@@ -30,6 +30,7 @@ from placement.db import clocks, errors
 from placement.db.maintenance.reconcile import Report, convert_uuids, ignore, reconcile
 from placement.db.schema import compatibility
 from placement.db.schema.compatibility import BASE, FORMER, REVISIONS
+from placement.db.schema.revisions import recorded as recorded_revision
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -42,10 +43,6 @@ _FORBIDDEN = 1105
 
 # The newest revision, and the newest one of other implementations
 HEAD, COMMON_HEAD = compatibility.HEAD, compatibility.COMMON_HEAD
-
-
-class SchemaTooOld(RuntimeError):  # noqa: N818
-    """The database has to be migrated before it can be served from."""
 
 
 class UpgradeInterrupted(RuntimeError):  # noqa: N818
@@ -155,7 +152,7 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     At an unknown revision that only adds to the schema, the revision of this service is applied
     if its tables or columns are missing; otherwise the database is not changed.
     """
-    recorded = _revision(connection)
+    recorded = recorded_revision(connection)
     comparison = compatibility.compare(connection)
     if recorded is None:
         return True
@@ -178,21 +175,6 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     return True
 
 
-def version(store: Store) -> str | None:
-    """Return the revision of the database, None if it has none."""
-    with store.read() as tx:
-        return _revision(tx.connection)
-
-
-def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    revision: str | None = connection.exec_driver_sql(
-        "SELECT version_num FROM alembic_version"
-    ).scalar_one_or_none()
-    return revision
-
-
 def stamp(store: Store, revision: str) -> None:
     """Record a revision in the database, which has its tables and columns, without applying it.
 
@@ -204,52 +186,6 @@ def stamp(store: Store, revision: str) -> None:
         comparison.check_can_stamp(script.revision if script else BASE)
         # also if the database records a revision that has no script
         command.stamp(_config(connection), revision, purge=True)
-
-
-def check_is_new_enough(store: Store) -> None:
-    """Check that the service can use the schema.
-
-    Raises: SchemaTooOld, IncompatibleSchema, RevisionNotApplied.
-    """
-    with store.read() as tx:
-        recorded = _revision(tx.connection)
-        comparison = compatibility.compare(tx.connection)
-    if warning := _warning(recorded, comparison):
-        LOG.warning(warning)
-    if recorded == HEAD:
-        comparison.check_is_applied(HEAD)
-    elif comparison.missing or recorded in FORMER.union(REVISIONS):
-        raise SchemaTooOld(
-            f"The schema of the database is at revision {recorded}, and {HEAD} is needed. "
-            "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
-        )
-
-
-def unknown_revision(store: Store) -> str | None:
-    """Return a warning if the database is at a revision that this release does not know.
-
-    Raises: IncompatibleSchema if the revision has not only added to the schema.
-    """
-    with store.read() as tx:
-        return _warning(_revision(tx.connection), compatibility.compare(tx.connection))
-
-
-def _warning(recorded: str | None, comparison: compatibility.Comparison) -> str | None:
-    if recorded is None or recorded in FORMER.union(REVISIONS):
-        return None
-    comparison.check_additive(recorded)
-    return compatibility.UNKNOWN_REVISION.format(recorded)
-
-
-def check_has_tables(store: Store) -> None:
-    """Check that the database has a Placement schema of any revision.  Raises: SchemaTooOld."""
-    with store.read() as tx:
-        has_schema = sa.inspect(tx.connection).has_table("resource_providers")
-    if not has_schema:
-        raise SchemaTooOld(
-            "The database has no Placement schema. Run `placement-manage db sync`, and check that "
-            "[placement_database]connection names the right database."
-        )
 
 
 def _config(connection: sa.Connection | None = None) -> Config:

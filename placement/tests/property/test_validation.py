@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from placement import schemas
-from placement.parse import validation
+from placement.parse import acceptance, schema_errors
 
 UUIDS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "1C7D5E0C8A1E4F7B9A520D1F2C3B4A59", "x"]
 TEXTS = [*UUIDS, "", "VCPU", "CUSTOM_A", "CUSTOM_A\n", "a" * 256, "1", "_A", "in:VCPU", "\n", "é"]
@@ -31,11 +31,11 @@ def is_uuid(text):
 
 
 def is_accepted(schema, instance):
-    return validation.acceptance(schema, is_uuid)(instance)
+    return acceptance.acceptance(schema, is_uuid)(instance)
 
 
 def is_valid(schema, instance):
-    return validation.most_relevant(schema, is_uuid, instance) is None
+    return schema_errors.most_relevant(schema, is_uuid, instance) is None
 
 
 def schemas_by_module():

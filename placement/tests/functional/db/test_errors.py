@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from placement import db_api, exception
 from placement.db.connections import server_checks
 from placement.db.errors import WriteConflict
-from placement.db.schema import migration, seed
+from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import RETRY_SECONDS, Store
 from placement.db.tables import projects, users
@@ -282,7 +282,7 @@ def test_new_file_may_be_opened_concurrently(tmp_path):
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with ThreadPoolExecutor(1) as pool:
-            version = pool.submit(migration.version, store)
+            version = pool.submit(revisions.version, store)
             with pytest.raises(TimeoutError):
                 version.result(0.2)
             other.execute("ROLLBACK")

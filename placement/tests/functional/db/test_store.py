@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement import db_api, exception
 from placement.db import tables
 from placement.db.errors import LockTimeout, WriteConflict
-from placement.db.schema import migration, seed
+from placement.db.schema import migration, revisions, seed
 from placement.db.tables import projects
 
 
@@ -93,11 +93,11 @@ def test_replaced_store_is_used_by_all_callers(conf, manager, store):
 
 def test_store_is_prepared_once(conf, manager, empty_database_url):
     conf.set_override("connection", empty_database_url, "placement_database")
-    with pytest.raises(migration.SchemaTooOld):
+    with pytest.raises(revisions.SchemaTooOld):
         db_api.store(conf)
     conf.set_override("sync_on_startup", True, "placement_database")
     store = db_api.store(conf)
-    assert migration.version(store) == migration.HEAD
+    assert revisions.version(store) == migration.HEAD
     store.write(lambda tx: tx.connection.execute(tables.traits.delete()))
     assert db_api.store(conf) is store
     with store.read() as tx:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
-from placement.db.schema import migration
+from placement.db.schema import migration, revisions
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.docs.pages import executed
@@ -169,7 +169,7 @@ def test_tables_are_moved_and_served_from(backend, configured, moved_url, databa
     assert "resource_providers: 2 rows" in result.stdout
 
     store = Store(DatabaseSettings(connection=moved_url))
-    assert migration.version(store) == INITIAL
+    assert revisions.version(store) == INITIAL
     with store.read() as tx:
         assert not {"cell_mappings", "migrate_version"} & set(
             sa.inspect(tx.connection).get_table_names()

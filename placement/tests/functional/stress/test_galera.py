@@ -16,7 +16,7 @@ from placement.db import clocks
 from placement.db import errors as db_errors
 from placement.db import store as store_module
 from placement.db.connections import server_checks, session_settings
-from placement.db.schema import migration, seed
+from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.db.tables import projects
@@ -357,7 +357,7 @@ def test_services_with_sync_on_startup_start_on_three_nodes_at_once(empty_urls, 
 def assert_migrated(urls):
     for url in urls:
         store = Store(DatabaseSettings(connection=url, max_retries=0))
-        assert migration.version(store) == migration.HEAD
+        assert revisions.version(store) == migration.HEAD
         seed.sync(store)
         assert_sound(store)
         assert len(store.probe()) == clocks.CLOCKS

@@ -6,6 +6,8 @@ import sys
 import pytest
 
 LATER = (
+    "alembic",
+    "jsonschema",
     "osprofiler",
     "prometheus_client",
 )

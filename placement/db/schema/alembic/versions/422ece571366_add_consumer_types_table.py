@@ -12,8 +12,6 @@ from placement.db.schema import migration as steps
 
 revision = "422ece571366"
 down_revision = "b5c396305c25"
-branch_labels = None
-depends_on = None
 
 REFERRED, KEY = "consumer_types.id", "consumers_consumer_type_id_fkey"
 

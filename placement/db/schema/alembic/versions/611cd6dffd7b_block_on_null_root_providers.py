@@ -9,8 +9,6 @@ from alembic import op
 
 revision = "611cd6dffd7b"
 down_revision = "b4ed3a175331"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

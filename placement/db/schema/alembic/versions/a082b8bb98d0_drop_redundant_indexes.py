@@ -8,8 +8,6 @@ from placement.db.schema import migration as steps
 
 revision = "a082b8bb98d0"
 down_revision = "422ece571366"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

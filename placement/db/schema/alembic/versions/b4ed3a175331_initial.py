@@ -11,8 +11,6 @@ from placement.db.schema import migration as steps
 
 revision = "b4ed3a175331"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

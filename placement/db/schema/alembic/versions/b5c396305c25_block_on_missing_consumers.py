@@ -9,8 +9,6 @@ from alembic import op
 
 revision = "b5c396305c25"
 down_revision = "611cd6dffd7b"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -17,8 +17,6 @@ from placement.db.schema import seed
 
 revision = "c0de5a1d7e08"
 down_revision = "a082b8bb98d0"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -8,7 +8,7 @@ import pytest
 from placement import exception
 from placement.core.model import Inventory
 from placement.db import server_settings
-from placement.db.schema import migration, seed
+from placement.db.schema import revisions, seed
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.consumers import sql
@@ -37,7 +37,7 @@ def check_exact(settings) -> None:
     """Start two processes; each result has everything that either of them wrote before."""
     with opened(settings) as reader, opened(settings) as writer:
         server_settings.check(reader)
-        migration.check_is_new_enough(reader)
+        revisions.check_is_new_enough(reader)
         seed.sync(reader)
         engine = Engine(reader)
         engine.current()

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage
-from placement.db.schema import migration
+from placement.db.schema import migration, revisions
 from placement.db.schema.compatibility import RevisionNotApplied
 from placement.tests.support.sql import execute, scalar
 
@@ -52,7 +52,7 @@ def test_an_empty_database_is_not_stamped(run, empty_store, revision):
     assert "Run `placement-manage db sync`" in error
     assert "SQLiteImpl" not in error
     assert tables(empty_store) <= {"alembic_version"}
-    assert migration.version(empty_store) is None
+    assert revisions.version(empty_store) is None
 
 
 def test_tables_may_be_copied_after_the_revision_is_recorded(run, empty_store):
@@ -76,9 +76,9 @@ def test_the_missing_columns_are_named(run, empty_store):
     code, error = run("stamp", "head")
     assert code == 1
     assert "lacks the columns resource_providers.counted_generation. Run" in error
-    assert migration.version(empty_store) == migration.COMMON_HEAD
+    assert revisions.version(empty_store) == migration.COMMON_HEAD
     assert run("sync")[0] == 0
-    assert migration.version(empty_store) == migration.HEAD
+    assert revisions.version(empty_store) == migration.HEAD
 
 
 @pytest.mark.parametrize("revision", [migration.HEAD, migration.COMMON_HEAD])
@@ -97,7 +97,7 @@ def test_sync_names_the_revision_to_stamp(run, empty_store, revision, applied):
     assert way_out == (applied or "base")
     assert run("stamp", way_out)[0] == 0
     assert run("sync")[0] == 0
-    migration.check_is_new_enough(empty_store)
+    revisions.check_is_new_enough(empty_store)
     assert scalar(empty_store, "SELECT version_num FROM alembic_version") == migration.HEAD
 
 
@@ -105,7 +105,7 @@ def test_the_service_names_what_is_missing_instead_of_one_revision_twice(empty_s
     migration.upgrade(empty_store, migration.COMMON_HEAD)
     record(empty_store, migration.HEAD)
     with pytest.raises(RevisionNotApplied, match=r"lacks the tables clocks.* stamp 422ece571366`"):
-        migration.check_is_new_enough(empty_store)
+        revisions.check_is_new_enough(empty_store)
 
 
 def test_a_removed_table_is_created_again(run, empty_store):
@@ -123,6 +123,6 @@ def test_a_removed_table_is_created_again(run, empty_store):
 def test_base_is_accepted(run, empty_store):
     migration.upgrade(empty_store)
     assert run("stamp", "base")[0] == 0
-    assert migration.version(empty_store) is None
+    assert revisions.version(empty_store) is None
     assert run("sync")[0] == 0
-    assert migration.version(empty_store) == migration.HEAD
+    assert revisions.version(empty_store) == migration.HEAD

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from placement import db_api
 from placement.cmd import manage
 from placement.db import clocks, usage_counters
-from placement.db.schema import migration
-from placement.db.schema.migration import COMMON_HEAD, SchemaTooOld
+from placement.db.schema import migration, revisions
+from placement.db.schema.migration import COMMON_HEAD
+from placement.db.schema.revisions import SchemaTooOld
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.tests.support.sql import (
@@ -144,7 +145,7 @@ def test_killed_sync_is_completed_by_the_next(empty_store, serve_conf, backend, 
         assert code == -signal.SIGKILL
         outcomes.append(outcome_of_start(store, serve_conf, is_filled=prepare is fill))
         assert run_sync(url) == 0, number
-        assert migration.version(store) == migration.HEAD
+        assert revisions.version(store) == migration.HEAD
         check_serves(store, serve_conf, is_filled=prepare is fill)
         clear(store)
         number += step

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from placement import db_api
 from placement.db import tables
-from placement.db.schema import migration
+from placement.db.schema import migration, revisions
 from placement.db.schema.compatibility import IncompatibleSchema
 from placement.objects import allocation
 from placement.tests.support.factories import claim, new_provider, uuid
@@ -37,8 +37,8 @@ ADDITIVE = (
 def test_sync_completes_an_additive_revision_of_upstream(empty_store, caplog):
     at_next_revision(empty_store, *ADDITIVE)
     migration.sync(empty_store)
-    migration.check_is_new_enough(empty_store)
-    assert migration.version(empty_store) == migration.HEAD
+    revisions.check_is_new_enough(empty_store)
+    assert revisions.version(empty_store) == migration.HEAD
     assert NEXT in caplog.text
     assert "note" in columns(empty_store, "resource_providers")
 
@@ -55,16 +55,16 @@ def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf_o
 
 def test_service_starts_at_a_later_revision_of_its_own(empty_store, caplog):
     at_next_revision(empty_store, *ADDITIVE, since="head")
-    migration.check_is_new_enough(empty_store)
+    revisions.check_is_new_enough(empty_store)
     assert f"at revision {NEXT}, which this release does not know. Checked: " in caplog.text
     migration.sync(empty_store)
-    assert migration.version(empty_store) == NEXT
+    assert revisions.version(empty_store) == NEXT
 
 
 def test_service_does_not_start_before_sync(empty_store):
     at_next_revision(empty_store, *ADDITIVE)
-    with pytest.raises(migration.SchemaTooOld, match=f"revision {NEXT}.*placement-manage db sync"):
-        migration.check_is_new_enough(empty_store)
+    with pytest.raises(revisions.SchemaTooOld, match=f"revision {NEXT}.*placement-manage db sync"):
+        revisions.check_is_new_enough(empty_store)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_other_revisions_are_refused_in_a_sentence(empty_store, statement, probl
         statements += ["DROP TABLE placement_aggregates"]
         statements += ["ALTER TABLE copied RENAME TO placement_aggregates"]
     at_next_revision(empty_store, *statements)
-    for refused in (migration.sync, migration.check_is_new_enough):
+    for refused in (migration.sync, revisions.check_is_new_enough):
         with pytest.raises(IncompatibleSchema, match=f"at revision {NEXT}.*{problem}"):
             refused(empty_store)
-    assert migration.version(empty_store) == NEXT
+    assert revisions.version(empty_store) == NEXT
 
 
 def test_the_checked_tables_are_those_of_upstream(empty_store):

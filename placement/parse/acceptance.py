@@ -1,0 +1,60 @@
+"""Accepts valid instances of a JSON Schema by fastjsonschema, ten times as fast as jsonschema.
+
+fastjsonschema may reject an instance in which jsonschema finds no error, but must not accept an
+invalid one: a property test compares both.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import fastjsonschema
+
+from placement.schemas.base import Schema
+
+IsUuid = Callable[[str], bool]
+
+
+def acceptance(schema: Schema, is_uuid: IsUuid) -> Callable[[Any], bool]:
+    """Return whether an instance is valid, as a function; its False may be wrong, see above."""
+    check = _compiled(json.dumps(schema), is_uuid)
+
+    def accepts(instance: Any) -> bool:
+        try:
+            check(instance)
+        except fastjsonschema.JsonSchemaValueException:
+            return False
+        return True
+
+    return accepts
+
+
+@cache
+def _compiled(schema: str, is_uuid: IsUuid) -> Callable[[Any], Any]:
+    """Return the generated code of a schema.  Cost: 1 to 5 ms, once in a process."""
+    return fastjsonschema.compile(
+        json.loads(schema, object_hook=_prepared),
+        formats={"uuid": is_uuid},
+        use_default=False,
+        detailed_exceptions=False,  # they would copy the instance
+    )
+
+
+def _prepared(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with the ends of keys as ``with_end`` writes them, and with items first.
+
+    fastjsonschema reads the ends of values in this way, but not the ends of keys. It would compare
+    items by hashes before it checks their types, and clients can choose numbers with equal hashes.
+    """
+    if "patternProperties" in schema:
+        patterns = schema["patternProperties"].items()
+        schema["patternProperties"] = {with_end(key): value for key, value in patterns}
+    if unique := schema.pop("uniqueItems", False):
+        return {"allOf": [schema, {"uniqueItems": unique}]}
+    return schema
+
+
+def with_end(pattern: str) -> str:
+    """Return the pattern with a ``$`` that matches only at the end of the text."""
+    return pattern.replace("$", r"\Z")
