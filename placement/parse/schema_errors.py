@@ -15,6 +15,7 @@ There are three exceptions:
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -52,6 +53,7 @@ def _matches(pattern: str) -> Callable[[str], object]:
     return re.compile(with_end(pattern)).search
 
 
+@cache
 def _formats(is_uuid: IsUuid) -> FormatChecker:
     formats = FormatChecker(formats=())
     formats.checks("uuid")(lambda value: not isinstance(value, str) or is_uuid(value))

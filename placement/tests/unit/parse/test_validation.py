@@ -175,6 +175,14 @@ def test_only_invalid_items_of_large_instances_reach_jsonschema(schema, instance
     assert number < 10 * 20_000
 
 
+def test_schemas_are_compiled_once(monkeypatch):
+    """Else each refused body would cost milliseconds, and memory for ever."""
+    windows = validation.validators((((1, 0), BY_NAME),), bool)
+    text = validation.error_message(windows, {"A": {}}, V)
+    monkeypatch.delattr("fastjsonschema.compile")
+    assert validation.error_message(windows, {"A": {}}, V) == text
+
+
 def test_the_place_of_an_error_is_that_in_the_whole_instance():
     uuids = {"type": "array", "items": {"type": "string", "format": "uuid"}}
     text = error_message(uuids, [*(["uuid"] * 5000), "x"])
