@@ -28,6 +28,7 @@ class Node(MariaDb):
         self.group_port = group_port
         self.group = group
         self.is_first = False
+        self.is_isolated = False
         self.transfer_ports = (free_port(), free_port())
 
     def _as_root(self) -> list[str]:
@@ -104,11 +105,21 @@ class Node(MariaDb):
     def isolate(self) -> None:
         """Cut the node off; it notices this after the suspect timeout."""
         self.set_provider_option("gmcast.isolate=1")
+        self.is_isolated = True
 
     def join_again(self) -> None:
-        """End the isolation, and wait until the node is in sync."""
+        """End the isolation, if there is one, and wait until the node can be used.
+
+        A node that has not noticed its isolation still reports that it is in sync.
+        """
+        if not self.is_isolated:
+            return
+        self.wait_for_status("wsrep_cluster_status", "non-Primary")
         self.set_provider_option("gmcast.isolate=0")
+        self.wait_for_status("wsrep_cluster_status", "Primary", SECONDS_TO_JOIN)
         self.wait_for_status("wsrep_local_state_comment", "Synced", SECONDS_TO_JOIN)
+        self.wait_for_status("wsrep_ready", "ON")
+        self.is_isolated = False
 
     def set_provider_option(self, option: str) -> None:
         self.execute(f"SET GLOBAL wsrep_provider_options = '{option}'")
