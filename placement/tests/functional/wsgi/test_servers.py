@@ -4,7 +4,6 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
 import os
-import re
 import resource
 import signal
 import socket
@@ -13,7 +12,6 @@ import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import psutil
 import pytest
@@ -383,42 +381,6 @@ def continuous_bytes(connections):
 def serve_some_requests(deployment):
     for _ in range(20):
         assert deployment.request("GET", "/resource_providers").status_code == 200
-
-
-WAITING_REQUESTS = 500
-UNIX_SOCKETS = Path("/proc/net/unix")
-
-
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_the_container_answers_all_requests_that_wait_for_a_worker(container):
-    address = ("127.0.0.1", container.port)
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(address, START_TIMEOUT_SECONDS))
-            for _ in range(WAITING_REQUESTS)
-        ]
-        with paused_workers(container):
-            for connection in connections:
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            path = str(container.folder / "uwsgi.sock")
-            wait_until(lambda: UNIX_SOCKETS.read_text().count(path) > WAITING_REQUESTS)
-        assert {connection.recv(12) for connection in connections} == {b"HTTP/1.1 200"}
-
-
-@contextmanager
-def paused_workers(deployment):
-    output = (deployment.folder / "output").read_text()
-    workers = [
-        psutil.Process(int(pid))
-        for pid in re.findall(r"spawned uWSGI worker . \(pid: (\d+)", output)
-    ]
-    for worker in workers:
-        worker.suspend()
-    try:
-        yield
-    finally:
-        for worker in workers:
-            worker.resume()
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
