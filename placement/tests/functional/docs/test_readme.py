@@ -1,5 +1,6 @@
 """The commands of the README print the output that it shows."""
 
+import csv
 import os
 import re
 import shutil
@@ -101,3 +102,15 @@ def test_make_has_the_targets_that_the_readme_names():
     named = set(re.findall(r"``make ([a-z-]+)``", README.read_text()))
     assert named >= {"serve", "test", "docs"}
     assert named <= targets
+
+
+def test_the_measured_rows_are_those_of_the_last_run():
+    table = README.read_text().split(" this service\n", 1)[1].split("\n\n", 1)[0]
+    shown = [tuple(re.split("  +", line)) for line in table.splitlines() if "==" not in line]
+    with (docs.SOURCE / "contributor/performance.csv").open() as file:
+        measured = {
+            (row["work"], row["openstack-placement"], row["this service"])
+            for row in csv.DictReader(file)
+        }
+    assert len(shown) == 3
+    assert set(shown) <= measured
