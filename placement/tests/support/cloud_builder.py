@@ -1,0 +1,408 @@
+"""Clouds as operators have them: unequal hosts, unevenly full, with what years of operation leave.
+
+    cloud(hosts=300, seed=1) -> Cloud
+
+A cloud has ``hosts`` roots that are hosts, and pools of shared storage beside them. Usage,
+consumers and defects are drawn from random numbers with a seed; UUIDs of providers and aggregates
+follow from their names (``worlds.provider_uuid``, ``worlds.aggregate_uuid``).
+``clouds`` writes a cloud into a database.
+"""
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from placement.core import capacity
+from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
+from placement.tests.support.worlds import aggregate_uuid, provider_uuid
+
+DISABLED = "COMPUTE_STATUS_DISABLED"
+DOMAIN = ".dc1.example.org"
+ZONES = ("az1", "az2", "az3")
+HOSTS_IN_RACK = 20
+DEVICES = {"CUSTOM_GPU", "VGPU"}
+MOST_SERVERS = 12  # of one host
+UNTIL = datetime(2026, 6, 1)
+
+TENANTS = {"tenant-acme": 20, "tenant-globex": 12, "tenant-initech": 4, "tenant-empty": 0}
+"""The aggregates of tenants, and how many of 300 hosts they have."""
+
+Inventories = Mapping[str, Inventory]
+
+
+def _processors(total: int, ratio: float = 1.0) -> Inventory:
+    return Inventory(total, max_unit=total, allocation_ratio=ratio)
+
+
+def _memory(gib: int) -> Inventory:
+    return Inventory(gib * 1024, reserved=4096, max_unit=gib * 1024)
+
+
+def _disk(gb: int) -> Inventory:
+    return Inventory(gb, reserved=50, max_unit=gb)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Hosts that were bought together; ``share`` is how many of 15 hosts they are.
+
+    A host has two NUMA nodes with the inventories of ``node``, if there are any, and each of them
+    has ``device_count`` providers with the inventory ``device``. Hosts without DISK_GB have their
+    disks in the storage pool of their zone.
+    """
+
+    prefix: str
+    share: int
+    root: Inventories
+    traits: Sequence[str]
+    node: Inventories = field(default_factory=dict)
+    device: Inventories = field(default_factory=dict)
+    device_traits: Sequence[str] = ()
+    device_count: int = 0
+
+
+_AVX = ("HW_CPU_X86_SSE42", "HW_CPU_X86_AVX")
+_AVX2 = (*_AVX, "HW_CPU_X86_AVX2")
+_AVX512 = (*_AVX2, "HW_CPU_X86_AVX512F")
+_NODE = {"VCPU": _processors(32), "PCPU": _processors(16), "MEMORY_MB": _memory(256)}
+
+MODELS = (
+    Model(
+        prefix="old",
+        share=3,
+        root={"VCPU": _processors(32, 4.0), "MEMORY_MB": _memory(128), "DISK_GB": _disk(900)},
+        traits=_AVX,
+    ),
+    Model(
+        prefix="cmp",
+        share=4,
+        root={"VCPU": _processors(64, 4.0), "MEMORY_MB": _memory(512), "DISK_GB": _disk(1800)},
+        traits=_AVX2,
+    ),
+    Model(
+        prefix="new",
+        share=5,
+        root={"VCPU": _processors(128, 2.0), "MEMORY_MB": _memory(1024)},
+        traits=_AVX512,
+    ),
+    Model(
+        prefix="mem",
+        share=1,
+        root={"VCPU": _processors(192), "MEMORY_MB": _memory(4096)},
+        traits=_AVX512,
+    ),
+    Model(
+        prefix="gpu",
+        share=1,
+        root={"DISK_GB": _disk(3600)},
+        traits=(*_AVX512, "CUSTOM_GPU_HOST"),
+        node=_NODE,
+        device={"CUSTOM_GPU": Inventory(1, max_unit=1)},
+        device_traits=["CUSTOM_NVIDIA_A100"],
+        device_count=2,
+    ),
+    Model(
+        prefix="vgpu",
+        share=1,
+        root={"DISK_GB": _disk(3600)},
+        traits=(*_AVX512, "CUSTOM_GPU_HOST"),
+        node=_NODE,
+        device={"VGPU": Inventory(8, max_unit=4)},
+        device_traits=["CUSTOM_NVIDIA_A40_8Q"],
+        device_count=1,
+    ),
+)
+_PORT = {"SRIOV_NET_VF": Inventory(16, max_unit=16)}
+_PORT_TRAITS = ("HW_NIC_SRIOV", "CUSTOM_PHYSNET_PROVIDER")
+
+FLAVORS: Sequence[Mapping[str, int]] = (
+    {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20},
+    {"VCPU": 4, "MEMORY_MB": 16384, "DISK_GB": 40},
+    {"VCPU": 8, "MEMORY_MB": 32768, "DISK_GB": 80},
+    {"VCPU": 16, "MEMORY_MB": 65536, "DISK_GB": 80},
+    {"VCPU": 32, "MEMORY_MB": 131072, "DISK_GB": 160},
+    {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 160},
+)
+
+
+@dataclass(frozen=True)
+class CloudConsumer:
+    """A consumer; ``allocations`` has the amounts by class, by the UUID of the provider."""
+
+    uuid: str
+    project: str
+    type: str | None
+    created_at: datetime
+    allocations: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Providers with their usage, parents first, consumers, and the UUIDs of aggregates by name.
+
+    ``servers`` is what nova lists: the name of the host by the UUID of the consumer. ``orphans``
+    are consumers that it does not list. ``misplaced`` are allocated on another host than nova's,
+    or on two. ``renamed`` has the former name of hosts by their name: both are providers.
+    """
+
+    states: Sequence[ProviderState]
+    consumers: Sequence[CloudConsumer]
+    aggregates: Mapping[str, str]
+    servers: Mapping[str, str]
+    orphans: Sequence[str]
+    misplaced: Sequence[str]
+    renamed: Mapping[str, str]
+
+    def of_host(self, prefix: str) -> list[ProviderState]:
+        """Return the roots of the models with this prefix; of all hosts if it is empty."""
+        prefixes = tuple(f"{model.prefix}-" for model in MODELS if prefix in ("", model.prefix))
+        return [
+            state
+            for state in self.states
+            if state.provider.parent_uuid is None and state.provider.name.startswith(prefixes)
+        ]
+
+
+def cloud(hosts: int = 300, seed: int = 1) -> Cloud:
+    """Return the cloud with this number of hosts: the same one for the same arguments."""
+    return _Builder(hosts, seed).cloud()
+
+
+@dataclass(eq=False)
+class _Provider:
+    """A provider while the cloud is built."""
+
+    name: str
+    parent: "_Provider | None"
+    inventories: dict[str, Inventory]
+    traits: set[str]
+    aggregates: set[str] = field(default_factory=set)
+    used: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def uuid(self) -> str:
+        return provider_uuid(self.name)
+
+    @property
+    def root(self) -> "_Provider":
+        return self.parent.root if self.parent else self
+
+    def fits(self, name: str, amount: int) -> bool:
+        inventory = self.inventories.get(name)
+        return inventory is not None and capacity.fits(inventory, self.used[name], amount)
+
+    def state(self, id_: int) -> ProviderState:
+        parent = self.parent.uuid if self.parent else None
+        return ProviderState(
+            provider=Provider(id_, self.uuid, self.name, 1, parent, self.root.uuid, UNTIL),
+            inventories=self.inventories,
+            used=dict(self.used),
+            traits=frozenset(self.traits),
+            aggregates=frozenset(map(aggregate_uuid, self.aggregates)),
+        )
+
+
+class _Builder:
+    def __init__(self, hosts: int, seed: int) -> None:
+        self._scale = hosts / 300
+        self._random = random.Random(f"{hosts} hosts, seed {seed}")
+        self._projects = [self._uuid().replace("-", "") for _ in range(12)]
+        self._consumers: list[CloudConsumer] = []
+        self._servers: dict[str, str] = {}
+        self._pools = {
+            zone: _Provider(
+                name=f"ceph-{zone}",
+                parent=None,
+                inventories={},  # its size is known once the hosts have their servers
+                traits={SHARING_TRAIT, "CUSTOM_CEPH"},
+                # the one of the last zone was never added to the zone
+                aggregates={f"ceph-{zone}"} | ({zone} - {ZONES[-1]}),
+            )
+            for zone in ZONES
+        }
+        # fast disks for one rack, in no zone
+        nvme = _Provider(
+            name="nvme-r02",
+            parent=None,
+            inventories={"DISK_GB": _disk(20_000)},
+            traits={SHARING_TRAIT, "CUSTOM_NVME"},
+            aggregates={"rack-r02"},
+        )
+        self._providers = [*self._pools.values(), nvme]
+        self._trees = [self._host(number, model) for number, model in self._models(hosts)]
+
+    def cloud(self) -> Cloud:
+        for name, hosts in TENANTS.items():
+            for tree in self._some(hosts):
+                tree[0].aggregates.add(name)
+        for tree in self._trees:
+            self._fill(tree)
+        misplaced = [*self._moved(3), *self._doubled(3)]
+        renamed = dict(self._renamed(4))
+        orphans = list(self._orphaned(10))
+        for pool in self._pools.values():
+            pool.inventories["DISK_GB"] = _disk(50 + pool.used["DISK_GB"] * 4 // 3)
+        for tree in self._some(6):
+            _reserve_all(tree)
+        for tree in self._some(20):
+            tree[0].traits.add(DISABLED)
+        aggregates = set(TENANTS).union(*(provider.aggregates for provider in self._providers))
+        return Cloud(
+            states=[provider.state(id_) for id_, provider in enumerate(self._providers, 1)],
+            consumers=self._consumers,
+            aggregates={name: aggregate_uuid(name) for name in sorted(aggregates)},
+            servers=self._servers,
+            orphans=orphans,
+            misplaced=misplaced,
+            renamed=renamed,
+        )
+
+    def _uuid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    def _some(self, of_300: int) -> list[list[_Provider]]:
+        """Return random hosts, of which there are this many in a cloud of 300."""
+        return self._random.sample(self._trees, round(of_300 * self._scale))
+
+    # --- providers
+
+    def _models(self, hosts: int) -> Iterator[tuple[int, Model]]:
+        """Yield the model of each host; hosts of a model are in adjacent racks."""
+        shares = sum(model.share for model in MODELS)
+        numbers = count()
+        for model in MODELS:
+            for _ in range(hosts * model.share // shares):
+                yield next(numbers), model
+        for number in range(next(numbers), hosts):
+            yield number, MODELS[0]
+
+    def _host(self, number: int, model: Model) -> list[_Provider]:
+        """Add the providers of a host; return them, the root first."""
+        rack, slot = divmod(number, HOSTS_IN_RACK)
+        zone = ZONES[rack % len(ZONES)]
+        name = f"{model.prefix}-{zone}-r{rack + 1:02}-{slot + 1:02}"
+        aggregates = {zone, f"rack-r{rack + 1:02}", model.prefix}
+        if "DISK_GB" not in model.root:
+            aggregates.add(f"ceph-{zone}")
+        root = _Provider(name, None, dict(model.root), set(model.traits), aggregates)
+        tree = [root]
+        for node in range(2 if model.node else 0):
+            numa = _Provider(f"{name}_NUMA{node}", root, dict(model.node), {"HW_NUMA_ROOT"})
+            tree.append(numa)
+            for device in range(model.device_count):
+                address = f"{name}_0000:{0x3B + 0x40 * node + device:02x}:00.0"
+                traits = set(model.device_traits)
+                tree.append(_Provider(address, numa, dict(model.device), traits))
+            if not node:
+                port = f"{name}_enp59s0f0"
+                tree.append(_Provider(port, numa, dict(_PORT), set(_PORT_TRAITS)))
+        self._providers += tree
+        return tree
+
+    # --- consumers
+
+    def _consume(
+        self,
+        allocations: Mapping[_Provider, Mapping[str, int]],
+        host: str | None,
+        type_: str | None = "INSTANCE",
+    ) -> str:
+        """Add a consumer, which nova lists on a host if there is one; return its UUID."""
+        for provider, amounts in allocations.items():
+            provider.used.update(amounts)
+        consumer = CloudConsumer(
+            uuid=self._uuid(),
+            project=self._random.choice(self._projects),
+            type=type_,
+            created_at=UNTIL - timedelta(minutes=self._random.randrange(60, 1_000_000)),
+            allocations={provider.uuid: amounts for provider, amounts in allocations.items()},
+        )
+        self._consumers.append(consumer)
+        if host:
+            self._servers[consumer.uuid] = host
+        return consumer.uuid
+
+    def _fill(self, tree: list[_Provider]) -> None:
+        """Allocate devices and servers; hosts are mostly nearly full or nearly empty."""
+        devices = [provider for provider in tree if provider.inventories.keys() & DEVICES]
+        for device in devices[:1] + [each for each in devices[1:] if self._random.random() < 0.7]:
+            assert device.parent
+            units = {name: inventory.max_unit for name, inventory in device.inventories.items()}
+            self._consume({device: units, device.parent: {"VCPU": 4}}, tree[0].name)
+        nodes = [provider for provider in tree if "VCPU" in provider.inventories]
+        flavors = self._flavors(nodes[0])
+        servers = round(MOST_SERVERS * self._random.betavariate(1.0, 0.6))
+        for number in range(servers):
+            flavor = self._random.choice(flavors)
+            allocations = self._placed(tree, nodes[number % len(nodes)], flavor)
+            if allocations:
+                self._consume(allocations, tree[0].name, self._random.choice(_TYPES))
+
+    def _flavors(self, node: _Provider) -> Sequence[Mapping[str, int]]:
+        """Return the flavors that a host of this size usually has."""
+        largest = node.inventories["VCPU"].max_unit // 2
+        return [flavor for flavor in FLAVORS if flavor["VCPU"] <= largest][-3:]
+
+    def _placed(
+        self, tree: list[_Provider], node: _Provider, flavor: Mapping[str, int]
+    ) -> dict[_Provider, dict[str, int]] | None:
+        """Return the allocations of a server of this flavor, None if it does not fit."""
+        zone = next(name for name in ZONES if name in tree[0].aggregates)
+        disk = tree[0] if "DISK_GB" in tree[0].inventories else self._pools[zone]
+        allocations: dict[_Provider, dict[str, int]] = {}
+        for name, amount in flavor.items():
+            provider = disk if name == "DISK_GB" else node
+            if provider not in self._pools.values() and not provider.fits(name, amount):
+                return None
+            allocations.setdefault(provider, {})[name] = amount
+        return allocations
+
+    # --- what is left over
+
+    def _moved(self, of_300: int) -> Iterator[str]:
+        """Yield servers that nova has on another host than the one with the allocations."""
+        for server in self._random.sample(sorted(self._servers), round(of_300 * self._scale)):
+            former = self._servers[server]
+            others = [tree[0].name for tree in self._trees if tree[0].name != former]
+            self._servers[server] = self._random.choice(others)
+            yield server
+
+    def _doubled(self, of_300: int) -> Iterator[str]:
+        """Yield servers with allocations on two hosts, as a failed evacuation leaves them."""
+        roots = [tree[0] for tree in self._trees if "MEMORY_MB" in tree[0].inventories]
+        for _ in range(round(of_300 * self._scale)):
+            former, current = self._random.sample(roots, 2)
+            used = {"VCPU": 4, "MEMORY_MB": 8192}
+            yield self._consume({former: used, current: used}, current.name)
+
+    def _renamed(self, of_300: int) -> Iterator[tuple[str, str]]:
+        """Add the provider of the full name for hosts that reported their short name before."""
+        trees = [tree for tree in self._trees if len(tree) == 1]
+        for (former,) in self._random.sample(trees, round(of_300 * self._scale)):
+            name = former.name + DOMAIN
+            inventories, traits = dict(former.inventories), set(former.traits)
+            host = _Provider(name, None, inventories, traits, former.aggregates)
+            self._providers.append(host)
+            self._consume({host: {"VCPU": 2, "MEMORY_MB": 4096}}, name)
+            yield name, former.name
+
+    def _orphaned(self, of_300: int) -> Iterator[str]:
+        """Yield consumers that nova does not have any more."""
+        for tree in self._some(of_300):
+            node = next(provider for provider in tree if "VCPU" in provider.inventories)
+            yield self._consume({node: {"VCPU": 2, "MEMORY_MB": 4096}}, None)
+
+
+# Consumers of microversions below 1.38 have no type.
+_TYPES = ("INSTANCE",) * 8 + ("MIGRATION", None)
+
+
+def _reserve_all(tree: list[_Provider]) -> None:
+    """Reserve the whole host, as for its maintenance."""
+    for provider in tree:
+        for name, inventory in provider.inventories.items():
+            provider.inventories[name] = replace(inventory, reserved=inventory.total)
