@@ -127,7 +127,7 @@ def _domain(
     by_aggregate: Callable[[tuple[int, ...]], Mapping[str, tuple[int, ...]]],
 ) -> Domain:
     enough = _with_amounts(snapshot, need)
-    conditions = list(kind_conditions(snapshot, need))
+    conditions = list(need_conditions(snapshot, need))
     local = reduce(np.logical_and, [condition.local for condition in conditions], enough)
     sharing = snapshot.sharing.numbers
     if not len(sharing):
@@ -139,7 +139,7 @@ def _domain(
 
 def satisfying(snapshot: Snapshot, need: Need) -> Mask:
     """Return the providers that satisfy a need in their tree."""
-    local = [condition.local for condition in kind_conditions(snapshot, need)]
+    local = [condition.local for condition in need_conditions(snapshot, need)]
     return reduce(np.logical_and, local, _with_amounts(snapshot, need))
 
 
@@ -149,7 +149,7 @@ def _with_amounts(snapshot: Snapshot, need: Need) -> Mask:
     return reduce(np.logical_and, enough) if enough else snapshot.forest.root >= 0
 
 
-def kind_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
+def need_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
     """Yield the conditions of a need without an amount, in the order of an explanation."""
     if need.not_member_of:
         yield _not_member_of(snapshot, need.not_member_of)

@@ -40,11 +40,11 @@ from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.groups import (
     NO_PROVIDER,
-    Part,
+    GroupNeed,
     Providers,
     Reach,
     Scores,
-    parts_of,
+    needs_of,
 )
 from placement.insight.explanation.joint_conditions import (
     JointCondition,
@@ -111,9 +111,9 @@ class _Root:
         self._root = world.forest.row_of[uuid]
         self._plan = plan
         self._deadline = deadline
-        self._parts = list(parts_of(world, Reach(world), plan, deadline))
+        self._needs = list(needs_of(world, Reach(world), plan, deadline))
         groups = {group.suffix: group for group in plan.request.groups}
-        self._slots = [(groups[slot.suffix], self._parts[slot.need]) for slot in plan.slots]
+        self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in plan.slots]
         self._usable = self._usable_providers()
         self._usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
         self._joints = tuple(joint_conditions(plan))
@@ -138,23 +138,23 @@ class _Root:
         The missing fraction of an amount counts with the weight. Amounts of ``waived`` classes
         do not count if a provider meets all conditions.
         """
-        return [self._domain(part, weight, waived) for part in self._parts]
+        return [self._domain(need, weight, waived) for need in self._needs]
 
-    def _domain(self, part: Part, weight: np.float32, waived: Collection[str]) -> Domain:
+    def _domain(self, need: GroupNeed, weight: np.float32, waived: Collection[str]) -> Domain:
         self._deadline.tick()
-        scores = self._failures(part, waived if self._is_served(part) else ())
-        scores += weight * part.shortfall()
+        scores = self._failures(need, waived if self._is_served(need) else ())
+        scores += weight * need.shortfall()
         local, shared = scores == scores.min()
         rows = np.flatnonzero(shared).tolist()
         return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
 
-    def _is_served(self, part: Part) -> bool:
-        """Return whether a provider meets all conditions of the part."""
-        return not self._failures(part, ()).all()
+    def _is_served(self, need: GroupNeed) -> bool:
+        """Return whether a provider meets all conditions of the need."""
+        return not self._failures(need, ()).all()
 
-    def _failures(self, part: Part, waived: Collection[str]) -> Scores:
+    def _failures(self, need: GroupNeed, waived: Collection[str]) -> Scores:
         """Return the number of failures of every provider that the root can use."""
-        return np.where(self._usable, part.failures(waived), NO_PROVIDER)
+        return np.where(self._usable, need.failures(waived), NO_PROVIDER)
 
     # --- the assignment
 
@@ -208,14 +208,12 @@ class _Root:
     def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
         """Return the world in which the options of every slot have the requested amounts."""
         changed: dict[int, ProviderState] = {}
-        for part, domain in zip(self._parts, domains, strict=True):
+        for need, domain in zip(self._needs, domains, strict=True):
             options = domain.local | mask_of(numbers(domain.shared), self._world.size)
-            for conditions in part.classes:
-                for row in np.flatnonzero(options & ~conditions.enough).tolist():
+            for condition in need.amounts:
+                for row in np.flatnonzero(options & ~condition.enough).tolist():
                     state = changed.get(row, self._world.entries.state(row))
-                    changed[row] = _with_amount(
-                        state, conditions.resource_class, conditions.amount
-                    )
+                    changed[row] = _with_amount(state, condition.resource_class, condition.amount)
         return self._world.apply(changed.values()) if changed else self._world
 
     # --- unmet requirements
@@ -229,29 +227,32 @@ class _Root:
     def _failed(self, assignment: Assignment) -> Iterator[Unmet]:
         """Yield the conditions that providers fail, except amounts that are missing in a sum."""
         world, waived = self._world, _waived(assignment.given_up)
-        for (group, part), row in zip(self._slots, assignment.rows, strict=True):
-            if waived and self._is_served(part):
+        for (group, need), row in zip(self._slots, assignment.rows, strict=True):
+            if waived and self._is_served(need):
                 continue  # another provider meets the conditions: only the sum is missing
-            for kind in part.kinds:
-                met = kind.local if self._usable[0, row] else kind.shared
+            for condition in need.conditions:
+                met = condition.local if self._usable[0, row] else condition.shared
                 if not met[row]:
-                    yield from self._of_kind(kind, group, row)
-            for conditions in part.classes:
-                codes = [code for code, fails in conditions.failing if fails[row]]
-                yield from near_miss_facts.of_class(world, conditions, codes, group.suffix, row)
+                    yield from self._of_condition(condition, group, row)
+            for amount in need.amounts:
+                codes = [code for code, fails in amount.failing if fails[row]]
+                yield from near_miss_facts.of_amount(world, amount, codes, group.suffix, row)
 
-    def _of_kind(self, kind: Condition, group: RequestGroup, row: int) -> Iterator[Unmet]:
+    def _of_condition(
+        self, condition: Condition, group: RequestGroup, row: int
+    ) -> Iterator[Unmet]:
         """Yield a condition that a provider fails, at the root if the root is as close."""
         spans = not group.suffix and self._usable[0, row]
-        if not (spans and kind.code == "aggregate"):
-            at = self._root if spans and kind.code == "in_tree" else row
-            yield near_miss_facts.of_kind(self._world, kind, group, at)
+        if not (spans and condition.code == "aggregate"):
+            at = self._root if spans and condition.code == "in_tree" else row
+            yield near_miss_facts.of_condition(self._world, condition, group, at)
             return
         missing = {at: self._not_in(group, at) for at in (self._root, row)}
         at = min(missing, key=lambda at: len(missing[at]))
         for any_of in missing[at]:
-            condition = replace(kind, value=any_of_text(any_of), names=tuple(sorted(any_of)))
-            yield near_miss_facts.of_kind(self._world, condition, group, at)
+            value, names = any_of_text(any_of), tuple(sorted(any_of))
+            single = replace(condition, value=value, names=names)
+            yield near_miss_facts.of_condition(self._world, single, group, at)
 
     def _not_in(self, group: RequestGroup, row: int) -> list[frozenset[str]]:
         """Return the lists of aggregates of a group without an aggregate of the provider."""
@@ -261,13 +262,12 @@ class _Root:
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         """Return a condition between slots that is not met."""
         world = self._world
-        if joint.code == "trait":
+        if joint.traits:
             first = self._plan.unsuffixed[0]
-            condition, group = having_one(world, joint.about), self._slots[first][0]
-            return near_miss_facts.of_kind(world, condition, group, assignment.rows[first])
+            condition, group = having_one(world, joint.traits), self._slots[first][0]
+            return near_miss_facts.of_condition(world, condition, group, assignment.rows[first])
         amounts = None
-        if joint.code == "combined":
-            (name,) = joint.about
+        if name := joint.resource_class:
             needed = sum(group.resources.get(name, 0) for group in self._plan.request.groups)
             amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
         return Unmet(joint.code, "", joint.requirement, self.name, amounts)
@@ -283,7 +283,7 @@ class _Root:
         name, rows = lack.amounts.resource_class, self._rows(lack)
         amounts = near_miss_facts.amounts_of(self._world, rows, name, lack.amounts.needed)
         is_absent = all(name not in self._world.entries.state(row).inventories for row in rows)
-        code = "no_inventory" if is_absent and lack.code != "combined" else lack.code
+        code = "no_inventory" if is_absent and not lack.is_sum else lack.code
         return replace(lack, code=code, amounts=amounts)
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
@@ -316,7 +316,7 @@ class _Root:
 
     def _rows(self, lack: Unmet) -> list[int]:
         """Return the rows of the providers that do not meet a requirement, alone or together."""
-        if lack.code == "combined" or lack.provider is None:
+        if lack.is_sum or lack.provider is None:
             return self._usable_rows
         return [self._world.forest.row_of[lack.provider.uuid]]
 
@@ -329,16 +329,15 @@ def _first(domain: Domain) -> int:
 
 def _waived(given_up: Collection[JointCondition]) -> set[str]:
     """Return the classes whose sum over the slots is missing."""
-    return {name for joint in given_up if joint.code == "combined" for name in joint.about}
+    return {joint.resource_class for joint in given_up if joint.resource_class}
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
     """Return a provider that meets the unmet requirement."""
     traits, aggregates = frozenset(lack.traits), frozenset(lack.aggregates)
-    if lack.code == "forbidden_trait" or lack.requirement.startswith("root_required=!"):
-        return replace(state, traits=state.traits - traits)
-    if lack.code == "forbidden_aggregate":
-        return replace(state, aggregates=state.aggregates - aggregates)
+    if lack.is_forbidden:
+        remaining = state.aggregates - aggregates
+        return replace(state, traits=state.traits - traits, aggregates=remaining)
     unwanted = request.root_forbidden.union(
         *(group.forbidden | group.not_member_of for group in request.groups)
     )
@@ -348,8 +347,8 @@ def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> Provi
             traits=state.traits | (traits - unwanted or traits),
             aggregates=state.aggregates | (aggregates - unwanted or aggregates),
         )
-    amounts, is_joint = lack.amounts, lack.code == "combined"
-    if amounts is None or (is_joint and amounts.resource_class not in state.inventories):
+    amounts = lack.amounts
+    if amounts is None or (lack.is_sum and amounts.resource_class not in state.inventories):
         return state
     return _with_amount(state, amounts.resource_class, amounts.needed)
 

@@ -95,12 +95,12 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
 
 
 @contextmanager
-def _listed(part: str, undetermined: list[str]) -> Iterator[None]:
+def _listed(need: str, undetermined: list[str]) -> Iterator[None]:
     """Add a part of the explanation to the list if the part exceeds the deadline."""
     try:
         yield
     except SearchDeadlineExceeded:
-        undetermined.append(part)
+        undetermined.append(need)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ The order goes from the kind of host that is requested to its free capacity:
 5. groups together: amounts; ``group_policy=isolate``; every ``same_subtree``; below 1.29,
    one provider for each tree
 
-Stage 2 narrows the providers of a part step by step. A root is lost if no provider remains for it.
+Stage 2 narrows the providers of a need step by step. A root is lost if no provider remains for it.
 Stage 3 checks every class separately among the remaining providers. If one provider lacks one
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
@@ -29,7 +29,7 @@ from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.groups import Group, Part, Providers, Reach, meeting
+from placement.insight.explanation.groups import Group, GroupNeed, Providers, Reach, meeting
 from placement.insight.explanation.joint_conditions import (
     JointCondition,
     joint_conditions,
@@ -63,7 +63,7 @@ class Funnel:
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
         self.lost_together: list[LostTogether] = []
-        self._survivors: dict[Part, Providers] = {}
+        self._survivors: dict[GroupNeed, Providers] = {}
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
         """Apply all requirements.
@@ -73,10 +73,10 @@ class Funnel:
         self._deadline.check()
         for condition in root_conditions(self._snapshot, plan):
             self._charge(condition.code, "", condition.spelled(""), condition.local)
-        first_with: dict[tuple[Part, ...], Group] = {}
+        first_with: dict[tuple[GroupNeed, ...], Group] = {}
         for group in groups:  # a group that equals an earlier one removes no root
-            first_with.setdefault(group.parts, group)
-        for apply in (self._kinds, self._classes, self._as_a_whole):
+            first_with.setdefault(group.needs, group)
+        for apply in (self._conditions, self._amounts, self._as_a_whole):
             for group in first_with.values():
                 self._deadline.check()
                 apply(group)
@@ -102,68 +102,68 @@ class Funnel:
             self.lost_at[lost] = len(self.rows)
             self.rows.append(FunnelRow(code, group, requirement, count, left, detail(lost)))
 
-    # --- 2. the kind of provider
+    # --- 2. the conditions without an amount
 
-    def _kinds(self, group: Group) -> None:
+    def _conditions(self, group: Group) -> None:
         """Apply the conditions without an amount.
 
-        All parts of the group have the same conditions in the same order.
+        All needs of the group have the same conditions in the same order.
         """
-        self._survivors |= {part: part.considered for part in group.parts}
-        steps = [*enumerate(group.parts[0].kinds), *((None, each) for each in group.together)]
+        self._survivors |= {need: need.considered for need in group.needs}
+        steps = [*enumerate(group.needs[0].conditions), *((None, each) for each in group.together)]
         for number, condition in sorted(steps, key=lambda step: CODES.index(step[1].code)):
             if number is None:
                 met = reaching_any(self._reach, group, condition)
             else:
-                met = self._narrowed(group.parts, number)
-            detail = partial(funnel_facts.of_kind, self._snapshot, condition)
+                met = self._narrowed(group.needs, number)
+            detail = partial(funnel_facts.of_condition, self._snapshot, condition)
             requirement = condition.spelled(group.suffix)
             self._charge(condition.code, group.suffix, requirement, met, detail)
 
-    def _narrowed(self, parts: Sequence[Part], number: int) -> Mask:
-        """Narrow the providers of the parts by a condition.
+    def _narrowed(self, needs: Sequence[GroupNeed], number: int) -> Mask:
+        """Narrow the providers of the needs by a condition.
 
-        Return the roots that reach a remaining provider of every part.
+        Return the roots that reach a remaining provider of every need.
         """
-        for part in parts:
-            self._survivors[part] = self._survivors[part] & meeting(part.kinds[number])
-        reaching = [self._reach.roots(self._survivors[part]) for part in parts]
+        for need in needs:
+            self._survivors[need] = self._survivors[need] & meeting(need.conditions[number])
+        reaching = [self._reach.roots(self._survivors[need]) for need in needs]
         return reduce(np.logical_and, reaching)
 
     # --- 3. and 4. the amounts
 
-    def _classes(self, group: Group) -> None:
-        for part in group.parts:
-            for conditions in part.classes:
-                self._class(group, part, conditions)
+    def _amounts(self, group: Group) -> None:
+        for need in group.needs:
+            for condition in need.amounts:
+                self._amount(group, need, condition)
 
-    def _class(self, group: Group, part: Part, conditions: AmountCondition) -> None:
-        requirement = conditions.spelled(group.suffix)
+    def _amount(self, group: Group, need: GroupNeed, condition: AmountCondition) -> None:
+        requirement = condition.spelled(group.suffix)
         for code, mask in (
-            ("no_inventory", conditions.present),
-            ("unit", conditions.unit),
-            ("capacity", conditions.enough),
+            ("no_inventory", condition.present),
+            ("unit", condition.unit),
+            ("capacity", condition.enough),
         ):
-            met = self._reaching(part, mask)
-            facts = partial(funnel_facts.of_class, self._snapshot, code, conditions)
-            detail = partial(facts, self._survivors[part])
+            met = self._reaching(need, mask)
+            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition)
+            detail = partial(facts, self._survivors[need])
             self._charge(code, group.suffix, requirement, met, detail)
 
-    def _reaching(self, part: Part, mask: Mask) -> Mask:
-        """Return the roots at which a remaining provider of the part meets a condition on a class.
+    def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
+        """Return the roots at which a remaining provider of the need meets a condition on a class.
 
         If a root reaches no provider with all classes, any provider with this class counts.
         """
-        met = self._reach.roots(self._survivors[part] & mask)
-        if len(part.classes) > 1 and (self.left & ~part.equipped).any():
+        met = self._reach.roots(self._survivors[need] & mask)
+        if len(need.amounts) > 1 and (self.left & ~need.equipped).any():
             providers = self._reach.all_providers & mask
-            met = met | (self._reach.roots(providers) & ~part.equipped)
+            met = met | (self._reach.roots(providers) & ~need.equipped)
         return met
 
     def _as_a_whole(self, group: Group) -> None:
-        for part in group.parts:
-            enough = [conditions.enough for conditions in part.classes]
-            met = self._reach.roots(reduce(np.logical_and, enough, self._survivors[part]))
+        for need in group.needs:
+            enough = [condition.enough for condition in need.amounts]
+            met = self._reach.roots(reduce(np.logical_and, enough, self._survivors[need]))
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
@@ -192,6 +192,6 @@ class Funnel:
 
 
 def reaching_any(reach: Reach, group: Group, condition: Condition) -> Mask:
-    """Return the roots that reach a considered provider of any part that meets a condition."""
-    masks = [reach.roots(part.considered & meeting(condition)) for part in group.parts]
+    """Return the roots that reach a considered provider of any need that meets a condition."""
+    masks = [reach.roots(need.considered & meeting(condition)) for need in group.needs]
     return reduce(np.logical_or, masks)

@@ -18,7 +18,7 @@ from placement.insight.explanation.groups import Providers
 Facts = dict[str, object]
 
 
-def of_kind(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
+def of_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
     """Return the number of providers that satisfy the condition."""
     if condition.code == "in_tree":
         return {"exists": condition.value in snapshot.forest.row_of}
@@ -29,18 +29,18 @@ def of_kind(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
     return {}
 
 
-def of_class(
-    snapshot: Snapshot, code: str, conditions: AmountCondition, providers: Providers, lost: Mask
+def of_amount(
+    snapshot: Snapshot, code: str, condition: AmountCondition, providers: Providers, lost: Mask
 ) -> Facts:
     """Return the limits of units, or the largest free amount and its provider."""
-    column = conditions.column
-    requested = {"resource_class": conditions.resource_class, "needed": conditions.amount}
+    column = condition.column
+    requested = {"resource_class": condition.resource_class, "needed": condition.amount}
     if code == "no_inventory":
-        return {"resource_class": conditions.resource_class, "providers": len(column.rows)}
+        return {"resource_class": condition.resource_class, "providers": len(column.rows)}
     considered = _considered(snapshot, column, providers, lost)
     if code == "unit":
         return requested | _units(column, considered)
-    return requested | _largest_free(snapshot, column, considered, conditions.unit[column.rows])
+    return requested | _largest_free(snapshot, column, considered, condition.unit[column.rows])
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:

@@ -1,10 +1,10 @@
 """The groups of a request with their conditions, as an explanation considers them.
 
-The conditions are the conditions of the search (``core.search.filters``). A *part* is a slot of
-the plan, served by one provider: a suffixed group, or one class of the unsuffixed group. The
-requirements that a tree fails depend on the considered providers: a GPU provider has no VCPU.
-Therefore a part considers the providers that have all of its classes, in the tree or shared with
-it. If a tree reaches no such provider, the part considers all providers of the tree.
+The conditions are the conditions of the search (``core.search.filters``). A *need* is what one
+provider has to serve: a suffixed group, or one class of the unsuffixed group. The requirements
+that a tree fails depend on the considered providers: a GPU provider has no VCPU. Therefore a need
+considers the providers that have all of its classes, in the tree or shared with it. If a tree
+reaches no such provider, the need considers all providers of the tree.
 """
 
 from collections.abc import Container, Iterator
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from placement.core.request import RequestGroup
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import AmountCondition, Condition, having_one, kind_conditions
+from placement.core.search.filters import AmountCondition, Condition, having_one, need_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask, mask_of
@@ -65,14 +65,14 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class GroupNeed:
     """The conditions of one need, and the providers that are considered for it.
 
     ``equipped`` are the roots that reach a provider with all classes.
     """
 
-    kinds: tuple[Condition, ...]
-    classes: tuple[AmountCondition, ...]
+    conditions: tuple[Condition, ...]
+    amounts: tuple[AmountCondition, ...]
     considered: Providers
     equipped: Mask
 
@@ -83,37 +83,37 @@ class Part:
         Amounts of ``waived`` classes do not count.
         """
         number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
-        for kind in self.kinds:
-            number += ~meeting(kind)
-        for conditions in self.classes:
-            for code, fails in conditions.failing:
-                if code == "no_inventory" or conditions.resource_class not in waived:
+        for condition in self.conditions:
+            number += ~meeting(condition)
+        for amount in self.amounts:
+            for code, fails in amount.failing:
+                if code == "no_inventory" or amount.resource_class not in waived:
                     number += fails
         return number
 
     def shortfall(self) -> NDArray[np.float32]:
         """Return for every row the largest missing fraction of an amount, at most 1."""
         short = np.zeros(len(self.equipped), dtype=np.float32)
-        for conditions in self.classes:
-            column = conditions.column
+        for condition in self.amounts:
+            column = condition.column
             missing = np.full(len(short), 1, dtype=np.float32)
             free = column.allocatable.clip(0).astype(np.float32)
-            missing[column.rows] = 1 - free / np.float32(min(conditions.amount, MAX_FREE))
+            missing[column.rows] = 1 - free / np.float32(min(condition.amount, MAX_FREE))
             missing[missing <= 0] = 1  # enough is free, but not in this unit
-            missing[conditions.enough] = 0
+            missing[condition.enough] = 0
             np.maximum(short, missing, out=short)
         return short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A group with its parts.
+    """A group with its needs.
 
-    ``together`` has conditions on traits that any one of the parts may meet.
+    ``together`` has conditions on traits that any one of the needs may meet.
     """
 
     group: RequestGroup
-    parts: tuple[Part, ...]
+    needs: tuple[GroupNeed, ...]
     together: tuple[Condition, ...]
 
     @property
@@ -122,38 +122,38 @@ class Group:
         return self.group.suffix
 
 
-def parts_of(
+def needs_of(
     snapshot: Snapshot, reach: Reach, plan: SearchPlan, deadline: Deadline
-) -> Iterator[Part]:
-    """Yield the part of every need; equal conditions are computed once.
+) -> Iterator[GroupNeed]:
+    """Yield the needs of the plan; equal conditions are computed once.
 
     Raises: SearchDeadlineExceeded.
     """
-    kinds_of = cache(lambda need: tuple(kind_conditions(snapshot, need)))
+    conditions_of = cache(lambda need: tuple(need_conditions(snapshot, need)))
     amount_of = cache(partial(AmountCondition.of, snapshot))
     root = snapshot.forest.root
     for need in plan.needs:
         deadline.check()
-        kinds = kinds_of(replace(need, resources=()))
-        classes = tuple(amount_of(name, amount) for name, amount in need.resources)
-        present = [conditions.present for conditions in classes]
+        conditions = conditions_of(replace(need, resources=()))
+        amounts = tuple(amount_of(name, amount) for name, amount in need.resources)
+        present = [amount.present for amount in amounts]
         able = reduce(np.logical_and, present, reach.all_providers)
         equipped = reach.roots(able)
         local = able[0] | (~equipped[root] & (root >= 0))
-        yield Part(kinds, classes, np.stack([local, able[1]]), equipped)
+        yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
 
 
 def groups_of(
     snapshot: Snapshot, reach: Reach, plan: SearchPlan, deadline: Deadline
 ) -> Iterator[Group]:
     """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
-    parts = list(parts_of(snapshot, reach, plan, deadline))
+    needs = list(needs_of(snapshot, reach, plan, deadline))
     for group in plan.request.groups:
         deadline.check()
-        needs = [slot.need for slot in plan.slots if slot.suffix == group.suffix]
+        numbers = [slot.need for slot in plan.slots if slot.suffix == group.suffix]
         any_of = () if group.suffix else dict.fromkeys(plan.any_of)
         yield Group(
             group,
-            tuple(parts[need] for need in needs),
+            tuple(needs[number] for number in numbers),
             tuple(having_one(snapshot, traits) for traits in any_of),
         )

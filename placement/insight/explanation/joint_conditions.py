@@ -16,34 +16,35 @@ from placement.insight.explanation.relaxations import same_subtree_text, spelled
 class JointCondition:
     """A condition between slots: its code, and the requirement as the query spells it.
 
-    ``about`` are the alternative traits of a list, the class, or the suffixes. Several trait
-    lists, or several classes, are one requirement.
+    It has the alternative ``traits`` of a list, the class whose sum is limited, or the suffixes of
+    a ``same_subtree``. Several trait lists, or several classes, are one requirement.
     """
 
     code: str
     requirement: str
-    about: frozenset[str] = frozenset()
+    traits: frozenset[str] = frozenset()
+    resource_class: str = ""
+    suffixes: frozenset[str] = frozenset()
 
 
 def joint_conditions(plan: SearchPlan) -> Iterator[JointCondition]:
     """Yield the conditions between the slots, in the order of the funnel."""
     request = plan.request
     for any_of in dict.fromkeys(plan.any_of):
-        yield JointCondition("trait", _unsuffixed_text(request), any_of)
+        yield JointCondition("trait", _unsuffixed_text(request), traits=any_of)
     for name in SearchPlan.of(replace(request, isolate=False)).contended:
-        yield JointCondition("combined", _resources_text(request), frozenset({name}))
+        yield JointCondition("combined", _resources_text(request), resource_class=name)
     if plan.isolated:
         yield JointCondition("isolate", "group_policy=isolate")
     for suffixes in dict.fromkeys(request.same_subtree):
         if len(suffixes) > 1:
-            yield JointCondition("same_subtree", same_subtree_text(suffixes), suffixes)
+            yield JointCondition("same_subtree", same_subtree_text(suffixes), suffixes=suffixes)
     if not request.nested:
         yield JointCondition("one_provider_per_tree", "one provider per tree")
 
 
 def with_only(plan: SearchPlan, conditions: Collection[JointCondition]) -> SearchPlan:
     """Return the plan with only these of the conditions between its slots."""
-    about = {(condition.code, condition.about) for condition in conditions}
     codes = {condition.code for condition in conditions}
     request = replace(
         plan.request,
@@ -51,18 +52,22 @@ def with_only(plan: SearchPlan, conditions: Collection[JointCondition]) -> Searc
         same_subtree=tuple(
             suffixes
             for suffixes in plan.request.same_subtree
-            if ("same_subtree", suffixes) in about
+            if suffixes in {condition.suffixes for condition in conditions}
         ),
         nested="one_provider_per_tree" not in codes,
     )
     loose = SearchPlan.of(request)
     return replace(
         loose,
-        any_of=tuple(any_of for any_of in loose.any_of if ("trait", any_of) in about),
+        any_of=tuple(
+            any_of
+            for any_of in loose.any_of
+            if any_of in {condition.traits for condition in conditions}
+        ),
         contended={
             name: amounts
             for name, amounts in loose.contended.items()
-            if ("combined", frozenset({name})) in about
+            if name in {condition.resource_class for condition in conditions}
         },
     )
 

@@ -87,6 +87,16 @@ class Unmet:
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
 
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the provider has the traits or aggregates, and the requirement forbids them."""
+        return "=!" in self.requirement
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether ``amounts`` are sums over all providers that the root can use."""
+        return self.code == "combined"
+
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:

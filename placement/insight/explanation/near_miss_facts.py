@@ -25,10 +25,10 @@ def of_root(snapshot: Snapshot, plan: SearchPlan, root: int) -> Iterator[Unmet]:
     """Yield the conditions on the root itself that it does not meet."""
     for condition in root_conditions(snapshot, plan):
         if not condition.local[root]:
-            yield of_kind(snapshot, condition, RequestGroup(), root)
+            yield of_condition(snapshot, condition, RequestGroup(), root)
 
 
-def of_kind(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: int) -> Unmet:
+def of_condition(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: int) -> Unmet:
     """Return a condition without amounts that a provider does not meet.
 
     If the condition has alternatives, the alternatives that the group forbids are left out.
@@ -50,13 +50,13 @@ def of_kind(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: 
     )
 
 
-def of_class(
-    snapshot: Snapshot, conditions: AmountCondition, codes: Iterable[str], suffix: str, row: int
+def of_amount(
+    snapshot: Snapshot, condition: AmountCondition, codes: Iterable[str], suffix: str, row: int
 ) -> Iterator[Unmet]:
     """Yield the conditions with these codes on an amount that a provider does not meet."""
-    amounts = amounts_of(snapshot, [row], conditions.resource_class, conditions.amount)
+    amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
     for code in codes:
-        yield Unmet(code, suffix, conditions.spelled(suffix), named(snapshot, row), amounts)
+        yield Unmet(code, suffix, condition.spelled(suffix), named(snapshot, row), amounts)
 
 
 def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:

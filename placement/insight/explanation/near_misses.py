@@ -1,6 +1,6 @@
 """The roots that do not fit and fail the fewest requirements.
 
-A ranking with arrays over all roots comes first. For every part of a request, the provider that
+A ranking with arrays over all roots comes first. For every need of a request, the provider that
 fails the fewest conditions counts, and among equals the provider with the smallest relative
 shortfall. The best roots are then solved root by root (``closest_assignment``), including the
 conditions between groups, and are ranked again by the result.
@@ -23,7 +23,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.closest_assignment import near_miss
 from placement.insight.explanation.funnel import Funnel, LostTogether, reaching_any
 from placement.insight.explanation.funnel_facts import free_in_trees
-from placement.insight.explanation.groups import NO_PROVIDER, Group, Part, Reach, meeting
+from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, Reach, meeting
 from placement.insight.explanation.model import NearMiss
 
 Rank = tuple[bool, float, float, int]
@@ -33,7 +33,7 @@ MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 
 
 class Closest(NamedTuple):
-    """For every root, the provider that comes closest to serving a part.
+    """For every root, the provider that comes closest to serving a need.
 
     ``is_shared`` is 1 if the root shares the provider of another tree, else 0: ``is_shared`` and
     ``row`` are indices into ``Providers``.
@@ -52,7 +52,7 @@ class NearMisses:
         self._reach = reach
         self._deadline = deadline
         self._roots: Indices = np.flatnonzero(snapshot.forest.is_root)
-        self._closest: dict[Part, Closest] = {}
+        self._closest: dict[GroupNeed, Closest] = {}
         self._solved: list[tuple[Rank, NearMiss]] = []
 
     def best(self, number: int) -> tuple[NearMiss, ...]:
@@ -105,8 +105,8 @@ class NearMisses:
         If too many providers are shared, the closest providers and some other providers are used.
         """
         root, trees = self._roots.item(at), self._snapshot.tree_aggregates
-        parts = [self._of(part) for group in groups for part in group.parts]
-        closest = [part.row.item(at) for part in parts if part.is_shared.item(at)]
+        choices = [self._of(need) for group in groups for need in group.needs]
+        closest = [choice.row.item(at) for choice in choices if choice.is_shared.item(at)]
         aggregates = trees.aggregates[trees.number.item(root)]
         sharing = chain(closest, *(shared.get(uuid, ()) for uuid in sorted(aggregates)))
         sharing_rows = list(islice(dict.fromkeys(sharing), MOST_SHARING))
@@ -130,9 +130,9 @@ class NearMisses:
         for group in groups:
             for fails in self._failures(group):
                 counts += fails
-            for part in group.parts:
+            for need in group.needs:
                 self._deadline.tick()
-                np.maximum(shortfall, self._of(part).shortfall, out=shortfall)
+                np.maximum(shortfall, self._of(need).shortfall, out=shortfall)
         for lost in funnel.lost_together:
             fails = lost.roots[self._roots]
             counts += fails
@@ -149,39 +149,39 @@ class NearMisses:
 
     def _failures(self, group: Group) -> Iterator[Mask]:
         """Yield, for every requirement of a group, a mask of the roots that do not meet it."""
-        closest = [self._of(part) for part in group.parts]
-        for kinds in zip(*(part.kinds for part in group.parts), strict=True):
+        closest = [self._of(need) for need in group.needs]
+        for conditions in zip(*(need.conditions for need in group.needs), strict=True):
             met = [
-                meeting(kind)[is_shared, row]
-                for kind, (is_shared, row, _) in zip(kinds, closest, strict=True)
+                meeting(condition)[is_shared, row]
+                for condition, (is_shared, row, _) in zip(conditions, closest, strict=True)
             ]
-            if kinds[0].code == "forbidden_aggregate" and not group.suffix:
-                met.append(kinds[0].local[self._roots])  # a condition on the root as well
+            if conditions[0].code == "forbidden_aggregate" and not group.suffix:
+                met.append(conditions[0].local[self._roots])  # a condition on the root as well
             yield ~reduce(np.logical_and, met)
         for condition in group.together:
             yield ~reaching_any(self._reach, group, condition)[self._roots]
-        for part, (_, row, _) in zip(group.parts, closest, strict=True):
+        for need, (_, row, _) in zip(group.needs, closest, strict=True):
             self._deadline.tick()
-            for conditions in part.classes:
-                yield from (mask[row] for _, mask in conditions.failing)
+            for amount in need.amounts:
+                yield from (mask[row] for _, mask in amount.failing)
 
-    # --- the closest provider of a part
+    # --- the closest provider of a need
 
-    def _of(self, part: Part) -> Closest:
-        closest = self._closest.get(part)
+    def _of(self, need: GroupNeed) -> Closest:
+        closest = self._closest.get(need)
         if closest is None:
             self._deadline.check()
-            closest = self._closest[part] = self._closest_to(part)
+            closest = self._closest[need] = self._closest_to(need)
         return closest
 
-    def _closest_to(self, part: Part) -> Closest:
-        short = part.shortfall()
-        local, shared = part.failures() + short * np.float32(0.5)
+    def _closest_to(self, need: GroupNeed) -> Closest:
+        short = need.shortfall()
+        local, shared = need.failures() + short * np.float32(0.5)
         row = self._best_local(local)
-        best_shared, shared_row = self._best_shared(part, shared)
+        best_shared, shared_row = self._best_shared(need, shared)
         is_shared = (best_shared < local[row]).astype(np.intp)
         row = np.where(is_shared, shared_row, row)
-        met = [meeting(kind)[is_shared, row] for kind in part.kinds]
+        met = [meeting(condition)[is_shared, row] for condition in need.conditions]
         meets_all_kinds = reduce(np.logical_and, met, True)
         return Closest(is_shared, row, np.where(meets_all_kinds, short[row], np.float32(1)))
 
@@ -197,11 +197,11 @@ class NearMisses:
         return order[self._roots]
 
     def _best_shared(
-        self, part: Part, score: NDArray[np.float32]
+        self, need: GroupNeed, score: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Indices]:
         """Return for every root the best score of its sharing providers, and the row."""
         best_of: dict[str, tuple[float, int]] = {}
-        for row in np.flatnonzero(part.considered[1]).tolist():
+        for row in np.flatnonzero(need.considered[1]).tolist():
             entry = (float(score[row]), row)
             for uuid in self._snapshot.entries.state(row).aggregates:
                 best_of[uuid] = min(best_of.get(uuid, entry), entry)
