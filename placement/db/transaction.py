@@ -11,7 +11,6 @@ from placement.db.claims.consumers import Consumers
 from placement.db.claims.inventories import Inventories
 from placement.db.resources.names import ResourceClasses, Traits
 from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
-from placement.db.snapshot.load import SnapshotReader
 from placement.db.writes import Write, execute_all
 
 
@@ -27,7 +26,6 @@ class Transaction:
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)
-        self.snapshot = SnapshotReader(connection)
         self.summaries = ProviderSummaries(connection)
 
     @property

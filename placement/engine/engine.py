@@ -22,6 +22,7 @@ from placement.db.clocks import PRUNED
 from placement.db.connections.pools import PerProcess
 from placement.db.snapshot.changes import NameTables, ProviderChanges
 from placement.db.snapshot.grouped_rows import Truncated
+from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.engine.single_flight import SingleFlight
@@ -156,11 +157,12 @@ def _applied(
 
 def load(tx: Transaction, start: float) -> tuple[View, Event]:
     """Return the view of everything that the transaction sees.  Cost: eight statements."""
-    clocks, names = tx.snapshot.clocks(), tx.snapshot.names()
+    reader = SnapshotReader(tx.connection)
+    clocks, names = reader.clocks(), reader.names()
     collects = gc.isenabled()
     gc.disable()  # to look for cycles would take a fifth of a load, and find none
     try:
-        table = tx.snapshot.table(names)
+        table = reader.table(names)
         snapshot = Snapshot.of_table(table, names.classes.values(), names.traits.values())
     finally:
         if collects:

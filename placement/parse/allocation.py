@@ -4,20 +4,20 @@ The store checks whether the providers and resource classes exist.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from placement import exception
 from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceAllocations, Reshape
 from placement.core.text import canonical, canonical_uuid
 from placement.microversion import Version
 from placement.parse import inventory, validation
-from placement.parse.names import canonical_keys
 from placement.schemas import allocation, queries
 
 _REPLACE = validation.body_validators(allocation.REPLACE)
 _MANAGE = validation.body_validators(allocation.MANAGE)
 
 Amounts = Mapping[str, Mapping[str, int]]
+ValueT = TypeVar("ValueT")
 
 _RESHAPE = validation.body_validators(allocation.RESHAPE)
 
@@ -86,6 +86,26 @@ def _resources(allocations: Any) -> Amounts:
 
 def _integers(amounts: Mapping[str, float]) -> dict[str, int]:
     return {name: int(amount) for name, amount in amounts.items()}
+
+
+def canonical_keys(items: Mapping[str, ValueT]) -> dict[str, ValueT]:
+    """Return a mapping with its keys in canonical form.
+
+    >>> canonical_keys({"AAAAAAAA-1111-2222-3333-444444444444": 1})
+    {'aaaaaaaa-1111-2222-3333-444444444444': 1}
+
+    Raises: BadRequest if two keys are spellings of one UUID.
+    """
+    by_uuid: dict[str, ValueT] = {}
+    for key, value in items.items():
+        uuid = canonical(key)
+        if uuid in by_uuid:
+            raise exception.BadRequest(
+                f"JSON does not validate: the UUID {uuid} occurs more than once, in different "
+                "spellings. Name each provider and consumer once."
+            )
+        by_uuid[uuid] = value
+    return by_uuid
 
 
 def reshape(document: Any, version: Version) -> Reshape:

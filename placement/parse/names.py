@@ -1,41 +1,18 @@
-"""Parses names of custom resource classes and traits, queries for traits, and UUIDs as keys."""
+"""Parses names of custom resource classes and traits, and queries for traits."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
 
 from placement import exception
-from placement.core.text import canonical
 from placement.microversion import Version
 from placement.parse import validation
 from placement.schemas import names
-
-ValueT = TypeVar("ValueT")
 
 _LIST_QUERY = validation.query_validators(names.LIST_QUERY)
 _CUSTOM = validation.body_validators(names.CUSTOM)
 _REPLACE = validation.body_validators(names.REPLACE)
 
 _NAMED = validation.body_validators(names.NAMED)
-
-
-def canonical_keys(items: Mapping[str, ValueT]) -> dict[str, ValueT]:
-    """Return a mapping with its keys in canonical form.
-
-    >>> canonical_keys({"AAAAAAAA-1111-2222-3333-444444444444": 1})
-    {'aaaaaaaa-1111-2222-3333-444444444444': 1}
-
-    Raises: BadRequest if two keys are spellings of one UUID.
-    """
-    by_uuid: dict[str, ValueT] = {}
-    for key, value in items.items():
-        uuid = canonical(key)
-        if uuid in by_uuid:
-            raise exception.BadRequest(
-                f"JSON does not validate: the UUID {uuid} occurs more than once, in different "
-                "spellings. Name each provider and consumer once."
-            )
-        by_uuid[uuid] = value
-    return by_uuid
 
 
 class TraitFilter(TypedDict, total=False):

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.db import tables
+from placement.db import clocks, tables
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import changes
 from placement.engine.engine import advance, load
@@ -103,7 +103,8 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 
 def assert_exact(view, tx):
     """Advance a view to the state the transaction sees; compare it with a full load; return it."""
-    newer = view and advance(view, tx.snapshot.clocks(), partial(changes.read, tx.connection), 0.0)
+    now = clocks.values(tx.connection)
+    newer = view and advance(view, now, partial(changes.read, tx.connection), 0.0)
     view, _event = newer or load(tx, 0.0)
     assert by_id(view.snapshot) == loaded(tx)
     assert contents(view.snapshot) == contents(load(tx, 0.0)[0].snapshot)

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from placement.db import clocks
 from placement.db.snapshot import changes as snapshot_changes
+from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import removed_providers, resource_providers
 
 
@@ -48,10 +49,9 @@ def row(store, id_):
 
 def changes(store, clocks_before):
     with store.read() as tx:
-        provider_changes = snapshot_changes.read(
-            tx.connection, clocks_before, tx.snapshot.clocks()
-        )
-        states = provider_changes.states(tx.snapshot.names())
+        now = clocks.values(tx.connection)
+        provider_changes = snapshot_changes.read(tx.connection, clocks_before, now)
+        states = provider_changes.states(SnapshotReader(tx.connection).names())
     return {state.provider.id for state in states}, set(provider_changes.removed)
 
 

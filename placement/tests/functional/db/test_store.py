@@ -9,6 +9,7 @@ from placement import db_api, exception
 from placement.db import tables
 from placement.db.errors import LockTimeout, WriteConflict
 from placement.db.schema import migration, revisions, seed
+from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import projects
 
 
@@ -107,7 +108,7 @@ def test_store_is_prepared_once(conf, manager, empty_database_url):
 
 def test_the_standard_names_are_those_of_the_libraries(store):
     with store.read() as tx:
-        names = tx.snapshot.names()
+        names = SnapshotReader(tx.connection).names()
     assert set(names.traits.values()) == set(os_traits.get_traits())
     assert names.classes == dict(enumerate(os_resource_classes.STANDARDS))
 

@@ -15,6 +15,7 @@ from placement.core.model import Inventory
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
 from placement.db.schema import migration
+from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.engine import engine as engine_module
 from placement.engine.engine import Engine
@@ -85,7 +86,7 @@ def test_providers_read_together_have_all_of_their_inventories(engine, store, ot
     assert {each.provider.uuid: set(each.inventories) for each in snapshot.states()} == hosts
     assert contents(snapshot) == contents(Engine(store).current())
     with store.read() as tx:
-        names = tx.snapshot.names()
+        names = SnapshotReader(tx.connection).names()
         row_by_row = Snapshot.of(
             loaded(tx).values(), names.classes.values(), names.traits.values()
         )

@@ -15,7 +15,7 @@ from multiprocessing.sharedctypes import RawArray
 import pytest
 
 from placement import exception
-from placement.db.clocks import of_provider
+from placement.db import clocks
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
@@ -104,7 +104,7 @@ def read(settings: DatabaseSettings, memory: SharedMemory, number: int, _seed: i
             id_, at = divmod(entry, 1 << GENERATION_BITS)
             assert states[id_].provider.generation >= at
         with store.read() as tx:
-            after, fresh = tx.snapshot.clocks(), loaded(tx)
+            after, fresh = clocks.values(tx.connection), loaded(tx)
         # providers that did not change between the read and the load must be equal
         unchanged = {clock for clock, value in before.items() if after[clock] == value}
         compared = _of(unchanged, states)
@@ -114,8 +114,8 @@ def read(settings: DatabaseSettings, memory: SharedMemory, number: int, _seed: i
     store.dispose()
 
 
-def _of(clocks: set[int], states: dict) -> dict:
-    return {id_: state for id_, state in states.items() if of_provider(id_) in clocks}
+def _of(unchanged: set[int], states: dict) -> dict:
+    return {id_: state for id_, state in states.items() if clocks.of_provider(id_) in unchanged}
 
 
 class ProcessPool:

@@ -5,7 +5,7 @@ import pytest
 from placement import exception
 from placement.microversion import Version
 from placement.parse import resource_provider
-from placement.parse.names import canonical_keys
+from placement.parse.allocation import canonical_keys
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "aaaaaaaa-0000-4000-8000-000000000002"

@@ -4,6 +4,7 @@ import pytest
 
 from placement.db import clocks
 from placement.db.snapshot import changes
+from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import resource_providers
 from placement.tests.support.factories import new_provider
 
@@ -58,6 +59,6 @@ def test_a_provider_without_root_is_left_out(store):
     )
     never = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
     with store.read() as tx:
-        changed = changes.read(tx.connection, never, tx.snapshot.clocks())
-        states = changed.states(tx.snapshot.names())
+        changed = changes.read(tx.connection, never, clocks.values(tx.connection))
+        states = changed.states(SnapshotReader(tx.connection).names())
     assert [state.provider.name for state in states] == ["complete"]

@@ -5,8 +5,9 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import Provider
-from placement.db import tables
+from placement.db import clocks, tables
 from placement.db.snapshot import inconsistent_rows
+from placement.db.snapshot.load import SnapshotReader
 from placement.engine.engine import Engine
 from placement.objects import provider
 from placement.tests.support.factories import claim, new_provider, uuid
@@ -89,11 +90,11 @@ def test_changed_provider_with_a_separator_in_its_aggregate_is_not_a_load(store,
         " SELECT id, 1 FROM resource_providers"
     )  # fmt: skip
     with store.read() as tx:
-        now = tx.snapshot.clocks()
+        now = clocks.values(tx.connection)
     claim(store, uuid(), {hosts[0]: {"VCPU": 1}})
     changed = store.changes(now, store.probe())
     with store.read() as tx:
-        (state,) = changed.states(tx.snapshot.names())
+        (state,) = changed.states(SnapshotReader(tx.connection).names())
     assert state.aggregates == {"a|~0"}
 
 

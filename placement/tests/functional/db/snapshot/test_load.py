@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db import tables
+from placement.db.snapshot.load import SnapshotReader
 from placement.tests.support.factories import claim, new_provider, uuid
 from placement.tests.support.snapshots import loaded
 
@@ -75,10 +76,15 @@ def inventory(random_, provider_id, class_id):
     }
 
 
+def table_of(tx):
+    reader = SnapshotReader(tx.connection)
+    return reader.table(reader.names())
+
+
 def both_ways(store):
     """Return the states of a load, and those read row by row, by id."""
     with store.read() as tx:
-        table = tx.snapshot.table(tx.snapshot.names())
+        table = table_of(tx)
         states = (table.state(index) for index in range(len(table)))
         return {state.provider.id: state for state in states}, loaded(tx)
 
@@ -139,7 +145,7 @@ def test_a_date_of_zeros_is_no_time(store):
     zeros = "UPDATE resource_providers SET updated_at = '0000-00-00 00:00:00'"
     store.write(lambda tx: tx.connection.execute(sa.text(zeros)))
     with store.read() as tx:
-        assert list(tx.snapshot.table(tx.snapshot.names()).modified_at) == [None]
+        assert list(table_of(tx).modified_at) == [None]
 
 
 def test_an_empty_database(store):
@@ -160,5 +166,5 @@ def test_a_truncated_text_is_an_error_that_names_the_setting(store, length):
     with store.read() as tx:
         tx.connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {length}")
         with pytest.raises(exception.DatabaseUnavailable) as raised:
-            tx.snapshot.table(tx.snapshot.names())
+            table_of(tx)
     assert "group_concat_max_len" in raised.value.reason
