@@ -34,9 +34,6 @@ class InvalidRepairFile(Exception):  # noqa: N818
 
 # --- types of fields, with the values that they accept in a file --------------------------
 
-_INTEGERS: Final = range(-(2**63), 2**63)
-"""What drivers accept as a parameter."""
-
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and is_storable(value)
@@ -44,7 +41,11 @@ def _is_text(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return is_integer and value in _INTEGERS
+    return is_integer and value in rows.BIG_INTEGERS
+
+
+def _is_id(value: object) -> bool:
+    return _is_number(value) and value in rows.INTEGERS
 
 
 def _is_texts(value: object) -> bool:
@@ -66,6 +67,7 @@ def is_provider_name(value: object) -> bool:
 Text = Annotated[str, _is_text]
 Texts = Annotated[Sequence[str], _is_texts]
 Number = Annotated[int, _is_number]
+Id = Annotated[int, _is_id]
 ProviderName = Annotated[str, is_provider_name]
 Amounts = Annotated[Mapping[str, Mapping[str, int]], _is_amounts]
 """Amounts by provider UUID and resource class."""

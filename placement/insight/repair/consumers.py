@@ -18,7 +18,7 @@ from placement.db.resources.providers import lock_providers
 from placement.db.tables import allocations, consumers
 from placement.db.transaction import Transaction
 from placement.db.writes import chunks
-from placement.insight.repair.action import Action, Amounts, FindingRows, Number, Text, Texts
+from placement.insight.repair.action import Action, Amounts, FindingRows, Id, Number, Text, Texts
 from placement.insight.repair.rows import Scope
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
@@ -200,7 +200,7 @@ class RemoveStrayAllocations(Action):
 
     kind: ClassVar = "remove_stray_allocations"
     repairs: ClassVar = ("missing_provider",)
-    provider_id: Number
+    provider_id: Id
     resource_class: Text
     used: Number
 
@@ -236,9 +236,7 @@ class RemoveStrayAllocations(Action):
         return {uuid: int(amount) for uuid, amount in rows}
 
 
-def _locked(
-    tx: Transaction, uuid: str, generation: int | None, amounts: Amounts
-) -> LockedConsumers:
+def _locked(tx: Transaction, uuid: str, generation: int, amounts: Amounts) -> LockedConsumers:
     """Lock a consumer, and compare it with the plan.  Raises: ChangedSince."""
     locked = tx.consumers.lock([uuid])
     current = locked.generations.get(uuid)

@@ -37,7 +37,8 @@ from typing import Any, Final, Self
 from placement.core.text import timestamp
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
-from placement.insight.repair.rows import Drift, Recorded
+from placement.insight.repair.recorded import recorded
+from placement.insight.repair.rows import Recorded
 
 FORMAT: Final = "placement-repair"
 VERSION: Final = 1
@@ -180,9 +181,8 @@ def latest_entries(document: Document) -> dict[str, Entry]:
 
 def _entry(values: Line) -> Entry:
     try:
-        recorded = dict(values)
-        action, drift = actions.from_json(recorded.pop("action")), recorded.pop("drift")
-        rows = Recorded(**recorded, drift=Drift(**drift) if drift else None)
+        recorded_values = dict(values)
+        action = actions.from_json(recorded_values.pop("action"))
+        return Entry(action, recorded(recorded_values))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error
-    return Entry(action, rows)

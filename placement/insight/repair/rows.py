@@ -32,11 +32,17 @@ Image = Mapping[str, Sequence[Row]]
 Scope = Mapping[str, Mapping[str, Sequence[Any]]]
 """The values of a column, by table and column."""
 
+INTEGERS: Final = range(-(2**31), 2**31)
+"""The values of a column of the type INTEGER, such as an id."""
+
+BIG_INTEGERS: Final = range(-(2**63), 2**63)
+"""The values of a column of the type BIGINT."""
+
 BEFORE: Final = "before"
 AFTER: Final = "after"
 
 # In the order in which rows are inserted.
-_TABLES: Final = {
+TABLES: Final = {
     table.name: table
     for table in (
         *(resource_classes, traits, resource_providers, inventories),
@@ -109,7 +115,7 @@ def read(connection: sa.Connection, scope: Scope) -> Image:
         name: [
             _as_values(row)
             for column, values in columns.items()
-            for row in _rows(connection, _TABLES[name], column, values)
+            for row in _rows(connection, TABLES[name], column, values)
         ]
         for name, columns in scope.items()
     }
@@ -118,11 +124,16 @@ def read(connection: sa.Connection, scope: Scope) -> Image:
 def _rows(
     connection: sa.Connection, table: sa.Table, column: str, values: Iterable[Any]
 ) -> Iterable[sa.Row[Any]]:
-    columns = [stored for stored in table.c if stored.name != "stamp"]
+    columns = stored_columns(table).values()
     order = sorted(table.primary_key, key=lambda key: key.name)
     for chunk in chunks(values):
         statement = sa.select(*columns).where(table.c[column].in_(chunk)).order_by(*order)
         yield from connection.execute(statement)
+
+
+def stored_columns(table: sa.Table) -> dict[str, sa.Column[Any]]:
+    """Return the columns that are recorded, by name."""
+    return {column.name: column for column in table.c if column.name != "stamp"}
 
 
 def state_of(recorded: Recorded, current: Image) -> str | None:
@@ -154,7 +165,7 @@ def restore(connection: sa.Connection, recorded: Recorded) -> None:
     columns keep their current values.
     """
     current = read(connection, recorded.scope)
-    tables = [table for name, table in _TABLES.items() if name in recorded.scope]
+    tables = [table for name, table in TABLES.items() if name in recorded.scope]
     for table in reversed(tables):
         _delete(connection, table, recorded)
     for table in tables:

@@ -1,5 +1,6 @@
 """The transaction of one action: what it records, and how recorded rows are restored."""
 
+import re
 from collections.abc import Iterable
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from placement.insight.repair.rows import Drift, Image, Recorded, Scope
 _class = resource_classes.c
 _inventory = inventories.c
 _provider = resource_providers.c
+_UNNAMED = re.compile("id ([0-9]{1,10})")
 _CLASS_NAMES = sa.select(_class.id, _class.name).order_by(_class.id)
 _PROVIDER_UUIDS = sa.select(_provider.id, _provider.uuid).order_by(_provider.id)
 
@@ -78,8 +80,8 @@ def class_id_of(tx: Transaction, name: str) -> int:
 
     Raises: ChangedSince.
     """
-    if name.startswith("id ") and name[3:].isdecimal():
-        return int(name[3:])
+    if (unnamed := _UNNAMED.fullmatch(name)) and int(unnamed[1]) in rows.INTEGERS:
+        return int(unnamed[1])
     class_id = tx.resource_classes.ids([name]).get(name)
     if class_id is None:
         raise ChangedSince(f"The resource class {name} does not exist.")

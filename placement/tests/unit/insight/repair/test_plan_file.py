@@ -45,9 +45,10 @@ ACTIONS = [
 ]
 RECORDED = (
     f'"scope": {{"consumers": {{"uuid": ["{CONSUMER}"]}}}}, '
-    '"before": {"consumers": [{"created_at": "2026-11-20T17:00:09", "updated_at": null, "id": 7}]}'
-    ', "after": {"consumers": []}, "providers": {"12": "%s"}, "classes": {"0": "VCPU"}, '
-    '"drift": %s' % (HOST, "%s")
+    '"before": {"consumers": [{"created_at": "2026-11-20T17:00:09", "updated_at": null, "id": 7, '
+    f'"uuid": "{CONSUMER}", "project_id": 1, "user_id": 1, "generation": 3, '
+    '"consumer_type_id": null}]}, "after": {"consumers": []}, '
+    f'"providers": {{"12": "{HOST}"}}, "classes": {{"0": "VCPU"}}, "drift": %s'
 )
 DRIFT = '{"provider_id": 12, "class_id": 0, "before": 3, "after": 0}'
 
@@ -84,7 +85,8 @@ def test_undo_files(drift):
         (2, "providers", "a"),
         (2, "written_at", 0),
         (4, "provider_id", "7"),
-        (4, "provider_id", 2**63),
+        (4, "provider_id", 2**31),
+        (4, "used", 2**63),
         (5, "new_root", None),
         (11, "new_name", "x" * 201),
     ],
@@ -100,4 +102,73 @@ def test_an_entry_whose_action_is_no_object_is_refused(action):
     entry = json.loads(f'{{"action": null, {RECORDED % "null"}}}') | {"action": action}
     document = read_document(HEADER % ("undo", "") + line(entry))
     with pytest.raises(InvalidRepairFile, match="An entry of the undo file cannot be read"):
+        latest_entries(document)
+
+
+def set_value(entry, path, value):
+    """Replace the value at a path in an entry; without a value, remove it."""
+    *parents, last = path
+    for name in parents:
+        entry = entry[name]
+    if value is ...:
+        del entry[last]
+    else:
+        entry[last] = value
+
+
+ROW = ("before", "consumers", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (["scope"], ["consumers"], "scope"),
+        (["scope"], {"clocks": {}}, "scope"),
+        (["scope", "consumers"], {"nosuch": []}, "scope.consumers"),
+        (["scope", "consumers", "uuid"], CONSUMER, "scope.consumers.uuid"),
+        (["scope", "consumers", "uuid"], [7], "consumers.uuid"),
+        (["before"], None, "before"),
+        (["after", "consumers"], {}, "consumers"),
+        ([*ROW], 7, "a row of consumers"),
+        ([*ROW, "id"], "7", "consumers.id"),
+        ([*ROW, "id"], 7.0, "consumers.id"),
+        ([*ROW, "id"], True, "consumers.id"),
+        ([*ROW, "id"], None, "consumers.id"),
+        ([*ROW, "id"], 2**31, "consumers.id"),
+        ([*ROW, "uuid"], "x" * 37, "consumers.uuid"),
+        ([*ROW, "uuid"], "nul\0", "consumers.uuid"),
+        ([*ROW, "created_at"], "yesterday", "consumers.created_at"),
+        ([*ROW, "created_at"], "2026-11-20T17:00:09Z", "consumers.created_at"),
+        (["providers"], [HOST], "providers"),
+        (["providers", "x"], HOST, "an id of providers"),
+        (["classes", str(2**31)], "VCPU", "an id of classes"),
+        (["classes", "0"], 0, "classes"),
+        (["drift"], 0, "drift"),
+        (["drift", "provider_id"], 2**31, "drift.provider_id"),
+        (["drift", "before"], 2**63, "drift.before"),
+    ],
+)
+def test_values_that_an_entry_does_not_accept(path, value, field):
+    entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED % DRIFT}}}')
+    set_value(entry, path, value)
+    document = read_document(HEADER % ("undo", "") + line(entry))
+    with pytest.raises(InvalidRepairFile, match=rf" is not a value of {field}\.$"):
+        latest_entries(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        (["scope"], "the entry"),
+        (["drift"], "the entry"),
+        (["after", "consumers"], "after"),
+        ([*ROW, "generation"], "a row of consumers"),
+        (["drift", "after"], "drift"),
+    ],
+)
+def test_an_entry_that_lacks_a_name_is_refused(path, field):
+    entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED % DRIFT}}}')
+    set_value(entry, path, ...)
+    document = read_document(HEADER % ("undo", "") + line(entry))
+    with pytest.raises(InvalidRepairFile, match=f"cannot be read: {field} has the names"):
         latest_entries(document)
