@@ -89,17 +89,24 @@ def _add_configuration(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
+    number = _integer(text)
     if number < 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
 
 
 def _port(text: str) -> int:
-    number = int(text)
+    number = _integer(text)
     if not 0 <= number <= _LAST_PORT:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {_LAST_PORT}")
     return number
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def run(options: argparse.Namespace) -> int:

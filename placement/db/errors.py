@@ -133,7 +133,7 @@ def connecting() -> Iterator[None]:
         raise ConnectionLost(first_line(error)) from error
     except exc.InvalidRequestError as error:
         if str(error) == _REPLACED_TWICE:
-            raise ConnectionLost("A new connection was of an earlier lineage, too.") from error
+            raise ConnectionLost("A new connection also was of an earlier lineage.") from error
         raise
     except TypeError as error:  # a parameter of the URL that the driver does not have
         raise exc.ArgumentError(f"the driver reports: {error}") from error

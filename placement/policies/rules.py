@@ -80,7 +80,7 @@ SHOW_USAGES_OF_PROVIDER = base.operation(
 )
 SHOW_USAGES_OF_PROJECT = base.operation(
     "usages",
-    "Show what a project uses; a reader of that project may, too.",
+    "Show what a project uses; also allowed to readers of that project.",
     "GET /usages",
     check=base.ADMIN_OR_PROJECT_READER_OR_SERVICE,
 )

@@ -103,7 +103,7 @@ def read_configuration(
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Set up logging with the options of oslo.log; Python warnings are logged, too.
+    """Set up logging of records and Python warnings, with the options of oslo.log.
 
     Each record is one line: line breaks and control characters, which clients can send in names,
     are escaped.

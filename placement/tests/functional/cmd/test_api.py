@@ -270,8 +270,18 @@ def test_startup_error_is_one_sentence(startup_error, write_file, options, reaso
     assert "Traceback" not in output
 
 
-def test_invalid_port(run_command):
-    assert run_command("placement-api", "--development", "--port", "70000").returncode == 2
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--port", "70000", "70000 is not between 0 and 65535"),
+        ("--port", "http", "'http' is not a number"),
+        ("--workers", "0", "0 is less than 1"),
+    ],
+)
+def test_invalid_numbers(run_command, option, value, reason):
+    result = run_command("placement-api", "--development", option, value)
+    assert result.returncode == 2
+    assert result.stderr.endswith(f"error: argument {option}: {reason}\n")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
