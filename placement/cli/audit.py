@@ -1,72 +1,67 @@
 """``openstack placement audit``."""
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cliff.columns import FormattableColumn
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from placement.cli import client
-from placement.cli.client import WrittenOutput, cells, get
+from placement.cli.client import Shown, WrittenOutput, cells, get
 from placement.core.text import printable
 from placement.insight.audit import command as audit_command
-from placement.insight.audit.live_consumers import Root, live_findings
-from placement.insight.audit.model import Finding, InvalidList
+from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
+from placement.insight.audit.model import Finding, InvalidList, Skipped, names_in
+from placement.insight.audit.text import value_text
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
 from placement.insight.repair.durable_file import replace_durably
 
 Document = dict[str, Any]
 
-_COLUMNS = ("code", "severity", "rows", "cause", "repair")
+_COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")
 _PAGE = 10_000
 
 
-class _Rows(FormattableColumn[Any]):
-    """The rows of a finding."""
-
-    def human_readable(self) -> str:
-        """Return a line for each name."""
-        return "\n".join(
-            printable(f"{name}: {_text(value)}") for name, value in self._value.items()
-        )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 class ServiceConsumers:
-    """The consumers to audit, read from the service."""
+    """The consumers to audit, and the names of providers, read from the service."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
+
+    @cached_property
+    def _providers(self) -> Document:
+        url = "/insight/providers?fields=uuid,name,root_provider_uuid"
+        document: Document = get(self._app, url)
+        return document
 
     def consumers(self) -> Iterator[ListedConsumer]:
         """Yield all consumers."""
         return map(from_document, client.consumers(self._app, {"limit": _PAGE}))
 
+    def names(self) -> Mapping[str, str]:
+        """Return the name of each provider."""
+        return {provider["uuid"]: provider["name"] for provider in self._providers["providers"]}
+
     def roots(self) -> Mapping[str, Root]:
         """Return the root of each provider."""
-        providers = _providers(self._app)["providers"]
-        names = {provider["uuid"]: provider["name"] for provider in providers}
+        names = self.names()
         return {
             provider["uuid"]: Root(
                 provider["root_provider_uuid"], names[provider["root_provider_uuid"]]
             )
-            for provider in providers
+            for provider in self._providers["providers"]
             if provider["root_provider_uuid"] in names
         }
 
-
-def _providers(app: Any) -> Document:
-    document: Document = get(app, "/insight/providers?fields=uuid,name,root_provider_uuid")
-    return document
+    def epoch(self) -> int | None:
+        """Return the epoch of the database."""
+        return change_token.epoch(self._providers["token"])
 
 
 class AuditPlacement(WrittenOutput, command.Lister):
@@ -99,62 +94,96 @@ class AuditPlacement(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each finding."""
+        audited = ServiceConsumers(self.app)
         try:
-            findings = [*self._database(parsed_args), *self._live(parsed_args)]
+            document = self._database(parsed_args)
+            live = self._live(parsed_args, audited)
         except (InvalidList, OSError) as error:
             raise CommandError(str(error)) from error
+        findings = [*document["findings"], *_documents(live, audited)]
         if parsed_args.plan:
-            self._write_plan(findings, parsed_args)
+            skipped = [*map(_skipped, document["skipped"]), *live.skipped]
+            self._write_plan(findings, skipped, parsed_args, audited)
         return _COLUMNS, [
             cells(
                 (
-                    finding.code,
-                    finding.severity,
-                    _Rows(finding.rows),
-                    finding.cause,
-                    finding.repair,
+                    finding["code"],
+                    finding["severity"],
+                    _rows(finding),
+                    finding["cause"],
+                    finding["repair"],
+                    finding.get("repair_command", ""),
                 )
             )
             for finding in findings
         ]
 
-    def _database(self, arguments: argparse.Namespace) -> Iterator[Finding]:
-        """Yield the findings that need no list of live consumers."""
+    def _database(self, arguments: argparse.Namespace) -> Document:
+        """Return the findings that need no list of live consumers, of the codes in the options."""
         query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
-        document = get(self.app, f"/insight/findings?{urlencode(query)}")
+        document: Document = get(self.app, f"/insight/findings?{urlencode(query)}")
         for code in document["truncated"]:
             self.app.stderr.write(f"{code}: there are further findings, which are not listed\n")
-        for finding in document["findings"]:
-            if not arguments.code or finding["code"] in arguments.code:
-                yield Finding(
-                    finding["code"], finding["rows"], finding["cause"], finding["repair"]
-                )
+        return {
+            name: [
+                row
+                for row in document.get(name, ())
+                if not arguments.code or row["code"] in arguments.code
+            ]
+            for name in ("findings", "skipped")
+        }
 
-    def _live(self, arguments: argparse.Namespace) -> Sequence[Finding]:
+    def _live(self, arguments: argparse.Namespace, audited: ServiceConsumers) -> LiveFindings:
         """Return the findings from a list of live consumers, if one is named."""
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         if not arguments.live:
-            return ()
-        return live_findings(ServiceConsumers(self.app), arguments, lambda: manager.sdk_connection)
+            return NO_LIST
+        return live_findings(audited, arguments, lambda: manager.sdk_connection)
 
     # --- plans --------------------------------------------------------------------------
 
-    def _write_plan(self, findings: Iterable[Finding], arguments: argparse.Namespace) -> None:
+    def _write_plan(
+        self,
+        findings: Iterable[Document],
+        skipped: Iterable[Skipped],
+        arguments: argparse.Namespace,
+        audited: ServiceConsumers,
+    ) -> None:
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement.insight.repair.actions import plan  # noqa: PLC0415
         from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
 
-        planned = plan(findings, frozenset(arguments.code))
-        epoch = change_token.epoch(_providers(self.app)["token"])
+        planned = plan(map(Finding.from_json, findings), frozenset(arguments.code))
+        text = plan_text(str(audited.epoch()), planned.actions, planned.names)
         try:
-            replace_durably(Path(arguments.plan), plan_text(str(epoch), planned.actions))
+            replace_durably(Path(arguments.plan), text)
         except OSError as error:
             raise CommandError(f"The plan could not be written: {error}") from error
-        self.app.stderr.write(
-            f"{len(planned.actions)} actions planned in {arguments.plan}; to apply them on an API "
-            f"host: placement-manage audit --apply {arguments.plan}\n"
-        )
-        for code, count in planned.without_action.items():
-            self.app.stderr.write(f"{count} {code} need a decision\n")
+        self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
+        if planned.actions:
+            self.app.stderr.write(
+                f"To apply them on an API host: placement-manage audit --apply {arguments.plan}\n"
+            )
+
+
+def _documents(live: LiveFindings, audited: ServiceConsumers) -> Iterator[Document]:
+    names = audited.names() if live.findings else {}
+    for finding in live.findings:
+        yield replace(finding, names=names_in(finding.rows, names)).as_json()
+
+
+def _skipped(document: Document) -> Skipped:
+    return Skipped(document["code"], document["count"], document["reason"])
+
+
+def _rows(finding: Document) -> Shown:
+    """Return the rows of a finding; in a table they are one per line, with names of providers."""
+
+    def text(rows: Document) -> str:
+        names = finding.get("names", {})
+        lines = (f"{name}: {value_text(value, names)}" for name, value in rows.items())
+        return "\n".join(map(printable, lines))
+
+    return Shown(finding["rows"], text)

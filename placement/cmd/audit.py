@@ -1,8 +1,6 @@
 """``placement-manage audit``: findings in the database, their repair, and exit statuses."""
 
 import argparse
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,14 +10,14 @@ from oslo_config import cfg
 from placement import db_api
 from placement.cmd import repair
 from placement.cmd.errors import CommandError
-from placement.core.text import printable
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit.live_consumers import live_findings
-from placement.insight.audit.model import SEVERITIES, AuditSettings, Finding, InvalidList
+from placement.insight.audit.model import SEVERITIES, AuditSettings, InvalidList
 from placement.insight.audit.report import Audit, audit, findings_document
 from placement.insight.audit.sql import StoredConsumers
+from placement.insight.audit.text import findings_text
 from placement.insight.repair.actions import plan
 from placement.insight.repair.durable_file import replace_durably
 from placement.insight.repair.plan_file import plan_text
@@ -90,7 +88,11 @@ def run(conf: cfg.ConfigOpts) -> int:
                 return _write_plan(store, report, options)
     except InvalidList as error:
         raise CommandError(str(error)) from error
-    print(findings_document(report).decode() if options.json else _text(report))
+    print(
+        findings_document(report).decode()
+        if options.json
+        else findings_text(report.findings, report.truncated)
+    )
     return FOUND if report.has_errors else CLEAN
 
 
@@ -98,34 +100,17 @@ def _audit(store: Store, options: Any) -> Audit:
     settings = AuditSettings(options.grace_minutes, options.stale_days, frozenset(options.code))
     if options.plan or options.live:
         settings = replace(settings, at_most=ALL)
-    live: Sequence[Finding] = ()
-    if options.live:
-        connect = live_sources.connection_to(options.os_cloud)
-        live = live_findings(StoredConsumers(store), options, connect)
-    return audit(store, settings, live)
+    if not options.live:
+        return audit(store, settings)
+    connect = live_sources.connection_to(options.os_cloud)
+    return audit(store, settings, live_findings(StoredConsumers(store), options, connect))
 
 
 def _write_plan(store: Store, report: Audit, options: Any) -> int:
     planned = plan(report.findings, frozenset(options.code))
-    replace_durably(Path(options.plan), plan_text(str(store.epoch()), planned.actions))
-    print(f"{len(planned.actions)} actions planned in {options.plan}")
-    for code, count in planned.without_action.items():
-        print(f"{count} {code} need a decision: see `placement-manage audit --code {code}`")
+    text = plan_text(str(store.epoch()), planned.actions, planned.names)
+    replace_durably(Path(options.plan), text)
+    print(planned.text(options.plan, report.skipped))
     if planned.actions:
         print(f"To apply them: placement-manage audit --apply {options.plan}")
     return FOUND if report.has_errors or planned.actions else CLEAN
-
-
-def _text(report: Audit) -> str:
-    lines = [line for finding in report.findings for line in _lines(finding)]
-    lines += [
-        f"{code}: there are further findings, which are not listed" for code in report.truncated
-    ]
-    return "\n".join(lines) or "Nothing found"
-
-
-def _lines(finding: Finding) -> tuple[str, ...]:
-    rows = json.dumps(dict(finding.rows))
-    cause = f" ({finding.cause})" if finding.cause else ""
-    repair_line = printable(f"  repair: {finding.repair}")
-    return printable(f"{finding.severity} {finding.code}{cause}: {rows}"), repair_line

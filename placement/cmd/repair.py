@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from placement.cmd.repair_journal import Journal
 from placement.core.model import IncompleteConsumer
 from placement.core.text import printable
 from placement.db.store import Store
+from placement.insight.audit.sql import provider_names
+from placement.insight.audit.text import value_text
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.apply import (
     ALREADY,
@@ -40,6 +43,9 @@ SOME_SKIPPED: Final = 4
 """The exit status if actions were skipped because their rows have changed since the plan."""
 
 
+_UUID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 class ActionResult(NamedTuple):
     """An action and its outcome."""
 
@@ -57,14 +63,14 @@ def run(conf: cfg.ConfigOpts) -> int:
         with db_api.opened(conf) as store:
             _check_database(store, document, path, any_epoch=options.any_epoch)
             if document.header.kind == UNDO:
-                return _report(list(_undo(store, document)), None, as_json=options.json)
+                return _report(store, list(_undo(store, document)), None, as_json=options.json)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             actions = planned_actions(document)
             header = Header.now(UNDO, document.header.database, _digest(text))
             with Journal(undo_path, header) as journal:
                 results = list(_apply(store, actions, journal, _incomplete(conf)))
                 journal.end()
-            return _report(results, undo_path, as_json=options.json)
+            return _report(store, results, undo_path, as_json=options.json)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
 
@@ -115,23 +121,34 @@ def _undo(store: Store, document: Document) -> Iterator[ActionResult]:
         yield ActionResult(entry.action, undo_action(store, entry))
 
 
-def _report(results: Sequence[ActionResult], undo: Path | None, *, as_json: bool) -> int:
-    counts = Counter(result.outcome.status for result in results)
-    print(_as_json(results, undo) if as_json else _as_text(results, counts, undo))
-    return SOME_SKIPPED if counts[SKIPPED] else COMPLETE
+def _report(
+    store: Store, results: Sequence[ActionResult], undo: Path | None, *, as_json: bool
+) -> int:
+    skipped = [result for result in results if result.outcome.status == SKIPPED]
+    names = _names(store, skipped)
+    print(_as_json(results, undo, names) if as_json else _as_text(results, undo, names))
+    return SOME_SKIPPED if skipped else COMPLETE
 
 
-def _as_json(results: Iterable[ActionResult], undo: Path | None) -> str:
+def _names(store: Store, results: Iterable[ActionResult]) -> Mapping[str, str]:
+    """Return the names of the providers in results, by UUID."""
+    text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in results])
+    return provider_names(store, set(_UUID.findall(text)))
+
+
+def _as_json(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
     rows = [
         {"status": outcome.status, "reason": outcome.reason, "action": action.as_json()}
         for action, outcome in results
     ]
-    return json.dumps({"version": 1, "undo": str(undo) if undo else None, "actions": rows})
+    document = {"version": 1, "undo": str(undo) if undo else None, "actions": rows}
+    return json.dumps({**document, "names": dict(names)})
 
 
-def _as_text(results: Iterable[ActionResult], counts: Mapping[str, int], undo: Path | None) -> str:
+def _as_text(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
+    counts = Counter(outcome.status for _, outcome in results)
     lines = [
-        printable(f"skipped {json.dumps(action.as_json())}: {outcome.reason}")
+        printable(f"skipped {_fields(action, names)}: {_with_names(outcome.reason, names)}")
         for action, outcome in results
         if outcome.status == SKIPPED
     ]
@@ -142,3 +159,15 @@ def _as_text(results: Iterable[ActionResult], counts: Mapping[str, int], undo: P
     if undo:
         lines.append(f"To undo: placement-manage audit --apply {undo}")
     return "\n".join(lines)
+
+
+def _fields(action: Action, names: Mapping[str, str]) -> str:
+    """Return the kind of an action and its fields."""
+    fields = action.as_json()
+    texts = (f"{name} {value_text(value, names)}" for name, value in fields.items() if value)
+    return ", ".join(texts).removeprefix("action ")
+
+
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return the text with the names of providers beside their UUIDs."""
+    return _UUID.sub(lambda match: value_text(match[0], names), text)

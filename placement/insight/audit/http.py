@@ -9,7 +9,7 @@ from placement.insight.schemas import TIME, answer, opened
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
-from placement.schemas.base import TEXT, Schema, always, closed, list_of
+from placement.schemas.base import COUNT, TEXT, Schema, always, by_key, closed, list_of
 
 _CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
 _SEVERITY: Schema = {"type": "string", "enum": [ERROR, NOTICE]}
@@ -20,12 +20,21 @@ FINDINGS_QUERY = always(
     closed({"code": _CODE, "grace_minutes": _MINUTES, "stale_days": _STALE_DAYS})
 )
 
-_FINDING = opened(code=_CODE, severity=_SEVERITY, rows={"type": "object"}, cause=TEXT, repair=TEXT)
+_FINDING = opened(
+    code=_CODE,
+    severity=_SEVERITY,
+    rows={"type": "object"},
+    cause=TEXT,
+    repair=TEXT,
+    repair_command=TEXT,
+    names=by_key(TEXT),
+)
 FINDINGS = always(
     answer(
         at=TIME,
         findings=list_of(_FINDING),
         truncated=list_of(_CODE),
+        skipped=list_of(opened(code=_CODE, count=COUNT, reason=TEXT)),
     )
 )
 

@@ -6,8 +6,9 @@ recognized by the classes: the host has no allocations of their classes.
 """
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -19,6 +20,8 @@ from placement.insight.audit.model import (
     Finding,
     InvalidList,
     LiveConsumers,
+    Skipped,
+    young,
 )
 from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 
@@ -44,10 +47,20 @@ class AuditedConsumers(Protocol):
         """Return the root of each provider, by the UUID of the provider."""
 
 
+class LiveFindings(NamedTuple):
+    """The findings that ``--live`` adds, orphans first, in the order of UUIDs; and the others."""
+
+    findings: Sequence[Finding] = ()
+    skipped: Sequence[Skipped] = ()
+
+
+NO_LIST: Final = LiveFindings()
+
+
 def live_findings(
     audited: AuditedConsumers, options: argparse.Namespace, connect: Callable[[], Any]
-) -> Sequence[Finding]:
-    """Return the findings that ``--live`` adds, orphans first, in the order of UUIDs.
+) -> LiveFindings:
+    """Return the findings that ``--live`` adds.
 
     ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
@@ -57,29 +70,38 @@ def live_findings(
     before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
     comparison = compare(audited, live, before)
     found: list[Finding] = []
+    skipped: list[Skipped] = []
     if not options.code or ORPHANED in options.code:
         check_plausible(len(comparison.orphans), comparison.compared, accept_many=many)
         orphans = comparison.orphans
         if options.live == live_sources.NOVA:
             orphans = _confirmed(orphans, connect)
         found += map(_orphan, orphans)
+        skipped += _skipped(comparison, len(orphans), options.grace_minutes)
     if not options.code or DOUBLED in options.code:
         roots = audited.roots() if comparison.located else {}
         found += _doubled(comparison.located, roots, live)
-    return found
+    return LiveFindings(found, skipped)
 
 
-class Comparison(NamedTuple):
-    """The consumers that were written before the list and the grace period.
+@dataclass(slots=True)
+class Comparison:
+    """The comparison of the consumers with a list.
 
     ``orphans`` have allocations, and the list lacks them; ``compared`` is the number of consumers
     whose types the list covers. ``located`` are instances on several providers, and the list has
-    their hosts.
+    their hosts. All of them were written before the list and the grace period.
+
+    The other numbers are of consumers that the list lacks, too: written in the grace period
+    (``young``), between the list and the grace period (``newer``), or by type.
     """
 
-    orphans: Sequence[ListedConsumer]
-    compared: int
-    located: Sequence[ListedConsumer]
+    orphans: list[ListedConsumer] = field(default_factory=list)
+    compared: int = 0
+    located: list[ListedConsumer] = field(default_factory=list)
+    young: int = 0
+    newer: int = 0
+    other_types: Counter[str] = field(default_factory=Counter)
 
 
 def compare(
@@ -89,20 +111,46 @@ def compare(
 
     Cost: reads all consumers with their allocations, one after the other.
     """
-    before = min(written_before, live.listed_at)
-    orphans, compared, located = [], 0, []
+    comparison = Comparison()
     for consumer in audited.consumers():
-        if consumer.written_at is not None and consumer.written_at >= before:
-            continue
-        if (consumer.type or UNKNOWN_TYPE) in live.types:
-            compared += 1
-            # A consumer without allocations has another finding.
-            if consumer.allocations and not live.has(consumer.uuid):
-                orphans.append(consumer)
-        is_located = live.hosts.get(consumer.uuid.lower()) is not None
-        if is_located and len(consumer.allocations) > 1 and consumer.type in (None, INSTANCE):
-            located.append(consumer)
-    return Comparison(orphans, compared, located)
+        type_, written_at = consumer.type or UNKNOWN_TYPE, consumer.written_at or datetime.min
+        is_covered = type_ in live.types
+        # A consumer without allocations has another finding.
+        is_missing = bool(consumer.allocations) and not live.has(consumer.uuid)
+        if written_at >= written_before:
+            comparison.young += is_covered and is_missing
+        elif written_at >= live.listed_at:
+            comparison.newer += is_covered and is_missing
+        else:
+            comparison.compared += is_covered
+            if is_missing and is_covered:
+                comparison.orphans.append(consumer)
+            elif is_missing:
+                comparison.other_types[type_] += 1
+            elif _is_located(consumer, live):
+                comparison.located.append(consumer)
+    return comparison
+
+
+def _is_located(consumer: ListedConsumer, live: LiveConsumers) -> bool:
+    """Return whether the list has the host of an instance with several providers."""
+    host = live.hosts.get(consumer.uuid.lower())
+    return host is not None and len(consumer.allocations) > 1 and consumer.type in (None, INSTANCE)
+
+
+def _skipped(comparison: Comparison, orphans: int, grace_minutes: int) -> Iterator[Skipped]:
+    """Yield the consumers that the list lacks, and that are not reported as orphans."""
+    counts = {
+        young(grace_minutes): comparison.young,
+        "written after the list": comparison.newer,
+        "nova has the server, although its list lacks it": len(comparison.orphans) - orphans,
+    }
+    for reason, count in counts.items():
+        if count:
+            yield Skipped(ORPHANED, count, reason)
+    for type_, count in sorted(comparison.other_types.items()):
+        reason = f"the list does not cover the consumer type {type_} (--type {type_})"
+        yield Skipped(ORPHANED, count, reason)
 
 
 def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:

@@ -4,10 +4,11 @@ The audit reads one state of the database, with sums instead of all allocations.
 consumers that exist outside of Placement, in a list from nova or from an operator.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from placement.core.model import Inventory
 
@@ -41,6 +42,24 @@ SEVERITIES: Mapping[str, str] = {
     "stale_provider": NOTICE,
 }
 """All codes, in the order in which findings are listed."""
+
+_PLAN = "placement-manage audit --code {code} --plan repair.plan"
+_PLAN_LIVE = "placement-manage audit --live nova --code {code} --plan repair.plan"
+_CONSUMERS = "openstack resource consumer list --provider {uuid}"
+_IDENTITY = "placement-manage identity {name}"
+
+REPAIR_COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(("missing_root", "missing_parent", "wrong_root"), _PLAN),
+    **dict.fromkeys(("missing_provider", "missing_consumer", "empty_consumer"), _PLAN),
+    **dict.fromkeys(("usage_counter", "unused_class", "unused_trait"), _PLAN),
+    **dict.fromkeys(("orphaned_consumer", "doubled_consumer"), _PLAN_LIVE),
+    **dict.fromkeys(("missing_inventory", "over_capacity"), _CONSUMERS),
+    **dict.fromkeys(("similar_names", "stale_provider"), _IDENTITY),
+}
+"""The command with which a repair begins: it writes a plan, or shows what to decide on.
+
+``uuid`` and ``name`` are of the first provider of the finding.
+"""
 
 
 class InvalidList(Exception):  # noqa: N818
@@ -90,6 +109,10 @@ class AuditSettings:
     stale_days: int | None = None
     codes: Collection[str] = ()
     at_most: int = MOST_OF_ONE_CODE
+
+    def covers(self, code: str) -> bool:
+        """Return whether findings of the code are listed."""
+        return not self.codes or code in self.codes
 
 
 class AuditedProvider(NamedTuple):
@@ -154,6 +177,8 @@ class AuditedState:
 
     ``lone_allocations`` belong to consumers without a row. These allocations and
     ``empty_consumers`` are older than the grace period, and the number of consumers is limited.
+    ``young`` is the number of younger consumers without a row or without allocations, by the
+    codes of the findings.
     """
 
     providers: Sequence[AuditedProvider]
@@ -162,23 +187,89 @@ class AuditedState:
     class_names: Mapping[int, str]
     lone_allocations: Sequence[LoneAllocation]
     empty_consumers: Sequence[EmptyConsumer]
+    young: Mapping[str, int]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A number of findings of one code that an audit did not report, and the reason."""
+
+    code: str
+    count: int
+    reason: str
+
+
+def young(grace_minutes: int) -> str:
+    """Return the reason to skip rows that were written in the grace period."""
+    return f"younger than {grace_minutes} minutes (--grace-minutes)"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A defect, or a possible defect, of the database.
 
-    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if unknown.
+    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if unknown. ``names``
+    has the names of the providers in ``rows``, by UUID.
     """
 
     code: str
-    rows: Mapping[str, object]
+    rows: Mapping[str, Any]
     cause: str
     repair: str
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def severity(self) -> str:
         """``error`` or ``notice``."""
         return SEVERITIES[self.code]
+
+    @property
+    def repair_command(self) -> str:
+        """The command with which the repair begins; empty if there is none."""
+        if self.rows.get("expected_root", "") is None:  # a loop of parents
+            return ""
+        uuid, name = next(iter(self.names.items()), ("", ""))
+        return REPAIR_COMMANDS[self.code].format(
+            code=self.code, uuid=uuid, name=shlex.quote(str(name))
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding in the document of findings."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "rows": dict(self.rows),
+            "cause": self.cause,
+            "repair": self.repair,
+            "repair_command": self.repair_command,
+            "names": dict(self.names),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the finding of a document, which a service of another release may have sent."""
+        code, rows, cause = document["code"], document["rows"], document["cause"]
+        return cls(code, rows, cause, document["repair"], document.get("names", {}))
+
+
+def names_in(value: object, names: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the names whose UUIDs are in a value of lists, mappings and texts.
+
+    >>> names_in({"parent": "u1", "providers": ["u2"]}, {"u1": "cn1", "u2": "cn2", "u3": "cn3"})
+    {'u1': 'cn1', 'u2': 'cn2'}
+    """
+    return {text: names[text] for text in _texts(value) if text in names}
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from _texts(key)
+            yield from _texts(member)
+    elif isinstance(value, Sequence):
+        for member in value:
+            yield from _texts(member)

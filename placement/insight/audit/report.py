@@ -1,14 +1,22 @@
 """The audit of the database: findings, bounded in number, and their JSON document."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from placement.core.text import timestamp
 from placement.db.store import Store
 from placement.insight.audit.findings import findings
-from placement.insight.audit.model import ERROR, AuditSettings, Finding
+from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
+from placement.insight.audit.model import (
+    ERROR,
+    AuditSettings,
+    Finding,
+    Skipped,
+    names_in,
+    young,
+)
 from placement.insight.audit.sql import AuditReader
 from placement.insight.documents import document
 
@@ -17,12 +25,14 @@ from placement.insight.documents import document
 class Audit:
     """The findings in the order of their codes; codes in ``truncated`` have further findings.
 
-    ``at`` is the time of the audit (naive UTC).
+    ``at`` is the time of the audit (naive UTC). ``skipped`` are the numbers of rows that are no
+    findings yet, or that the list of live consumers does not cover.
     """
 
     at: datetime
     findings: Sequence[Finding]
     truncated: Sequence[str]
+    skipped: Sequence[Skipped] = ()
 
     @property
     def has_errors(self) -> bool:
@@ -33,7 +43,7 @@ class Audit:
 def audit(
     store: Store,
     settings: AuditSettings,
-    live: Iterable[Finding] = (),
+    live: LiveFindings = NO_LIST,
     *,
     now: datetime | None = None,
 ) -> Audit:
@@ -48,30 +58,28 @@ def audit(
         )
     counts: Counter[str] = Counter()
     reported = []
-    for finding in findings(state, live, now=at, stale_days=settings.stale_days):
-        if settings.codes and finding.code not in settings.codes:
+    names = {provider.uuid: provider.name for provider in state.providers}
+    for finding in findings(state, live.findings, now=at, stale_days=settings.stale_days):
+        if not settings.covers(finding.code):
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
-            reported.append(finding)
+            reported.append(replace(finding, names=names_in(finding.rows, names)))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
-    return Audit(at, reported, truncated)
+    reason = young(settings.grace_minutes)
+    skipped = [
+        Skipped(code, count, reason)
+        for code, count in state.young.items()
+        if count and settings.covers(code)
+    ]
+    return Audit(at, reported, truncated, [*skipped, *live.skipped])
 
 
 def findings_document(report: Audit) -> bytes:
     """Return the body of findings."""
     return document(
         at=timestamp(report.at),
-        findings=[_finding(finding) for finding in report.findings],
+        findings=[finding.as_json() for finding in report.findings],
         truncated=list(report.truncated),
+        skipped=[asdict(skipped) for skipped in report.skipped],
     )
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "rows": dict(finding.rows),
-        "cause": finding.cause,
-        "repair": finding.repair,
-    }

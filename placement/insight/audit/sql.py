@@ -71,17 +71,34 @@ _LONE_HOLDERS = (
     .where(consumers.c.id.is_(None))
 )
 _LONE = sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
+_WITHOUT_ROW = (
+    sa.select(_allocation.consumer_id)
+    .select_from(allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id))
+    .where(consumers.c.id.is_(None))
+    .distinct()
+)
 _EMPTY = (
     sa.select(consumers.c.uuid, consumers.c.generation)
     .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
     .where(_allocation.id.is_(None))
 )
-
+_YOUNG = {"missing_consumer": (_WITHOUT_ROW, allocations), "empty_consumer": (_EMPTY, consumers)}
 
 _root = resource_providers.alias("root")
 _ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
     _root, _root.c.id == _provider.root_provider_id
 )
+
+
+def provider_names(store: Store, uuids: Iterable[str]) -> Mapping[str, str]:
+    """Return the names of the providers that exist, by UUID."""
+    names = sa.select(_provider.uuid, _provider.name)
+    with store.read() as tx:
+        return {
+            row.uuid: row.name
+            for chunk in chunks(sorted(uuids))
+            for row in tx.connection.execute(names.where(_provider.uuid.in_(chunk)))
+        }
 
 
 class StoredConsumers:
@@ -125,12 +142,21 @@ class AuditReader:
                 EmptyConsumer(*row)
                 for row in self._rows(_older(_EMPTY, consumers, written_before).limit(at_most))
             ],
+            young={
+                code: self._number(_younger(statement, table, written_before))
+                for code, (statement, table) in _YOUNG.items()
+            },
             unused_classes=[row[0] for row in self._rows(_unused_classes())],
             unused_traits=[row[0] for row in self._rows(_unused_traits())],
         )
 
     def _rows(self, statement: sa.Select[Any]) -> Any:
         return self._connection.execute(statement)
+
+    def _number(self, statement: sa.Select[Any]) -> int:
+        """Return the number of rows."""
+        count = sa.select(sa.func.count()).select_from(statement.subquery())
+        return self._connection.scalar(count) or 0
 
     def _usage(self, inventories: Iterable[AuditedInventory]) -> Mapping[Key, UsageSum]:
         """Return the sums, with the time of the newest allocation if a sum is too large."""
@@ -167,8 +193,18 @@ def _is_exceeded(inventory: AuditedInventory, sums: Mapping[Key, int]) -> bool:
 
 
 def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime) -> sa.Select[Any]:
-    written_at = sa.func.coalesce(table.c.updated_at, table.c.created_at)
+    written_at = _written_at(table)
     return statement.where(sa.or_(written_at.is_(None), written_at < written_before))
+
+
+def _younger(
+    statement: sa.Select[Any], table: sa.Table, written_before: datetime
+) -> sa.Select[Any]:
+    return statement.where(_written_at(table) >= written_before)
+
+
+def _written_at(table: sa.Table) -> sa.ColumnElement[datetime]:
+    return sa.func.coalesce(table.c.updated_at, table.c.created_at)
 
 
 def _unused_classes() -> sa.Select[Any]:

@@ -75,7 +75,7 @@ def write_plan(
         actions = plans.retire(identity, options.retire)
     else:
         actions = plans.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))
-    text = plan_text(identity.database, actions)
+    text = plan_text(identity.database, actions, identity.names)
     try:
         private = partial(os.open, mode=0o600)
         with open(options.plan, "x", encoding="utf-8", opener=private) as file:

@@ -56,6 +56,15 @@ class Identity:
     matches: Sequence[Match]
     conflicts: Sequence[NameConflict]
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of all these providers, by UUID."""
+        return {
+            provider.uuid: provider.name
+            for match in self.matches
+            for provider in (match.provider, *match.descendants)
+        }
+
 
 def nothing_found(identity: Identity) -> str:
     """Return the message for a name that matches no provider."""

@@ -6,15 +6,17 @@ A file consists of lines; every line is a JSON object (UTF-8)::
      "created_at": "2026-11-22T02:03:04Z"}
     {"action": "remove_allocations", "finding": "orphaned_consumer", "consumer": "<uuid>",
      "generation": 3, "written_at": "2026-11-20T17:00:09Z",
-     "allocations": {"<provider uuid>": {"VCPU": 4}}, "providers": ["<uuid>"]}
+     "allocations": {"<provider uuid>": {"VCPU": 4}}, "providers": ["<uuid>"],
+     "names": {"<provider uuid>": "cn1"}}
     {"action": "rename_provider", "finding": "", "provider": "<uuid>", "generation": 7,
      "name": "cn1", "new_name": "cn1.example.org"}
     {"end": true}
 
 The header comes first, then one action per line (``actions``), in the order in which they
 are applied, then the end. A file without the end was truncated. A line can be deleted: its action
-is then not applied. ``database`` is the epoch of the database that was read
-(``Store.epoch``); a plan is applied to that database only.
+is then not applied. ``names``, the names of providers by UUID, are for people who read the file.
+``database`` is the epoch of the database that was read (``Store.epoch``); a plan is applied to
+that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
 of the kind ``undo``. Its lines contain the rows that an action changed, before and after::
@@ -35,6 +37,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
+from placement.insight.audit.model import names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.recorded import recorded
@@ -98,10 +101,18 @@ class Entry:
         return line({"action": self.action.as_json(), **asdict(self.recorded)})
 
 
-def plan_text(database: str, planned: Iterable[Action]) -> str:
-    """Return the plan of actions for the database with this epoch."""
-    lines = [line(action.as_json()) for action in planned]
+def plan_text(database: str, planned: Iterable[Action], names: Mapping[str, str]) -> str:
+    """Return the plan of actions for the database with this epoch.
+
+    ``names`` has the names of providers, by UUID.
+    """
+    lines = [line(_with_names(action.as_json(), names)) for action in planned]
     return "".join((Header.now(PLAN, database).line(), *lines, line(END)))
+
+
+def _with_names(values: dict[str, Any], names: Mapping[str, str]) -> Line:
+    own = names_in(values, names)
+    return {**values, "names": own} if own else values
 
 
 def line(values: Line) -> str:

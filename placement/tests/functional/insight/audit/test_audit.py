@@ -14,10 +14,16 @@ from placement.cmd import manage
 from placement.core.model import Inventory
 from placement.db.tables import allocations
 from placement.insight.audit.live_consumers import compare
-from placement.insight.audit.model import SEVERITIES, AuditSettings, LiveConsumers
+from placement.insight.audit.model import (
+    REPAIR_COMMANDS,
+    SEVERITIES,
+    AuditSettings,
+    LiveConsumers,
+    Skipped,
+)
 from placement.insight.audit.report import audit
 from placement.insight.audit.sql import AuditReader, StoredConsumers
-from placement.insight.repair.actions import Planned, plan
+from placement.insight.repair.actions import REPAIRABLE, Planned, plan
 from placement.objects import allocation
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
@@ -41,6 +47,11 @@ def test_each_defect_is_found_and_nothing_else(store, name):
     assert finding.code == code
     if code == "over_capacity":
         assert finding.cause.startswith(name)
+
+
+def test_each_finding_has_the_command_with_which_its_repair_begins():
+    planned = {code for code, command in REPAIR_COMMANDS.items() if " --plan " in command}
+    assert (REPAIR_COMMANDS.keys(), planned) == (SEVERITIES.keys(), REPAIRABLE)
 
 
 def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
@@ -72,6 +83,9 @@ def test_what_is_young_is_left_alone(store):
     host.run(allocations.delete())
     host.inventory(used=0)
     assert codes(store) == []
+    (skipped,) = audit(store, EVERYTHING).skipped
+    assert skipped == Skipped("empty_consumer", 1, "younger than 30 minutes (--grace-minutes)")
+    assert audit(store, AuditSettings(codes={"usage_counter"})).skipped == []
     later = datetime.now(UTC) + timedelta(hours=1)
     assert [each.code for each in audit(store, EVERYTHING, now=later).findings] == [
         "empty_consumer"
@@ -162,7 +176,7 @@ def test_findings_over_http(http, store):
     host.inventory(reserved=6)
     response = http.get("/insight/findings", headers=HEADERS).json
     assert [each["code"] for each in response["findings"]] == ["usage_counter", "over_capacity"]
-    assert (response["version"], response["truncated"]) == (1, [])
+    assert (response["version"], response["truncated"], response["skipped"]) == (1, [], [])
     assert response["findings"][1] == {
         "code": "over_capacity",
         "severity": "error",
@@ -177,6 +191,8 @@ def test_findings_over_http(http, store):
         },
         "cause": "reserved: 6 are reserved of 8",
         "repair": "raise the capacity, or move consumers away",
+        "repair_command": f"openstack resource consumer list --provider {host.uuid}",
+        "names": {host.uuid: host.name},
     }
     one = http.get("/insight/findings?code=usage_counter", headers=HEADERS).json
     assert [each["code"] for each in one["findings"]] == ["usage_counter"]
@@ -225,8 +241,10 @@ def test_the_command_reports_and_exits_by_what_it_finds(run, store):
     host.inventory(used=3)
     status, printed = run()
     assert status == command.FOUND
-    assert '"counter": 3' in printed
+    assert f"provider {host.name} ({host.uuid}), resource_class VCPU, counter 3, used 4" in printed
     assert "  repair: set the counter to the sum\n" in printed
+    assert "  command: placement-manage audit --code usage_counter --plan repair.plan\n" in printed
+    assert printed.endswith("\n\n1 error usage_counter\n1 notice similar_names\n")
     status, printed = run("--json", "--code", "usage_counter")
     assert (status, [each["code"] for each in json.loads(printed)["findings"]]) == (
         command.FOUND,

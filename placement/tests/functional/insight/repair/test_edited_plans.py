@@ -16,7 +16,7 @@ def apply_actions(store, run_audit, plan):
     """Return a function that applies actions: the exit status, and the reasons of the skipped."""
 
     def applied(*actions):
-        plan.write_text(plan_text(str(store.epoch()), actions))
+        plan.write_text(plan_text(str(store.epoch()), actions, {}))
         status, printed, errors = run_audit("--apply", plan, "--json")
         assert errors == ""
         skipped = [each["reason"] for each in json.loads(printed)["actions"]]
@@ -75,7 +75,7 @@ def test_a_name_that_no_provider_can_have_is_refused(store, run_audit, plan, nam
         name="cn1",
         new_name=name,
     )
-    plan.write_text(plan_text(str(store.epoch()), [renamed]))
+    plan.write_text(plan_text(str(store.epoch()), [renamed], {}))
     status, _, errors = run_audit("--apply", plan)
     assert status == 1
     assert "is not a value of rename_provider.new_name" in errors
@@ -102,7 +102,7 @@ def test_an_undo_file_with_a_wrong_value_is_refused_as_a_whole(store, run_audit,
         RenameProvider(provider=host, generation=0, name=f"cn{number}", new_name=f"new{number}")
         for number, host in enumerate(hosts)
     ]
-    plan.write_text(plan_text(str(store.epoch()), actions))
+    plan.write_text(plan_text(str(store.epoch()), actions, {}))
     assert apply(plan) == (2, 0, 0)
     undo = plan.with_name("plan.undo")
     written = undo.read_text()

@@ -26,7 +26,7 @@ def apply_actions(store, plan, apply):
     """Return a function that applies actions; it returns how many were applied and skipped."""
 
     def run(*actions):
-        text = plan_text(str(store.epoch()), actions)
+        text = plan_text(str(store.epoch()), actions, {})
         # The same actions are the same plan, in any second.
         plan.write_text(re.sub('"created_at": "[^"]+"', '"created_at": "now"', text))
         applied, already, skipped = apply(plan)

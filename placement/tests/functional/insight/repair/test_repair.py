@@ -9,6 +9,7 @@ from placement.cmd import audit as command
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.insight.repair.actions import REPAIRABLE
+from placement.objects import trait
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import (
     allocations_of,
@@ -54,6 +55,46 @@ def test_what_needs_a_decision_is_left(store, run_audit, apply, plan, name):
     assert printed.startswith("0 actions planned")
     assert f"1 {code} need a decision" in printed
     assert len(plan.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_plan_says_what_it_leaves_out(store, run_audit, plan, live):
+    """Notices, findings that need a decision, and consumers that are too young."""
+    host = Host(store)
+    orphan = instance(store, host)
+    host.inventory(reserved=8)
+    for name in ("CUSTOM_A", "CUSTOM_B"):
+        trait.ensure(store, name)
+    claim(store, uuid(), {Host(store).uuid: {"VCPU": 1}}, type="INSTANCE")
+    _, printed, _ = run_audit("--live", live(uuid()), "--plan", plan)
+    assert printed.splitlines() == [
+        f"1 actions planned in {plan}",
+        "1 over_capacity need a decision: see `placement-manage audit --code over_capacity`",
+        "2 unused_trait not planned: notices are planned only with --code unused_trait",
+        "1 orphaned_consumer not planned: younger than 30 minutes (--grace-minutes)",
+        "1 orphaned_consumer not planned: the list does not cover the consumer type unknown "
+        "(--type unknown)",
+        f"To apply them: placement-manage audit --apply {plan}",
+    ]
+    _, action, _ = map(json.loads, plan.read_text().splitlines())
+    assert (action["consumer"], action["names"]) == (orphan, {host.uuid: host.name})
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_an_action_that_is_skipped_is_reported_with_the_name_of_its_provider(
+    store, run_audit, plan
+):
+    host = Host(store)
+    host.inventory(used=3)
+    run_audit("--plan", plan)
+    host.inventory(used=4)
+    named = f"{host.name} ({host.uuid})"
+    assert run_audit("--apply", plan)[1].splitlines()[0] == (
+        f"skipped set_usage_counter, finding usage_counter, provider {named}, resource_class "
+        "VCPU, counter 3, used 4: The counter is the sum of the allocations: 4."
+    )
+    _, printed, _ = run_audit("--apply", plan, "--json")
+    assert json.loads(printed)["names"] == {host.uuid: host.name}
 
 
 # --- live consumers ---------------------------------------------------------------------

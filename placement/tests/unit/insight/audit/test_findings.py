@@ -38,6 +38,7 @@ HEALTHY = AuditedState(
     class_names={0: "VCPU", 1: "MEMORY_MB"},
     lone_allocations=[],
     empty_consumers=[],
+    young={},
     unused_classes=[],
     unused_traits=[],
 )

@@ -1,7 +1,8 @@
 """Which consumers a list of live consumers is compared with, and what the comparison finds."""
 
+import os
 from argparse import Namespace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from placement.insight.consumers.model import ListedConsumer
 
 AT = datetime(2026, 11, 22)
 SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
 ROOTS = {"cn1": Root("cn1", "cn1"), "numa": Root("cn1", "cn1"), "cn2": Root("cn2", "cn2")}
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
 
@@ -38,18 +40,22 @@ def compared(*consumers, hosts=(), types=("INSTANCE",)):
     return compare(Consumers(*consumers), live, AT + SECOND)
 
 
+def lists(comparison):
+    return comparison.orphans, comparison.compared, comparison.located
+
+
 def test_consumers_written_after_the_list_are_not_compared():
     young, old = consumer("a", "cn1", at=AT), consumer("b", "cn1", at=None)
-    assert compared(young, old) == ([old], 1, [])
+    assert lists(compared(young, old)) == ([old], 1, [])
 
 
 def test_consumers_of_other_types_are_not_compared():
     migration, unknown = consumer("a", "cn1", type="MIGRATION"), consumer("b", "cn1", type=None)
-    assert compared(migration, unknown, types=["unknown"]) == ([unknown], 1, [])
+    assert lists(compared(migration, unknown, types=["unknown"])) == ([unknown], 1, [])
 
 
 def test_a_consumer_without_allocations_is_compared_but_is_no_orphan():
-    assert compared(consumer("a")) == ([], 1, [])
+    assert lists(compared(consumer("a"))) == ([], 1, [])
 
 
 def test_an_instance_is_on_its_host_once():
@@ -57,7 +63,7 @@ def test_an_instance_is_on_its_host_once():
     moving, migration = consumer("c", "cn1", "cn2"), consumer("d", "cn1", "cn2", type="MIGRATION")
     hosts = {"a": "cn1", "b": "cn2", "c": None, "d": "cn1"}
     found = compared(within, doubled, moving, migration, hosts=hosts.items())
-    assert found == ([], 3, [within, doubled])
+    assert lists(found) == ([], 3, [within, doubled])
 
 
 @pytest.mark.parametrize(
@@ -77,9 +83,9 @@ def test_only_the_codes_that_are_asked_for_are_looked_for(tmp_path, codes, found
     )
     consumers = Consumers(consumer("a", "cn1", at=AT), consumer(ONE, "cn1", "cn2", at=AT))
     findings = live_findings(consumers, options, lambda: None)
-    assert [finding.code for finding in findings] == found
+    assert [finding.code for finding in findings.findings] == found
     if "doubled_consumer" in found:
-        assert findings[-1].rows["providers"] == ["cn1"]
+        assert findings.findings[-1].rows["providers"] == ["cn1"]
 
 
 @pytest.mark.parametrize(
@@ -93,3 +99,35 @@ def test_most_consumers_are_not_orphans(orphans, compared, is_refused):
             check_plausible(orphans, compared, accept_many=False)
     else:
         check_plausible(orphans, compared, accept_many=False)
+
+
+def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_path):
+    """The list has one instance; the others have each another reason to be left out."""
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE} cn2\n")
+    os.utime(path, ((AT - 2 * HOUR).replace(tzinfo=UTC).timestamp(),) * 2)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    consumers = Consumers(
+        consumer(ONE, "cn2", at=now),
+        consumer("young", "cn1", at=now),
+        consumer("young without allocations", at=now),
+        consumer("newer", "cn1", at=AT - HOUR),
+        consumer("pod", "cn1", type="POD", at=AT - 3 * HOUR),
+        consumer("young pod", "cn1", type="POD", at=now),
+        consumer("unknown", "cn1", type=None, at=AT - 3 * HOUR),
+        consumer("orphan", "cn1", at=AT - 3 * HOUR),
+    )
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=[]
+    )
+    found = live_findings(consumers, options, lambda: None)
+    assert [finding.rows["consumer"] for finding in found.findings] == ["orphan"]
+    uncovered = "the list does not cover the consumer type {0} (--type {0})"
+    assert [(row.count, row.reason) for row in found.skipped] == [
+        (1, "younger than 30 minutes (--grace-minutes)"),
+        (1, "written after the list"),
+        (1, uncovered.format("POD")),
+        (1, uncovered.format("unknown")),
+    ]
+    options.code = ["doubled_consumer"]
+    assert live_findings(consumers, options, lambda: None).skipped == []
