@@ -98,9 +98,18 @@ def _print_record(recorded: Document) -> None:
     if "funnel" in explanation:
         print(as_text(explanation, origin=origin))
         return
-    print(printable(f"Claim refused: {recorded['reason']} ({origin})"))
+    sentence = explanation.get("sentence", recorded["reason"])
+    print(printable(f"Claim refused: {sentence} ({origin})"))
     for name, value in explanation.items():
-        print(printable(f"  {name}: {value}"))
+        if name not in {"version", "sentence"}:
+            print(printable(f"  {name}: {_named(value)}"))
+
+
+def _named(value: Any) -> str:
+    """Return a fact of a refused claim; a provider by its name and UUID."""
+    if isinstance(value, dict) and "uuid" in value:
+        return f"{value['name']} ({value['uuid']})" if "name" in value else str(value["uuid"])
+    return str(value)
 
 
 def _print(document: Document, *, as_json: bool) -> None:

@@ -191,6 +191,7 @@ CONSUMERS = always(
                 created_at=TEXT_OR_NONE,
                 updated_at=TEXT_OR_NONE,
                 allocations=by_key(_AMOUNTS),
+                providers=by_key(TEXT),
             )
         ),
         next=TEXT_OR_NONE,

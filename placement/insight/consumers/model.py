@@ -1,7 +1,7 @@
 """Consumers with their allocations, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -34,7 +34,8 @@ class ConsumerFilter:
 class ListedConsumer:
     """A consumer with its allocations: amounts by provider UUID and resource class.
 
-    ``project_id`` and ``user_id`` are None if the database lacks their rows.
+    ``project_id`` and ``user_id`` are None if the database lacks their rows. ``providers`` has the
+    names of the providers by UUID.
     """
 
     uuid: str
@@ -45,6 +46,7 @@ class ListedConsumer:
     created_at: datetime | None
     updated_at: datetime | None
     allocations: Mapping[str, Mapping[str, int]]
+    providers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def written_at(self) -> datetime | None:
@@ -70,9 +72,14 @@ def consumers_document(page: ConsumerPage) -> bytes:
 def from_document(document: Mapping[str, Any]) -> ListedConsumer:
     """Return the value of a consumer in the document, for clients of the service.
 
-    Fields that a later release of the service adds are ignored.
+    Fields that a later release of the service adds are ignored; earlier releases had no names of
+    providers.
     """
-    values = {field.name: document[field.name] for field in fields(ListedConsumer)}
+    values = {
+        field.name: document[field.name]
+        for field in fields(ListedConsumer)
+        if field.name in document
+    }
     times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
     return ListedConsumer(**{**values, **times})
 
@@ -91,4 +98,5 @@ def _consumer(consumer: ListedConsumer) -> dict[str, Any]:
         "created_at": timestamp(consumer.created_at),
         "updated_at": timestamp(consumer.updated_at),
         "allocations": consumer.allocations,
+        "providers": consumer.providers,
     }

@@ -38,6 +38,7 @@ _provider = resource_providers.c
 _ALLOCATIONS = sa.select(
     _allocation.consumer_id,
     _provider.uuid,
+    _provider.name,
     resource_classes.c.name,
     _allocation.used,
 ).select_from(
@@ -64,9 +65,9 @@ class ConsumerList:
         rows = self._rows(list(self._conditions(wanted)), wanted)
         has_more = len(rows) > wanted.limit
         page_rows = rows[: wanted.limit]
-        amounts = self._amounts([row.uuid for row in page_rows])
+        amounts, names = self._amounts([row.uuid for row in page_rows])
         return ConsumerPage(
-            [_listed(row, amounts.get(row.uuid, {})) for row in page_rows],
+            [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
             page_rows[-1].uuid if has_more else None,
         )
 
@@ -143,21 +144,28 @@ class ConsumerList:
         )
         return self._connection.execute(statement).all()
 
-    def _amounts(self, uuids: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
-        """Return amounts by consumer, provider and class."""
+    def _amounts(
+        self, uuids: Sequence[str]
+    ) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
+        """Return amounts by consumer, provider and class, and the names of the providers."""
         amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(
             lambda: defaultdict(lambda: defaultdict(int))
         )
+        names: dict[str, str] = {}
         for chunk in chunks(uuids):
             statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
-            for consumer, provider, name, used in self._connection.execute(statement):
-                amounts[consumer][provider][name] += used
-        return amounts
+            for consumer, provider, name, class_, used in self._connection.execute(statement):
+                amounts[consumer][provider][class_] += used
+                names[provider] = name
+        return amounts, names
 
 
-def _listed(row: Any, amounts: Mapping[str, Mapping[str, int]]) -> ListedConsumer:
+def _listed(
+    row: Any, amounts: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
+) -> ListedConsumer:
     plain = {provider: dict(by_class) for provider, by_class in amounts.items()}
-    return ListedConsumer(**row._mapping, allocations=plain)
+    providers = {provider: names[provider] for provider in plain}
+    return ListedConsumer(**row._mapping, allocations=plain, providers=providers)
 
 
 def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsumer]:

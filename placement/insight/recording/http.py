@@ -10,7 +10,7 @@ from placement.http.request import Request, accepts_json, json_response
 from placement.insight import schemas
 from placement.insight.documents import document
 from placement.insight.queries import nothing, time
-from placement.insight.recording import sql
+from placement.insight.recording import refusals, sql
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation
@@ -47,10 +47,13 @@ def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = N
 
 
 def _recorded(record: RecordedRequest) -> dict[str, object]:
-    if record.claim is None:
-        subject = {"query": record.query}
-    else:
-        subject = {"claim": json.loads(record.claim)}
+    explanation = json.loads(record.explanation)
+    subject: dict[str, object] = {"query": record.query}
+    if record.claim is not None:
+        claim = json.loads(record.claim)
+        subject = {"claim": claim}
+        if sentence := refusals.sentence(explanation, claim):
+            explanation["sentence"] = sentence
     return {
         "request_id": record.request_id,
         "global_request_id": record.global_request_id,
@@ -61,7 +64,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
         "microversion": record.microversion,
         **subject,
         "reason": record.reason,
-        "explanation": json.loads(record.explanation),
+        "explanation": explanation,
     }
 
 

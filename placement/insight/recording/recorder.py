@@ -12,19 +12,20 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from placement.core.model import ConsumerClaim
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import printable
 from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
 from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import Question
-from placement.insight.recording import model, sql
+from placement.insight.recording import refusals, sql
 from placement.insight.recording.model import (
     NAME_CONFLICT,
     NO_CANDIDATES,
@@ -101,6 +102,15 @@ class Recorder:
         other records.
         """
         return self._process().is_new(key, self._clock())
+
+    def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
+        """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
+        if self._store is None:
+            return {}
+        try:
+            return sql.provider_names(self._store, uuids)
+        except Exception:  # a line without names is better than none
+            return {}
 
     def record(self, record: RecordedRequest) -> None:
         """Write the record, queue it for the writing thread, or drop it.  Never raises."""
@@ -256,13 +266,16 @@ def refused_claim(
     error: PlacementException,
     claims: Sequence[ConsumerClaim],
     origin: Origin,
-) -> None:
-    """Record the reason of the refusal of the claims."""
+) -> str:
+    """Record the reason of the refusal of the claims; return it as a sentence."""
+    refusal = refusals.described(error)
+    names = recorder.provider_names(refusals.providers(refusal, claims))
+    explanation = refusal.document(names)
+    claim = refusals.claim(error, claims, names)
     if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
-        refusal = model.described(error)
-        record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(refusal.document()))
-        claim = json.dumps(model.claim(error, claims))
-        recorder.record(replace(record, claim=_bounded(claim)))
+        record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(explanation))
+        recorder.record(replace(record, claim=_bounded(json.dumps(claim))))
+    return printable(refusals.sentence(explanation, claim) or "")
 
 
 def name_conflict(

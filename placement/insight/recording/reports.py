@@ -14,8 +14,8 @@ from placement.events import ClaimRefused, EmptyResponse
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation.query import Question
 from placement.insight.queries import text
-from placement.insight.recording import model
 from placement.insight.recording import recorder as recorders
+from placement.insight.recording import refusals
 from placement.insight.recording.recorder import Recorder
 
 LOG = logging.getLogger(__name__)
@@ -54,20 +54,30 @@ class OperatorReports:
 
     @contextmanager
     def refusals_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
-        """A context that logs, records and counts a refusal of the claims, and raises it."""
+        """A context that logs, records and counts a refusal of the claims, and raises it.
+
+        It is logged after the response, because the names of the providers are read from the
+        database.
+        """
         try:
             yield
-        except model.REFUSALS as error:
-            refusal = model.described(error)
-            LOG.warning("Claim refused, %s: %s", _id(request), refusal.line())
+        except refusals.REFUSALS as error:
+            refusal = refusals.described(error)
             request.services.observe(
                 ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
             )
-            record = partial(
-                recorders.refused_claim, self.recorder, error, claims, origin(request)
-            )
-            request.after_response(record)
+            request.after_response(partial(self._refused, error, claims, origin(request)))
             raise
+
+    def _refused(
+        self,
+        error: exception.PlacementException,
+        claims: Sequence[ConsumerClaim],
+        source: recorders.Origin,
+    ) -> None:
+        sentence = recorders.refused_claim(self.recorder, error, claims, source)
+        facts = refusals.described(error).line()
+        LOG.warning("Claim refused, %s: %s (%s)", source.request_id, sentence, facts)
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:

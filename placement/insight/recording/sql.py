@@ -4,15 +4,16 @@ The table is bounded. Rows are only added and removed, never changed, and no oth
 them. A writer therefore waits only for another writer that removes the same rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from placement import exception
+from placement.db.resources.names import rows_named
 from placement.db.store import Store
-from placement.db.tables import insight_requests
+from placement.db.tables import insight_requests, resource_providers
 from placement.db.transaction import Transaction
 from placement.insight.recording.model import (
     NAME_CONFLICT,
@@ -25,6 +26,7 @@ _columns = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
 _IDS = sa.select(_columns.id).order_by(_columns.id)
+_PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
 
 MOST_OF_ONE_ID: Final = 1000
 
@@ -88,6 +90,13 @@ def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest
     """Return recorded conflicts of names from this id on, the newest first."""
     conflict = sa.and_(_columns.kind == NAME_CONFLICT, _columns.id >= from_id)
     return _records(tx, _NEWEST_FIRST.where(conflict).limit(limit))
+
+
+def provider_names(store: Store, uuids: Iterable[str]) -> dict[str, str]:
+    """Return the names of the providers that exist, by UUID.  One statement."""
+    with store.read() as tx:
+        column = resource_providers.c.uuid
+        return {row.uuid: row.name for row in rows_named(tx.connection, _PROVIDERS, column, uuids)}
 
 
 def _ids(tx: Transaction, statement: sa.Select[tuple[int]]) -> list[int]:

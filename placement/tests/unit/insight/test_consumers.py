@@ -1,6 +1,7 @@
 """Consumers as JSON."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 
 from placement.insight.consumers.model import (
@@ -19,6 +20,7 @@ CONSUMER = ListedConsumer(
     created_at=datetime(2026, 11, 20, 17, 0, 9),
     updated_at=None,
     allocations={"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d10": {"VCPU": 4}},
+    providers={"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d10": "cn1"},
 )
 
 
@@ -30,3 +32,9 @@ def test_clients_read_what_the_service_returns():
 def test_clients_ignore_fields_of_later_releases():
     (document,) = json.loads(consumers_document(ConsumerPage([CONSUMER], None)))["consumers"]
     assert from_document(document | {"added": 1}) == CONSUMER
+
+
+def test_clients_read_what_earlier_releases_return():
+    (document,) = json.loads(consumers_document(ConsumerPage([CONSUMER], None)))["consumers"]
+    del document["providers"]
+    assert from_document(document) == replace(CONSUMER, providers={})

@@ -49,6 +49,12 @@ def test_consumer_is_listed_with_all_its_allocations(store, cloud):
         cloud["on_root"]: {"VCPU": 3},
         cloud["on_child"]: {"VCPU": 4},
     }
+    assert both.providers == provider_names(store, cloud["on_root"], cloud["on_child"])
+
+
+def provider_names(store, *uuids):
+    with store.read() as tx:
+        return {uuid: tx.providers.find(uuid).name for uuid in uuids}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,9 @@ def test_recorded_requests_are_found_by_the_global_id(http, explain):
     assert code == 0
     assert "No host for resources=VCPU:9 (asked " in printed.out
     assert GLOBAL_ID in printed.out
-    assert "Claim refused: capacity" in printed.out
+    sentence = f"host1 has 8 of 8 VCPU free, 9 were claimed by server {CONSUMER}"
+    assert f"Claim refused: {sentence} (asked " in printed.out
+    assert f"  provider: host1 ({HOST})\n" in printed.out
     assert "needed: 9" in printed.out
     code, printed = explain("--request-id", GLOBAL_ID, "--json")
     assert len(json.loads(printed.out)["requests"]) == 2

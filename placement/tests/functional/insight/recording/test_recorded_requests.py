@@ -83,16 +83,19 @@ def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     put(http, claim(5), 409, consumer=HOST)
     (line,) = loggers.messages(caplog, reports.LOG, level=logging.WARNING)
     assert line.startswith("Claim refused, req-")
+    sentence = f"host has 2 of 6 VCPU free, 5 were claimed by server {HOST}"
     assert line.endswith(
-        f": capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, reserved 2, "
-        f"capacity 6, consumer {HOST}"
+        f": {sentence} (capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, "
+        f"reserved 2, capacity 6, consumer {HOST})"
     )
     (request,) = recorded(http)
     assert (request["kind"], request["reason"]) == ("refused_claim", "capacity")
     assert request["global_request_id"] == GLOBAL_ID
     assert request["claim"]["allocations"] == {HOST: {"resources": {"VCPU": 5}}}
     assert request["claim"]["project_id"] == "p"
-    assert request["explanation"]["provider"] == {"uuid": HOST}
+    assert request["claim"]["providers"] == {HOST: "host"}
+    assert request["explanation"]["provider"] == {"uuid": HOST, "name": "host"}
+    assert request["explanation"]["sentence"] == sentence
     assert "query" not in request
 
 

@@ -10,7 +10,7 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import ConsumerClaim, Inventory
-from placement.insight.recording import model
+from placement.insight.recording import refusals
 
 HOST = ProviderUsage(
     1, {"VCPU": Inventory(total=10, reserved=2, max_unit=6, step_size=2)}, {"VCPU": 5}
@@ -19,7 +19,7 @@ STATE = AllocationState({"known": 3}, {}, {"host": HOST}, {"VCPU": 0, "DISK_GB":
 
 
 def refused(*claims):
-    with pytest.raises(model.REFUSALS) as caught:
+    with pytest.raises(refusals.REFUSALS) as caught:
         decide(claims)
     return caught.value
 
@@ -29,13 +29,14 @@ def decide(claims):
     plan_claims(STATE, claims)
 
 
-def claim(consumer="new", generation=None, **resources):
-    return ConsumerClaim(consumer, {"host": resources}, "p", "u", generation=generation)
+def claim(consumer="new", generation=None, of_type=None, **resources):
+    claimed = {"host": resources}
+    return ConsumerClaim(consumer, claimed, "p", "u", generation=generation, type=of_type)
 
 
 def test_capacity_is_refused_with_all_its_numbers():
     error = refused(claim(VCPU=4))
-    assert model.described(error).line() == (
+    assert refusals.described(error).line() == (
         "capacity: provider host, resource_class VCPU, needed 4, used 5, reserved 2, capacity 8, "
         "consumer new"
     )
@@ -43,10 +44,10 @@ def test_capacity_is_refused_with_all_its_numbers():
 
 def test_a_portion_is_refused_with_the_portions_there_are():
     error = refused(claim(VCPU=3))
-    assert model.described(error).document() == {
+    assert refusals.described(error).document({"host": "cn17"}) == {
         "version": 1,
         "code": "unit",
-        "provider": {"uuid": "host"},
+        "provider": {"uuid": "host", "name": "cn17"},
         "resource_class": "VCPU",
         "needed": 3,
         "min_unit": 1,
@@ -58,7 +59,7 @@ def test_a_portion_is_refused_with_the_portions_there_are():
 
 @pytest.mark.parametrize("others", [{}, {"VCPU": 2}])
 def test_a_class_that_is_not_there_is_refused_with_its_name(others):
-    refusal = model.described(refused(claim(DISK_GB=1, **others)))
+    refusal = refusals.described(refused(claim(DISK_GB=1, **others)))
     assert refusal.code == "no_inventory"
     assert refusal.facts["resource_classes"] == ["DISK_GB"]
     assert refusal.facts["consumer"] == "new"
@@ -66,27 +67,82 @@ def test_a_class_that_is_not_there_is_refused_with_its_name(others):
 
 def test_a_generation_is_refused_with_both():
     error = refused(claim("known", 2, VCPU=2))
-    assert model.described(error).line() == (
+    assert refusals.described(error).line() == (
         "consumer_generation: consumer known, expected 3, given 2"
     )
 
 
 def test_a_lost_race_has_a_code_alone():
-    assert model.described(exception.Conflict()).line() == "concurrent_update"
+    assert refusals.described(exception.Conflict()).line() == "concurrent_update"
 
 
 def test_a_reshape_without_claims_has_none_to_keep():
-    assert model.claim(exception.Conflict(), ()) == {"consumers": 0}
+    assert refusals.claim(exception.Conflict(), (), {}) == {"consumers": 0}
 
 
 def test_of_several_claims_the_refused_one_is_kept():
     claims = (claim("first", VCPU=2), claim("second", VCPU=4))
     error = refused(*claims)
-    assert model.claim(error, claims) == {
+    assert refusals.claim(error, claims, {"host": "cn17"}) == {
         "consumer_uuid": "second",
         "consumer_generation": None,
+        "consumer_type": None,
         "project_id": "p",
         "user_id": "u",
         "allocations": {"host": {"resources": {"VCPU": 4}}},
+        "providers": {"host": "cn17"},
         "consumers": 2,
     }
+
+
+SENTENCES = [
+    (claim(VCPU=4), "cn17 has 3 of 8 VCPU free, 4 were claimed by consumer new"),
+    (
+        claim(VCPU=8, of_type="INSTANCE"),
+        "cn17 allows at most 6 VCPU in one allocation (max_unit), 8 were claimed by server new",
+    ),
+    (
+        claim(VCPU=1, of_type="MIGRATION"),
+        "cn17 allows multiples of 2 VCPU (step_size), 1 was claimed by migration new",
+    ),
+    (claim(DISK_GB=1), "cn17 has no inventory of DISK_GB, claimed by consumer new"),
+    (
+        claim("known", 2, VCPU=2),
+        "consumer known is at generation 3, the claim expected generation 2",
+    ),
+    (
+        claim("known", VCPU=2),
+        "consumer known is at generation 3, the claim expected a new consumer",
+    ),
+    (claim("new", 2, VCPU=2), "consumer new does not exist, the claim expected generation 2"),
+]
+
+
+@pytest.mark.parametrize(("refused_claim", "sentence"), SENTENCES)
+def test_people_read_a_sentence_with_the_name_of_the_host(refused_claim, sentence):
+    error, names = refused(refused_claim), {"host": "cn17"}
+    claimed = refusals.claim(error, [refused_claim], names)
+    assert refusals.sentence(refusals.described(error).document(names), claimed) == sentence
+
+
+def test_a_sentence_has_the_uuid_of_a_host_without_a_name():
+    error = refused(claim(VCPU=4))
+    sentence = refusals.sentence(
+        refusals.described(error).document({}), refusals.claim(error, [claim(VCPU=4)], {})
+    )
+    assert sentence == "host has 3 of 8 VCPU free, 4 were claimed by consumer new"
+
+
+def test_an_over_committed_host_has_nothing_free():
+    explanation = {"code": "capacity", "provider": {"uuid": "host"}, "resource_class": "VCPU"}
+    amounts = {"needed": 1, "used": 10, "capacity": 8}
+    sentence = refusals.sentence(explanation | amounts, {"consumer_uuid": "new"})
+    assert sentence == "host has 0 of 8 VCPU free, 1 was claimed by consumer new"
+
+
+def test_conflicts_and_truncated_records():
+    conflict = refusals.described(exception.Conflict()).document({})
+    for claimed, by in (({"consumers": 0}, ""), ({"consumer_uuid": "new"}, " by consumer new")):
+        sentence = refusals.sentence(conflict, claimed)
+        assert sentence == f"the claim{by} conflicted with concurrent updates, in every retry"
+    assert refusals.sentence({"truncated": True, "length": 70_000}, {}) is None
