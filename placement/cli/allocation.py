@@ -2,18 +2,34 @@
 
 import argparse
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from osc_lib.command import command
 
 from placement.cli import client
-from placement.cli.client import WrittenOutput, cells, facts, get, given
+from placement.cli.client import (
+    Complete,
+    Shown,
+    WrittenOutput,
+    cells,
+    columns_with_names,
+    facts,
+    get,
+    given,
+    query_cell,
+    wants_names,
+)
+from placement.cli.names import CommandNames, resolve_groups
+from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
+from placement.insight.names import Names, named
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
 _LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
+_TABLE_COLUMNS = ("at", "reason", "request")
+_LONG_TABLE_COLUMNS = (*_TABLE_COLUMNS, "project_id", "user_id", "microversion")
 
 
 class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
@@ -48,28 +64,35 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         """Return names and values of the explanation."""
         colored = self.app.stdout.isatty() and "NO_COLOR" not in os.environ
+        names = CommandNames(self.app)
         if parsed_args.request_id:
-            fields = self._recorded(parsed_args.request_id, colored=colored)
+            records = self._records(parsed_args.request_id)
+            newest = next(
+                (record for record in records if record["kind"] == "no_candidates"), records[0]
+            )
+            known = _known(names, [newest])
+            fields = client.recorded(newest, known, colored=colored)
+            fields |= {"recorded": len(records)} if len(records) > 1 else {}
         else:
-            fields = self._current(parsed_args, colored=colored)
-        return tuple(fields), client.cells(fields.values())
+            document = self._current(parsed_args, names)
+            known = names.in_query(document["query"])
+            fields = client.explanation(document, known, colored=colored)
+        return tuple(fields), cells(fields.values(), known)
 
-    def _recorded(self, request_id: str, *, colored: bool) -> dict[str, Any]:
-        records = get(self.app, f"/insight/requests/{quote(request_id, safe='')}")["requests"]
-        newest = next(
-            (record for record in records if record["kind"] == "no_candidates"), records[0]
-        )
-        fields = client.recorded(newest, colored=colored)
-        return {**fields, "recorded": len(records)} if len(records) > 1 else fields
+    def _records(self, request_id: str) -> list[dict[str, Any]]:
+        path = f"/insight/requests/{quote(request_id, safe='')}"
+        records: list[dict[str, Any]] = get(self.app, path)["requests"]
+        return records
 
-    def _current(self, arguments: argparse.Namespace, *, colored: bool) -> dict[str, Any]:
+    def _current(self, arguments: argparse.Namespace, names: CommandNames) -> dict[str, Any]:
+        resolve_groups(names, arguments)
         pairs = explanation_command.pairs_of(
             arguments, "Give --resource, --query or --request-id."
         )
         if arguments.remedies:
             pairs.append(("remedies", "true"))
-        document = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
-        return client.explanation(document, colored=colored)
+        document: dict[str, Any] = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
+        return document
 
 
 class ListAllocationRequest(WrittenOutput, command.Lister):
@@ -88,7 +111,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
             "--project",
             metavar="<project>",
             dest="project_id",
-            help="Only requests of callers of this project.",
+            help="Only requests of callers of this project, by name or ID.",
         )
         parser.add_argument("--reason", metavar="<code>", help="Only with this reason code.")
         parser.add_argument(
@@ -107,17 +130,69 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each recorded request."""
+        names = CommandNames(self.app)
         query = given(parsed_args, ("since", "project_id", "reason", "limit", "marker"))
+        if "project_id" in query:
+            query["project_id"] = names.project(query["project_id"])
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
-        columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
+        is_table = parsed_args.formatter == "table" and not parsed_args.columns
+        columns = _columns(parsed_args, is_table=is_table)
+        known = _known(names, document["requests"]) if wants_names(parsed_args, ()) else {}
         if document["next"]:
             self.app.stderr.write(f"To list more: --marker {document['next']}\n")
+        cell = _table_cell if is_table else _cell
         return columns, (
-            cells(_cell(request, name) for name in columns) for request in document["requests"]
+            cells((cell(request, name, known) for name in columns), known)
+            for request in document["requests"]
         )
 
 
-def _cell(recorded: dict[str, Any], column: str) -> Any:
+def _columns(arguments: argparse.Namespace, *, is_table: bool) -> Sequence[str]:
+    if is_table:
+        return _LONG_TABLE_COLUMNS if arguments.long else _TABLE_COLUMNS
+    columns = _LONG_COLUMNS if arguments.long else _COLUMNS
+    return columns_with_names(arguments, columns, ("sentence",))
+
+
+def _cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
+    if column == "sentence":
+        return recorded["explanation"].get("sentence")
     if column == "request":
-        return recorded["query"] if "query" in recorded else facts(recorded["claim"])
+        return _request(recorded, names)
     return recorded[column]
+
+
+def _request(recorded: Mapping[str, Any], names: Names) -> Shown:
+    """Return the query, or the claim; in a table, the claim is the sentence of its refusal."""
+    if "query" in recorded:
+        return query_cell(recorded["query"], names)
+    sentence = recorded["explanation"].get("sentence")
+    claim = recorded["claim"]
+    if not sentence:
+        return facts(claim)
+    return Complete(claim, lambda _: named(printable(sentence), names))
+
+
+def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
+    """Return the cell of a table that fits on a terminal of 80 columns.
+
+    The date is above the time, and the id of the request below the request.
+    """
+    if column == "at":
+        return Shown(recorded["at"], lambda at: at.replace("T", "\n"))
+    if column == "request":
+        request = _request(recorded, names).human_readable()
+        request_id = recorded["global_request_id"] or recorded["request_id"]
+        return Complete(recorded, lambda _: f"{request}\n{printable(request_id)}")
+    return recorded[column]
+
+
+def _known(names: CommandNames, records: Iterable[Mapping[str, Any]]) -> Names:
+    """Return the names of the servers, projects, aggregates and providers in recorded requests."""
+    claims = [record["claim"] for record in records if "claim" in record]
+    servers = names.servers(
+        {claim["consumer_uuid"] for claim in claims if "consumer_uuid" in claim}
+    )
+    queries = "&".join(str(record.get("query", "")) for record in records)
+    projects = names.projects if any(record.get("project_id") for record in records) else {}
+    return {**servers, **projects, **names.in_query(queries)}

@@ -6,8 +6,10 @@ formats.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from textwrap import dedent
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,9 +22,12 @@ from osc_placement import version
 from placement import terminal
 from placement.core.text import printable
 from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line
+from placement.insight.names import Names, legend, named
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
+
+_NO_NAMES: Names = MappingProxyType({})
 
 RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
@@ -129,12 +134,50 @@ class Shown(FormattableColumn[Any]):
         return self._text(self._value)
 
 
-def cells(row: Iterable[Any]) -> list[Any]:
-    """Return the cells of a row; control characters in texts are escaped in a table."""
-    return [
-        Shown(cell, printable) if isinstance(cell, str) and not cell.isprintable() else cell
-        for cell in row
-    ]
+class Complete(Shown):
+    """A value whose text has names already, or must not have any."""
+
+
+def query_cell(text: str, names: Names) -> Complete:
+    """Return a query, which people copy: in a table, names of its UUIDs are below it."""
+    return Complete(text, lambda text: "\n".join((printable(text), *legend(text, names))))
+
+
+def cells(row: Iterable[Any], names: Names = _NO_NAMES) -> list[Any]:
+    """Return the cells of a row.
+
+    In a table, control characters in texts are escaped, and UUIDs follow their names.
+    """
+    return [_cell(cell, names) for cell in row]
+
+
+def _cell(cell: Any, names: Names) -> Any:
+    if isinstance(cell, str):
+        return Shown(cell, lambda text: named(printable(text), names))
+    if isinstance(cell, Complete):
+        return cell
+    if isinstance(cell, FormattableColumn):
+        text = cell.human_readable
+        return Shown(cell.machine_readable(), lambda _: named(text(), names))
+    return cell
+
+
+def wants_names(arguments: argparse.Namespace, columns: Collection[str]) -> bool:
+    """Return whether the output has names: not in text for scripts without one of the columns."""
+    is_text = arguments.formatter in {"csv", "value"}
+    return not is_text or not set(columns).isdisjoint(arguments.columns)
+
+
+def columns_with_names(
+    arguments: argparse.Namespace, columns: Sequence[str], of_names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns of the output, with the columns of names where they are separate.
+
+    They are separate in JSON and YAML, and where the option ``--column`` selects them. Tables have
+    the names beside the UUIDs.
+    """
+    is_data = arguments.formatter in {"json", "yaml"}
+    return (*columns, *(name for name in of_names if is_data or name in arguments.columns))
 
 
 def by_line(text: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
@@ -148,8 +191,22 @@ def facts(values: Mapping[str, Any]) -> Shown:
     return Shown(values, write)
 
 
-def _funnel(rows: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(line.strip() for line in funnel_lines(rows))
+def aligned(values: Mapping[str, int]) -> Shown:
+    """Return numbers by name; in a table they are one per line, in columns."""
+    return Shown(values, _aligned)
+
+
+def _aligned(values: Mapping[str, int]) -> str:
+    width = max((len(name) for name in values), default=0) + 1
+    digits = max((len(str(value)) for value in values.values()), default=0)
+    return "\n".join(
+        f"{printable(name) + ':':<{width}} {value:>{digits}}" for name, value in values.items()
+    )
+
+
+def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
+    with_names = [{**row, "requirement": named(row["requirement"], names)} for row in rows]
+    return dedent("\n".join(funnel_lines(with_names)))
 
 
 def _fits(number: int | None, *, colored: bool) -> str:
@@ -159,26 +216,35 @@ def _fits(number: int | None, *, colored: bool) -> str:
     return f"{color}{text}{PLAIN}" if colored else text
 
 
-def explanation(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:
+def explanation(
+    document: Mapping[str, Any], names: Names = _NO_NAMES, *, colored: bool
+) -> dict[str, Any]:
     """Return the fields of an explanation, the result first."""
     return {
         "fits": Shown(document["fits"], partial(_fits, colored=colored)),
         "roots": document["roots"],
-        "funnel": Shown(document["funnel"], _funnel),
+        "funnel": Shown(document["funnel"], partial(_funnel, names)),
         "near_misses": Shown(document["near_misses"], by_line(closest_line)),
         "remedies": Shown(document["remedies"], by_line(remedy_line)),
         "undetermined": Shown(document["undetermined"], by_line(printable)),
-        "query": document["query"],
+        "query": query_cell(document["query"], names),
         "microversion": document["microversion"],
         "at": document["at"],
     }
 
 
-def recorded(document: Mapping[str, Any], *, colored: bool) -> dict[str, Any]:
+def recorded(
+    document: Mapping[str, Any], names: Names = _NO_NAMES, *, colored: bool
+) -> dict[str, Any]:
     """Return the fields of a recorded request: its reason, then its explanation."""
-    names = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
-    fields = {name: document[name] for name in names}
+    columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
+    fields = {name: document[name] for name in columns}
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
-        return {**explanation(document["explanation"], colored=colored), **fields}
+        return {**explanation(document["explanation"], names, colored=colored), **fields}
     claim = {"claim": facts(document["claim"])} if "claim" in document else {}
-    return {**fields, "explanation": facts(document["explanation"]), **claim}
+    return {**fields, "explanation": Shown(document["explanation"], _refusal), **claim}
+
+
+def _refusal(explanation: Mapping[str, Any]) -> str:
+    """Return the sentence of a refused claim, or its facts if an earlier release recorded it."""
+    return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()

@@ -1,24 +1,41 @@
 """``openstack resource capacity show``, ``consumer list`` and ``provider tree``."""
 
 import argparse
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
 
-from placement.cli.client import Shown, WrittenOutput, by_line, cells, consumers, facts, get, given
+from placement.cli.client import (
+    Shown,
+    WrittenOutput,
+    aligned,
+    cells,
+    columns_with_names,
+    consumers,
+    get,
+    given,
+    query_cell,
+    wants_names,
+)
+from placement.cli.names import CommandNames, resolve_groups
+from placement.cli.trees import Provider, rows_of_trees, with_parents
 from placement.core.text import printable
+from placement.insight.audit.model import MIGRATION
 from placement.insight.explanation import command as explanation_command
+from placement.insight.names import Names
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
+"""The properties that identify a group of roots; the first one that it has is shown."""
 
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
+_NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
-    "--project": ("project_id", "<project>", "Only consumers of this project."),
+    "--project": ("project_id", "<project>", "Only consumers of this project, by name or ID."),
     "--user": ("user_id", "<user>", "Only consumers of this user."),
     "--type": (
         "type",
@@ -28,12 +45,12 @@ _OPTIONS = {
     "--provider": (
         "provider",
         "<provider>",
-        "Only consumers with allocations on the provider with this UUID.",
+        "Only consumers with allocations on this provider, by name or UUID.",
     ),
     "--in-tree": (
         "in_tree",
         "<provider>",
-        "Only consumers with allocations in the tree of the provider with this UUID.",
+        "Only consumers with allocations in the tree of this provider, by name or UUID.",
     ),
     "--older-than": (
         "older_than",
@@ -51,21 +68,26 @@ _OPTIONS = {
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
 _FILTERS = {
-    "--name": ("name", "<name>", "Only the provider with this name."),
-    "--in-tree": ("in_tree", "<provider>", "Only the tree of this provider, by UUID."),
-    "--member-of": ("member_of", "<aggregate>", "Only providers in this aggregate."),
-    "--required": ("required", "<trait>", "Only providers with this trait."),
-    "--resource": ("resources", "<class>=<amount>", "Only providers with this amount free."),
+    "--member-of": ("member_of", "<aggregate>", "Providers in this aggregate, by name or UUID."),
+    "--required": ("required", "<trait>", "Providers with this trait."),
+    "--resource": ("resources", "<class>=<amount>", "Providers with this amount free."),
 }
 
-Provider = Mapping[str, Any]
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return the capacity of each group of roots, in lines with aligned columns."""
+    rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{name:<{widths[0]}} {claims:>{widths[1]}}{'' if group['exact'] else ' or more'} on "
+        f"{roots:>{widths[2]}} {'root' if roots == '1' else 'roots'}"
+        for group, (name, claims, roots) in zip(groups, rows, strict=True)
+    )
 
 
-def _group(group: dict[str, Any]) -> str:
-    """Return the capacity of a group of roots, in one line."""
+def _name(group: Mapping[str, Any]) -> str:
     name = next(str(group[name]) for name in _NAMES if name in group)
-    claims = f"{group['claims']}{'' if group['exact'] else ' or more'}"
-    return f"{printable(name)}: {claims} on {group['roots']} roots"
+    return f"{printable(name)}:"
 
 
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
@@ -90,13 +112,23 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         """Return names and values of the capacity."""
+        names = CommandNames(self.app)
+        resolve_groups(names, parsed_args)
         shape = explanation_command.pairs_of(parsed_args, "Give --resource or --query.")
         pairs = [*shape, ("by", parsed_args.by)]
         document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
         fields = {name: value for name, value in document.items() if name != "version"}
-        fields |= {name: facts(fields[name]) for name in _AMOUNTS}
-        fields["by"] = Shown(fields["by"], by_line(_group))
+        fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
+        groups = [_with_name(group, names) for group in fields["by"]]
+        fields["by"] = Shown(groups, _groups) if groups else groups
+        fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
         return tuple(fields), cells(fields.values())
+
+
+def _with_name(group: Mapping[str, Any], names: CommandNames) -> Mapping[str, Any]:
+    """Return a group of roots with the name of its aggregate, if nova lists it."""
+    name = names.aggregates.get(group["aggregate"]) if "aggregate" in group else None
+    return {**group, "name": name} if name else group
 
 
 class ListResourceConsumer(WrittenOutput, command.Lister):
@@ -117,14 +149,29 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each consumer."""
-        columns = _LONG_CONSUMER_COLUMNS if parsed_args.long else _CONSUMER_COLUMNS
+        columns = columns_with_names(
+            parsed_args,
+            _LONG_CONSUMER_COLUMNS if parsed_args.long else _CONSUMER_COLUMNS,
+            _NAMES_OF_CONSUMER,
+        )
+        names = CommandNames(self.app)
+        consumers = self._read(parsed_args, names)
+        known: Names = {}
+        if wants_names(parsed_args, _NAMES_OF_CONSUMER):
+            servers = [consumer["uuid"] for consumer in consumers if consumer["type"] != MIGRATION]
+            known = {**names.servers(servers), **names.projects}
         return columns, [
-            cells(_consumer_cell(consumer, name) for name in columns)
-            for consumer in self._read(parsed_args)
+            cells((_consumer_cell(consumer, name, known) for name in columns), known)
+            for consumer in consumers
         ]
 
-    def _read(self, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[dict[str, Any]]:
         query = given(arguments, (name for name, _, _ in _OPTIONS.values()))
+        if "project_id" in query:
+            query["project_id"] = names.project(query["project_id"])
+        for name in ("provider", "in_tree"):
+            if name in query:
+                query[name] = names.provider(query[name])
         if arguments.all:
             return list(consumers(self.app, query))
         document: dict[str, Any] = get(self.app, f"/insight/consumers?{urlencode(query)}")
@@ -134,28 +181,46 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         return page
 
 
-def _consumer_cell(consumer: dict[str, Any], column: str) -> Any:
+def _consumer_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
+    if column == "name":
+        return names.get(consumer["uuid"])
+    if column == "project":
+        return names.get(consumer["project_id"])
+    providers = consumer.get("providers", {})  # earlier releases of the service have no names
+    if column == "providers":
+        return providers
     value = consumer[column]
-    return Shown(value, _allocations) if column == "allocations" else value
+    return Shown(value, partial(_allocations, providers)) if column == "allocations" else value
 
 
-def _allocations(by_provider: Mapping[str, Mapping[str, int]]) -> str:
+def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> str:
     """Return the allocations, a line for each provider."""
     return "\n".join(
-        f"{provider}: {', '.join(f'{name}={amount}' for name, amount in amounts.items())}"
-        for provider, amounts in by_provider.items()
+        f"{printable(providers.get(uuid, uuid))}: "
+        + ", ".join(f"{name}={amount}" for name, amount in by_class.items())
+        for uuid, by_class in amounts.items()
     )
 
 
 class ShowProviderTree(WrittenOutput, command.Lister):
     """Show resource providers as trees, with usage and capacity of each resource class.
 
-    One request reads all providers. Providers whose parents are filtered out are shown as roots.
+    --member-of, --required and --resource select providers. They are marked with *, and shown with
+    their parents.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        trees = parser.add_mutually_exclusive_group()
+        trees.add_argument(
+            "--name", metavar="<name>", help="Only the tree of the provider with this name."
+        )
+        trees.add_argument(
+            "--in-tree",
+            metavar="<provider>",
+            help="Only the tree of this provider, by name or UUID.",
+        )
         for option, (name, metavar, text) in _FILTERS.items():
             parser.add_argument(option, dest=name, metavar=metavar, help=text)
         parser.add_argument(
@@ -167,43 +232,40 @@ class ShowProviderTree(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each provider, parents before children."""
-        query = given(parsed_args, (name for name, _, _ in _FILTERS.values()))
-        if "resources" in query:
-            query["resources"] = query["resources"].replace("=", ":")
-        document = get(self.app, f"/insight/providers?{urlencode(query)}")
-        columns = _LONG_PROVIDER_COLUMNS if parsed_args.long else _PROVIDER_COLUMNS
-        rows = in_tree_order(document["providers"])
+        names = CommandNames(self.app)
+        provider = parsed_args.name or parsed_args.in_tree
+        tree = {"in_tree": names.provider(provider)} if provider else {}
+        filters = _filters(parsed_args, names)
+        providers = self._providers({**tree, **filters})
+        matches = {provider["uuid"] for provider in providers}
+        if filters:
+            providers = with_parents(self._providers(tree), matches)
+        elif parsed_args.name:
+            matches = {tree["in_tree"]}
+        columns = columns_with_names(
+            parsed_args,
+            _LONG_PROVIDER_COLUMNS if parsed_args.long else _PROVIDER_COLUMNS,
+            ("matches",),
+        )
+        aggregates = names.aggregates if "aggregates" in columns else {}
+        has_marks = len(matches) < len(providers)
         return columns, (
-            [_provider_cell(provider, depth, name) for name in columns] for provider, depth in rows
+            cells((row.cell(name, has_marks=has_marks) for name in columns), aggregates)
+            for row in rows_of_trees(providers, matches)
         )
 
-
-def in_tree_order(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int]]:
-    """Yield each provider with its depth, parents before children, by name."""
-    uuids = {provider["uuid"] for provider in providers}
-    children: defaultdict[str | None, list[Provider]] = defaultdict(list)
-    for provider in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
-        parent = provider["parent_provider_uuid"]
-        children[parent if parent in uuids else None].append(provider)
-    stack = [(provider, 0) for provider in children[None]]
-    while stack:
-        provider, depth = stack.pop()
-        yield provider, depth
-        stack += [(child, depth + 1) for child in children[provider["uuid"]]]
+    def _providers(self, query: Mapping[str, str]) -> Sequence[Provider]:
+        providers: Sequence[Provider] = get(self.app, f"/insight/providers?{urlencode(query)}")[
+            "providers"
+        ]
+        return providers
 
 
-def _provider_cell(provider: Provider, depth: int, column: str) -> Any:
-    if column == "name":
-        return Shown(provider["name"], lambda name: f"{'  ' * depth}{printable(name)}")
-    if column == "usage":
-        return Shown(provider["inventories"], _usage)
-    value = provider[column]
-    return Shown(value, by_line(printable)) if isinstance(value, list) else value
-
-
-def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
-    """Return usage and capacity, a line for each class."""
-    return "\n".join(
-        f"{name} {inventory['used']}/{inventory['capacity']}"
-        for name, inventory in inventories.items()
-    )
+def _filters(arguments: argparse.Namespace, names: CommandNames) -> dict[str, str]:
+    """Return the query for the options that select providers."""
+    query = given(arguments, (name for name, _, _ in _FILTERS.values()))
+    if "resources" in query:
+        query["resources"] = query["resources"].replace("=", ":")
+    if "member_of" in query:
+        query["member_of"] = names.aggregates_of(query["member_of"])
+    return query

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from placement.tests.support.nova_documents import flavor, image, server
 
 PAGE = 3
+NAMES = ("/os-aggregates", "/servers", "/v3/projects")
 CONSTANT = {
     "/flavors/detail": {"flavors": [flavor()]},
     "/image/v2/images": {
@@ -24,11 +25,14 @@ class NovaApi:
 
     ``shown`` are servers that only a request for each of them finds. ``failures`` has, by the
     number of a request for a list, what the response is instead: a status, or a text as body.
+    ``named`` are the lists of names that were requested, ``refused`` their statuses by kind.
     """
 
     def __init__(self):
         self.servers, self.migrations, self.shown = [], [], set()
+        self.aggregates, self.projects = {}, {}  # names by id
         self.failures = {}
+        self.refused, self.named = {}, []
         self.newest = "2.96"
         self.lists = []
         self.shows = []
@@ -43,6 +47,11 @@ class NovaApi:
             return self.show(path.rpartition("/")[2])
         if path in CONSTANT:
             return 200, CONSTANT[path]
+        if path in NAMES:
+            return self.names(path.rpartition("/")[2], query, version)
+        return self.list(path, query, version)
+
+    def list(self, path, query, version):
         self.lists.append((path, query, version))
         failure = self.failures.get(len(self.lists))
         if isinstance(failure, int):
@@ -59,6 +68,27 @@ class NovaApi:
         if uuid in {each["id"] for each in self.servers} | self.shown:
             return 200, {"server": server(uuid)}
         return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
+
+    def names(self, kind, query, version):
+        """Return a list of names."""
+        self.named.append(kind)
+        if status := self.refused.get(kind):
+            return status, {"error": {"code": status, "message": f"Refused with {status}."}}
+        if kind == "os-aggregates":
+            assert version == "2.41"
+            rows = [{"uuid": uuid, "name": name} for uuid, name in self.aggregates.items()]
+            return 200, {"aggregates": rows}
+        if kind == "projects":
+            rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
+            return 200, {"projects": rows, "links": {"next": None}}
+        assert query["all_tenants"] == ["1"]
+        only = query.get("uuid", [])
+        rows = [
+            {"id": each["id"], "name": each["name"]}
+            for each in self.servers
+            if not only or each["id"] in only
+        ]
+        return 200, self.page("servers", "id", rows, query)
 
     def page(self, key, marker_name, rows, query):
         markers = [each[marker_name] for each in rows]

@@ -12,11 +12,13 @@ FROM_VOLUME = ""  # as nova has the image of a server that was booted from a vol
 FLAVOR_NAME = "m1.tiny"
 
 
-def server(uuid, host="compute1", status="ACTIVE", task_state=None, image=IMAGE):
+def server(
+    uuid, host="compute1", status="ACTIVE", task_state=None, *, image=IMAGE, name="new-server-test"
+):
     """Return a server as the list with details has it since 2.47."""
     return {
         "id": uuid,
-        "name": "new-server-test",
+        "name": name,
         "status": status,
         "tenant_id": PROJECT,
         "user_id": "fake",

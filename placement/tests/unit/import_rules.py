@@ -11,7 +11,7 @@ _HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "even
 _INSIGHT = {
     *_STORE,
     *_HTTP,
-    *(f"insight.{name}" for name in ("documents", "http", "queries", "schemas")),
+    *(f"insight.{name}" for name in ("documents", "http", "names", "queries", "schemas")),
 }
 
 INTERNAL = {

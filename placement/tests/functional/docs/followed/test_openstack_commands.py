@@ -32,7 +32,7 @@ PRINTED = {
     "openstack resource provider inventory list": r"\| VCPU",
     "openstack resource provider usage show": r"\| VCPU .* 8 \|",
     "openstack resource provider trait list": "HW_CPU_X86_AVX2",
-    "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU 8/16",
+    "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU +8/16",
     "openstack resource capacity show": AGGREGATE,
     "openstack resource consumer list": "^$",  # none is as old as the example says
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",

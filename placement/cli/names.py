@@ -1,0 +1,208 @@
+"""Names for the UUIDs that commands show, and UUIDs for the names in their options.
+
+The names of providers are read from the service. The names of aggregates, servers and projects are
+read from nova and keystone, with the session of ``openstack``: a list of each, not a request for
+each UUID. Commands work without them. If a service is not in the catalog, denies the request or
+does not respond within seconds, its names are unknown, and UUIDs are shown without names.
+"""
+
+import argparse
+import time
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from keystoneauth1.exceptions import ClientException
+from keystoneauth1.session import Session
+from osc_lib.exceptions import CommandError
+
+from placement.cli.client import get
+from placement.insight.names import Names, UnknownName, is_uuid, uuid_of, uuids_in
+
+SECONDS: Final = 5.0
+"""The longest time to wait for a response of nova or keystone, and to list servers."""
+
+_NOVA: Final = "compute"
+_KEYSTONE: Final = "identity"
+_AGGREGATES_WITH_UUID: Final = "2.41"
+_PAGE: Final = 1000
+_AGGREGATES = frozenset({"--member-of", "--not-member-of"})
+
+
+class CloudNames:
+    """The names in nova and keystone, as far as the user of the session may list them.
+
+    ``failures`` has, by service, why its names are unknown. A service that failed is not asked
+    again.
+    """
+
+    def __init__(self, manager: Any) -> None:
+        session, placement = manager.session, manager.placement
+        self._session = Session(
+            auth=session.auth, verify=session.verify, cert=session.cert, timeout=SECONDS
+        )
+        self._filter = placement.ks_filter
+        self.failures: dict[str, str] = {}
+
+    def aggregates(self) -> Names:
+        """Return the names of all aggregates by UUID."""
+        document = self._get(_NOVA, "/os-aggregates", _AGGREGATES_WITH_UUID)
+        return _names(document, "aggregates", "uuid")
+
+    def projects(self) -> Names:
+        """Return the names of all projects by id."""
+        return _names(self._get(_KEYSTONE, "/projects"), "projects", "id")
+
+    def servers(self, wanted: Collection[str] | None = None) -> Names:
+        """Return names of servers by UUID: of the wanted servers, or of all.
+
+        The newest servers are listed first, a page at a time, until all wanted servers are found
+        or the time is over.
+        """
+        names: dict[str, str] = {}
+        end = time.monotonic() + SECONDS
+        for page in self._pages_of_servers(wanted):
+            names |= page
+            is_complete = wanted is not None and names.keys() >= set(wanted)
+            if is_complete or time.monotonic() > end:
+                break
+        return names
+
+    def _pages_of_servers(self, wanted: Collection[str] | None) -> Iterator[Names]:
+        query = {"all_tenants": "1", "limit": str(_PAGE)}
+        if wanted is not None and len(wanted) == 1:
+            query |= {"uuid": next(iter(wanted))}
+        while page := _names(self._get(_NOVA, f"/servers?{urlencode(query)}"), "servers", "id"):
+            yield page
+            if query.get("marker") == (marker := list(page)[-1]):
+                return
+            query["marker"] = marker
+
+    def _get(self, service: str, path: str, microversion: str | None = None) -> Any:
+        """Return a document, empty if the service failed."""
+        if service in self.failures:
+            return {}
+        headers = {"OpenStack-API-Version": f"{service} {microversion}"} if microversion else {}
+        try:
+            return self._session.get(f"{self._url(service)}{path}", headers=headers).json()
+        except (ClientException, ValueError) as error:
+            self.failures[service] = str(error).partition("\n")[0]
+            return {}
+
+    def _url(self, service: str) -> str:
+        """Return the URL of a service.  Raises: ClientException, LookupError."""
+        version = {"version": (3,)} if service == _KEYSTONE else {}
+        url = self._session.get_endpoint(**{**self._filter, "service_type": service, **version})
+        # With --os-endpoint there is no catalog: each service has this URL.
+        if url is None or url == self._session.get_endpoint(**self._filter):
+            raise ValueError(f"there is no endpoint of {service} in the catalog")
+        return str(url).rstrip("/")
+
+
+def _names(document: Any, key: str, uuid: str) -> Names:
+    rows = document.get(key) if isinstance(document, dict) else None
+    return {
+        row[uuid]: row["name"]
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict) and row.get("name") and row.get(uuid)
+    }
+
+
+class CommandNames:
+    """The names for one command: each list is read at most once, and only if it is needed."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    @cached_property
+    def _cloud(self) -> CloudNames:
+        return CloudNames(self._app.client_manager)
+
+    @cached_property
+    def providers(self) -> Names:
+        """The names of all providers by UUID."""
+        return self._providers({})
+
+    @cached_property
+    def aggregates(self) -> Names:
+        """The names of all aggregates of nova by UUID."""
+        return self._cloud.aggregates()
+
+    @cached_property
+    def projects(self) -> Names:
+        """The names of all projects by id."""
+        return self._cloud.projects()
+
+    def servers(self, uuids: Collection[str]) -> Names:
+        """Return the names of these servers, as far as they are known."""
+        return self._cloud.servers(uuids) if uuids else {}
+
+    def in_query(self, query: str) -> Names:
+        """Return the names of the providers and aggregates in a query for candidates."""
+        has_uuids = bool(uuids_in(query))
+        providers = self.providers if has_uuids and "in_tree" in query else {}
+        aggregates = self.aggregates if has_uuids and "member_of" in query else {}
+        return {**providers, **aggregates}
+
+    def _providers(self, query: Mapping[str, str]) -> Names:
+        fields = urlencode({**query, "fields": "uuid,name"})
+        providers = get(self._app, f"/insight/providers?{fields}")["providers"]
+        return {provider["uuid"]: provider["name"] for provider in providers}
+
+    # --- options --------------------------------------------------------------------------
+
+    def provider(self, text: str) -> str:
+        """Return the UUID of a provider from its UUID or name.  Raises: CommandError."""
+        if is_uuid(text):
+            return text
+        equal = self._providers({"name": text})
+        return next(iter(equal)) if equal else _uuid_of(text, self.providers, "provider")
+
+    def aggregate(self, text: str) -> str:
+        """Return the UUID of an aggregate from its UUID or name.  Raises: CommandError."""
+        if is_uuid(text):
+            return text
+        names = self.aggregates
+        if failure := self._cloud.failures.get(_NOVA):
+            raise CommandError(
+                f"{text} is not the UUID of an aggregate, and nova did not list the names of "
+                f"aggregates: {failure}"
+            )
+        return _uuid_of(text, names, "aggregate")
+
+    def aggregates_of(self, value: str) -> str:
+        """Return a value of ``member_of`` with UUIDs in place of names.  Raises: CommandError."""
+        operator = next(text for text in ("!in:", "in:", "!", "") if value.startswith(text))
+        texts = value.removeprefix(operator).split(",")
+        return operator + ",".join(map(self.aggregate, texts))
+
+    def project(self, text: str) -> str:
+        """Return the id of a project from its id or name.
+
+        Without a list of projects, the text is an id. Raises: CommandError.
+        """
+        if is_uuid(text) or not self.projects or text in self.projects:
+            return text
+        return _uuid_of(text, self.projects, "project")
+
+
+def _uuid_of(text: str, names: Names, kind: str) -> str:
+    try:
+        return uuid_of(text, names, kind)
+    except UnknownName as error:
+        raise CommandError(str(error)) from None
+
+
+def resolve_groups(names: CommandNames, arguments: argparse.Namespace) -> None:
+    """Replace the names of providers and aggregates in the options of a request by UUIDs."""
+    arguments.groups = [
+        (suffix, option, _uuids(names, option, value))
+        for suffix, option, value in arguments.groups or ()
+    ]
+
+
+def _uuids(names: CommandNames, option: str, value: str) -> str:
+    if option == "--in-tree":
+        return names.provider(value)
+    return names.aggregates_of(value) if option in _AGGREGATES else value

@@ -1,0 +1,102 @@
+"""Names of providers, aggregates, projects and servers beside their UUIDs.
+
+``uuid_of`` is the meaning of a name in an option of a command; ``named`` adds the names to a text.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from placement.core.text import canonical_uuid, printable
+
+Names = Mapping[str, str]
+"""Names by UUID."""
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
+_MOST_NEAREST: Final = 5
+
+
+class UnknownName(Exception):  # noqa: N818  named by the mistake
+    """No thing has the name, or several have it; the message lists the nearest names."""
+
+
+def uuid_of(name: str, names: Names, kind: str) -> str:
+    """Return the UUID of the only thing with the name.
+
+    Without an equal name, letter case and domains are ignored: ``cn1`` means
+    ``cn1.example.org`` if no other host is called cn1. ``kind`` is a noun for the message, such as
+    ``provider``.
+
+    >>> uuid_of("cn1", {"u1": "cn1.example.org", "u2": "cn2.example.org"}, "provider")
+    'u1'
+
+    Raises: UnknownName.
+    """
+    equal = [uuid for uuid, known in names.items() if known == name]
+    found = equal or [uuid for uuid, known in names.items() if _short(known) == _short(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(f"{names[uuid]} ({uuid})" for uuid in found[:_MOST_NEAREST])
+        raise UnknownName(printable(f"{name} is the name of {len(found)} {kind}s: {listed}."))
+    nearest = ", ".join(nearest_names(name, names.values()))
+    similar = f" Similar names: {nearest}." if nearest else ""
+    raise UnknownName(printable(f"No {kind} has the name {name}.{similar}"))
+
+
+def _short(name: str) -> str:
+    """Return the name in lower case, without the domain of a host."""
+    return (name.partition(".")[0] or name).lower()
+
+
+def nearest_names(name: str, names: Iterable[str]) -> Sequence[str]:
+    """Return the most similar names, at most five: names that contain the text come first.
+
+    Letter case and domains are ignored.
+
+    >>> nearest_names("gpu-1", ["gpu-01", "gpu-12", "gpu-1-numa0", "cn1"])
+    ['gpu-12', 'gpu-1-numa0', 'gpu-01']
+    """
+    unique = sorted(set(names), key=lambda known: (len(known), known))
+    containing = [known for known in unique if name.lower() in known.lower()]
+    by_short = {_short(known): known for known in reversed(unique)}
+    close = (by_short[short] for short in get_close_matches(_short(name), by_short, _MOST_NEAREST))
+    return list(dict.fromkeys((*containing, *close)))[:_MOST_NEAREST]
+
+
+def named(text: str, names: Names) -> str:
+    """Return the text with the name before each UUID that has one, and is not after it already.
+
+    >>> named("in 5e08ea53c4c6448e9334ac4953de3cfa", {"5e08ea53c4c6448e9334ac4953de3cfa": "az1"})
+    'in az1 (5e08ea53c4c6448e9334ac4953de3cfa)'
+    """
+
+    def with_name(match: re.Match[str]) -> str:
+        uuid = match[0]
+        is_named = text[: match.start()].endswith(" (")
+        return uuid if is_named or uuid not in names else f"{printable(names[uuid])} ({uuid})"
+
+    return _UUID.sub(with_name, text)
+
+
+def legend(text: str, names: Names) -> Iterator[str]:
+    """Yield a line with the name of each UUID in a text that has one.
+
+    >>> uuid = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+    >>> list(legend(f"resources=VCPU:1&in_tree={uuid}", {uuid: "cn1"}))
+    ['5e08ea53-c4c6-448e-9334-ac4953de3cfa: cn1']
+    """
+    for uuid in dict.fromkeys(_UUID.findall(text)):
+        if uuid in names:
+            yield f"{uuid}: {printable(names[uuid])}"
+
+
+def uuids_in(text: str) -> set[str]:
+    """Return the UUIDs in a text, with or without hyphens."""
+    return set(_UUID.findall(text))
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID, and not a name."""
+    return canonical_uuid(text) is not None
