@@ -7,6 +7,7 @@ does not respond within seconds, its names are unknown, and UUIDs are shown with
 """
 
 import argparse
+import json
 import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -27,6 +28,7 @@ _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
 _AGGREGATES_WITH_UUID: Final = "2.41"
 _PAGE: Final = 1000
+_SECONDS_TO_KEEP: Final = 60.0
 _AGGREGATES = frozenset({"--member-of", "--not-member-of"})
 
 
@@ -107,6 +109,27 @@ def _names(document: Any, key: str, uuid: str) -> Names:
         for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, dict) and row.get("name") and row.get(uuid)
     }
+
+
+class NamesDocument:
+    """The names of aggregates, projects and servers as JSON, read again after a minute."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        self._body = b""
+        self._read_at = float("-inf")
+
+    def body(self) -> bytes:
+        """Return the document: names by UUID for each kind, empty if they are unknown."""
+        if time.monotonic() - self._read_at > _SECONDS_TO_KEEP:
+            cloud = CloudNames(self._manager)
+            names = {
+                "aggregates": cloud.aggregates(),
+                "projects": cloud.projects(),
+                "servers": cloud.servers(),
+            }
+            self._body, self._read_at = json.dumps(names).encode(), time.monotonic()
+        return self._body
 
 
 class CommandNames:

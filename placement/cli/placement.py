@@ -4,6 +4,7 @@ import argparse
 import signal
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from osc_lib.exceptions import CommandError
 from waitress import create_server
 
 from placement.cli.client import WrittenOutput, cells, consumers, get, given
+from placement.cli.names import NamesDocument
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.consumers.model import ListedConsumer, from_document
@@ -25,6 +27,8 @@ _COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
 _LONG_COLUMNS = (*_COLUMNS, "purpose")
 
 HOST = "127.0.0.1"
+NAMES = "/insight/names"
+"""The path at which the command itself responds with names that nova and keystone have."""
 
 
 class ShowIdentity(WrittenOutput, command.Lister):
@@ -107,6 +111,10 @@ class ServeDashboard(command.Command):
     in its path; the token never reaches the browser. Ctrl-C ends the command.
     """
 
+    @cached_property
+    def _names(self) -> NamesDocument:
+        return NamesDocument(self.app.client_manager)
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
@@ -153,6 +161,8 @@ class ServeDashboard(command.Command):
             )
 
     def _get(self, path: str, headers: Mapping[str, str]) -> UpstreamResponse:
+        if path == NAMES:
+            return UpstreamResponse(200, {"Content-Type": "application/json"}, self._names.body())
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         client = manager.placement
         try:

@@ -97,6 +97,19 @@ class NovaApi:
         links = [{"rel": "next", "href": "..."}] if rows[start + PAGE :] else []
         return {key: page, **({f"{key}_links": links} if links else {})}
 
+    def credentials(self):
+        """Return the options of ``openstack`` for an operator."""
+        options = {
+            "auth-url": f"{self.url}/v3",
+            "username": "operator",
+            "password": "secret",
+            "project-name": "admin",
+            "user-domain-id": "default",
+            "project-domain-id": "default",
+            "region-name": "R",
+        }
+        return [f"--os-{name}={text}" for name, text in options.items()]
+
     def token(self):
         placement_url = self.placement_url or f"{self.url}/placement"
         endpoint = {"interface": "public", "region": "R", "region_id": "R", "url": self.url}

@@ -93,16 +93,7 @@ def nova(openstack):
 @pytest.fixture
 def with_password(openstack, nova):
     """The client as operators use it: it gets its token and its endpoints from Keystone."""
-    options = {
-        "auth-url": f"{nova.url}/v3",
-        "username": "operator",
-        "password": "secret",
-        "project-name": "admin",
-        "user-domain-id": "default",
-        "project-domain-id": "default",
-        "region-name": "R",
-    }
-    return Client(openstack.options[1], *(f"--os-{name}={text}" for name, text in options.items()))
+    return Client(openstack.options[1], *nova.credentials())
 
 
 def age(openstack):

@@ -64,16 +64,7 @@ def nova(placement):
 @pytest.fixture
 def openstack(placement, nova):
     """The client as operators use it: it gets its token and its endpoints from Keystone."""
-    options = {
-        "auth-url": f"{nova.url}/v3",
-        "username": "operator",
-        "password": "secret",
-        "project-name": "admin",
-        "user-domain-id": "default",
-        "project-domain-id": "default",
-        "region-name": "R",
-    }
-    return Client(placement.options[1], *(f"--os-{name}={text}" for name, text in options.items()))
+    return Client(placement.options[1], *nova.credentials())
 
 
 def table(client, command, *arguments):

@@ -1,5 +1,6 @@
 """``openstack placement dashboard``: the page and the proxy, with the session of ``openstack``."""
 
+import json
 import os
 import re
 import signal
@@ -14,25 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from placement.tests.support.nova_api import nova_api
+from placement.tests.support.nova_documents import server
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 pytestmark = pytest.mark.xdist_group("chromium")
 
+COMMAND = ("placement", "dashboard")
 OPENSTACK = Path(sys.executable).with_name("openstack")
 SECONDS_TO_START = 60
 
 
 def arguments(url, *more):
-    return [
-        OPENSTACK,
-        "--os-endpoint",
-        url,
-        "--os-token",
-        "admin",
-        "placement",
-        "dashboard",
-        *more,
-    ]
+    return [OPENSTACK, "--os-endpoint", url, "--os-token", "admin", *COMMAND, *more]
 
 
 def environment():
@@ -40,12 +35,12 @@ def environment():
 
 
 @contextmanager
-def dashboard(url, folder):
+def dashboard(command, folder):
     """Run the command; yield the process and the address that it prints."""
     log = folder / "dashboard.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            arguments(url, "--no-browser"), stdout=output, stderr=output, env=environment()
+            [*command, "--no-browser"], stdout=output, stderr=output, env=environment()
         )
     try:
         deadline = time.monotonic() + SECONDS_TO_START
@@ -71,7 +66,7 @@ def status(url, method="GET"):
 
 
 def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
-    with dashboard(small.url, tmp_path) as (process, address):
+    with dashboard(arguments(small.url), tmp_path) as (process, address):
         with urllib.request.urlopen(address, timeout=30) as response:
             assert b"<title>Placement</title>" in response.read()
         insight = address.removesuffix("page/")
@@ -84,8 +79,35 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
         assert process.wait(SECONDS_TO_WAIT) == 0
 
 
+def names(address):
+    url = f"{address.removesuffix('page/')}names"
+    with urllib.request.urlopen(url, timeout=30) as response:
+        return json.load(response)
+
+
+def test_it_has_the_names_of_nova_and_keystone(small, tmp_path):
+    with nova_api() as nova:
+        nova.token_id, nova.placement_url = "admin", small.url
+        nova.servers = [server(f"uuid{number}", name=f"web-{number}") for number in range(5)]
+        nova.projects, nova.aggregates = {"p": "shop"}, {"a": "az1"}
+        command = [OPENSTACK, *nova.credentials(), *COMMAND]
+        with dashboard(command, tmp_path) as (_, address):
+            assert names(address) == {
+                "aggregates": {"a": "az1"},
+                "projects": {"p": "shop"},
+                "servers": {f"uuid{number}": f"web-{number}" for number in range(5)},
+            }
+            names(address)
+            assert nova.named.count("projects") == 1
+
+
+def test_without_a_catalog_there_are_no_names(small, tmp_path):
+    with dashboard(arguments(small.url), tmp_path) as (_, address):
+        assert names(address) == {"aggregates": {}, "projects": {}, "servers": {}}
+
+
 def test_a_service_that_stops_is_a_bad_gateway(small_to_change, tmp_path):
-    with dashboard(small_to_change.url, tmp_path) as (_, address):
+    with dashboard(arguments(small_to_change.url), tmp_path) as (_, address):
         small_to_change.stop()
         assert status(f"{address.removesuffix('page/')}providers") == 502
 
