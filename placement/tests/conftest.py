@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -213,27 +214,20 @@ def application(conf: cfg.ConfigOpts):
 
 def empty(url: str) -> None:
     """Delete all rows but the standard names and the clocks."""
-    store = Store(DatabaseSettings(connection=url))
+    store = _emptying_store(url)
     with store.engines().writer.begin() as connection:
         if connection.dialect.name == "mysql":
             connection.exec_driver_sql("SET SESSION foreign_key_checks = 0")
-        for table in _with_rows(connection):
-            connection.execute(table.delete().where(_is_no_standard(table)))
+        for has_rows, delete in zip(connection.execute(_HAVE_ROWS).one(), _DELETES, strict=True):
+            if has_rows:
+                connection.execute(delete)
     store.dispose()
 
 
-def _with_rows(connection: sa.Connection) -> list[sa.Table]:
-    """Return the tables that have rows to delete, those that refer to others first."""
-    emptied = list(reversed(tables.metadata.sorted_tables))
-    has_rows = connection.execute(
-        sa.select(
-            *(
-                sa.exists().where(_is_no_standard(table)).select_from(table).label(table.name)
-                for table in emptied
-            )
-        )
-    ).one()
-    return [table for table, any_rows in zip(emptied, has_rows, strict=True) if any_rows]
+@cache
+def _emptying_store(url: str) -> Store:
+    """Return a store whose compiled statements are kept for the next test."""
+    return Store(DatabaseSettings(connection=url))
 
 
 def _is_no_standard(table: sa.Table) -> sa.ColumnElement[bool]:
@@ -244,3 +238,14 @@ def _is_no_standard(table: sa.Table) -> sa.ColumnElement[bool]:
     if table is tables.traits:
         return table.c.name.startswith(CUSTOM_PREFIX, autoescape=True)
     return sa.true()
+
+
+# those that refer to others first
+_EMPTIED = tuple(reversed(tables.metadata.sorted_tables))
+_HAVE_ROWS = sa.select(
+    *(
+        sa.exists().where(_is_no_standard(table)).select_from(table).label(table.name)
+        for table in _EMPTIED
+    )
+)
+_DELETES = tuple(table.delete().where(_is_no_standard(table)) for table in _EMPTIED)
