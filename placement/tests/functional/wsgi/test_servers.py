@@ -4,6 +4,7 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -12,6 +13,7 @@ import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -176,6 +178,13 @@ def test_uwsgi_executes_no_application_that_a_request_names(deployment):
 
 def send_uwsgi_packet(path, variables, modifier=0):
     """Return the response to a packet of the uwsgi protocol, like those of web servers."""
+    with sent_uwsgi_packet(path, variables, modifier) as connection:
+        return received(connection)
+
+
+@contextmanager
+def sent_uwsgi_packet(path, variables, modifier=0):
+    """The connection on which a packet of the uwsgi protocol was sent."""
     request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/placement/", "HTTP_HOST": "localhost"}
     words = [word.encode() for pair in (request | variables).items() for word in pair]
     body = b"".join(struct.pack("<H", len(word)) + word for word in words)
@@ -183,7 +192,12 @@ def send_uwsgi_packet(path, variables, modifier=0):
         connection.settimeout(START_TIMEOUT_SECONDS)
         connection.connect(str(path))
         connection.sendall(struct.pack("<BHB", modifier, len(body), 0) + body)
-        return b"".join(iter(lambda: connection.recv(2**16), b""))
+        yield connection
+
+
+def received(connection):
+    """Return all that the other side sends before it closes the connection."""
+    return b"".join(iter(lambda: connection.recv(2**16), b""))
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -195,6 +209,45 @@ def test_uwsgi_survives_packets_for_its_other_plugins(deployment):
             send_uwsgi_packet(path, {}, modifier)
     assert b'"versions"' in send_uwsgi_packet(path, {})
     assert new_workers(deployment) == before
+
+
+WAITING_REQUESTS = 500
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_uwsgi_answers_all_requests_that_wait_for_a_worker(deployment):
+    path = start_uwsgi_behind_proxy(deployment)
+    with ExitStack() as stack:
+        with paused_workers(deployment):
+            connections = [
+                stack.enter_context(sent_uwsgi_packet(path, {})) for _ in range(WAITING_REQUESTS)
+            ]
+        assert all(b'"versions"' in received(connection) for connection in connections)
+
+
+@contextmanager
+def paused_workers(deployment):
+    """Pause both workers of uWSGI until the end of the block."""
+    output = (deployment.folder / "output").read_text()
+    workers = [
+        psutil.Process(int(pid))
+        for pid in re.findall(r"spawned uWSGI worker . \(pid: (\d+)", output)
+    ]
+    assert len(workers) == 2
+    for worker in workers:
+        worker.suspend()
+    try:
+        wait_until(lambda: all(is_paused(worker.pid) for worker in workers))
+        yield
+    finally:
+        for worker in workers:
+            worker.resume()
+
+
+def is_paused(pid):
+    """Return whether each thread has stopped: those that run continue for a moment."""
+    statuses = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return all("State:\tT" in status for status in statuses)
 
 
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
@@ -381,6 +434,25 @@ def continuous_bytes(connections):
 def serve_some_requests(deployment):
     for _ in range(20):
         assert deployment.request("GET", "/resource_providers").status_code == 200
+
+
+UNIX_SOCKETS = Path("/proc/net/unix")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_container_answers_all_requests_that_wait_for_a_worker(container):
+    address = ("127.0.0.1", container.port)
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(address, START_TIMEOUT_SECONDS))
+            for _ in range(WAITING_REQUESTS)
+        ]
+        with paused_workers(container):
+            for connection in connections:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            path = str(container.folder / "uwsgi.sock")
+            wait_until(lambda: UNIX_SOCKETS.read_text().count(path) > WAITING_REQUESTS)
+        assert {connection.recv(12) for connection in connections} == {b"HTTP/1.1 200"}
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
