@@ -4,7 +4,7 @@ They are query strings without ``limit``. Use them over HTTP, or on a snapshot i
 process::
 
     snapshot = Snapshot.of(provider_states(gpu(1_000)))
-    request = candidate_request(parse_qsl(GPU_REQUESTS["2 GPUs, isolated"]), Version(1, 39))
+    request = candidate_request(parse_qsl(GPU_REQUESTS["2 GPUs, isolated"]), MAX_VERSION)
 """
 
 from bench.worlds import GPU_TRAITS

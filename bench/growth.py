@@ -38,7 +38,7 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION
 from placement.objects import allocation, provider
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
@@ -47,7 +47,6 @@ PROVIDERS = (10_000, 100_000, 190_000, 500_000, 1_000_000)
 PROVIDERS_OF_A_HOST = 19
 REPEATED = 5
 BURST, CLAIMS_AT_ONCE = 2_000, 100
-LATEST = Version(1, 39)
 
 # name of a value, and the value: seconds, or MB
 Values = dict[str, float]
@@ -116,10 +115,10 @@ def _claim(host: str) -> ConsumerClaim:
 def respond(snapshot: Snapshot, query: str) -> bytes:
     """Return the response to a request for 1,000 candidates, without a deadline."""
     settings = SearchSettings(budget_seconds=600)
-    request = candidate_request(parse_qsl(f"{query}&limit=1000"), LATEST)
+    request = candidate_request(parse_qsl(f"{query}&limit=1000"), MAX_VERSION)
     deadline = Deadline(settings.budget_seconds, time.monotonic)
     candidates = search(snapshot, request, settings, deadline)
-    return allocation_candidates(candidates, request, LATEST, deadline.check)
+    return allocation_candidates(candidates, request, MAX_VERSION, deadline.check)
 
 
 # --- the worker of a server -----------------------------------------------------------------

@@ -28,11 +28,10 @@ from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
 
-LATEST = Version(1, 39)
 REPEATS = 40
 HEADINGS = ["request", "search", "rendering", "rest", "response, CPU ms", "body, MB"]
 
@@ -56,15 +55,15 @@ def milliseconds_of(work: Callable[[], object]) -> float:
 
 def search_and_rendering(snapshot: Snapshot, query: str) -> tuple[float, float]:
     """Return the CPU times of the search and of rendering its result."""
-    request = candidate_request(parse_qsl(query), LATEST)
+    request = candidate_request(parse_qsl(query), MAX_VERSION)
 
     def searched() -> object:
         return search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
 
     candidates = search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
-    allocation_candidates(candidates, request, LATEST)
+    allocation_candidates(candidates, request, MAX_VERSION)
     return milliseconds_of(searched), milliseconds_of(
-        lambda: allocation_candidates(candidates, request, LATEST)
+        lambda: allocation_candidates(candidates, request, MAX_VERSION)
     )
 
 

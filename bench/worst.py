@@ -23,10 +23,10 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.explain import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement.insight.explanation.explain import explain
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
-from placement.tests.support.queries import LATEST, pairs, snapshot_of
+from placement.tests.support.queries import pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
 FOUND = Path(__file__).parent / "worst_found.json"
@@ -44,7 +44,7 @@ class Case:
     snapshot_factory: SnapshotFactory
     query: str
     settings: SearchSettings = ORDERED
-    version: Version = LATEST
+    version: Version = MAX_VERSION
 
 
 @dataclass(frozen=True)

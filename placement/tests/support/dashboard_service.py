@@ -65,7 +65,7 @@ class Service:
             headers={
                 "X-Auth-Token": "admin",
                 "Content-Type": "application/json",
-                "OpenStack-API-Version": "placement 1.39",
+                "OpenStack-API-Version": "placement latest",
             },
         )
         with urllib.request.urlopen(request, timeout=30) as response:

@@ -18,12 +18,11 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.provider_filter import filter_providers
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.parse.resource_provider import provider_filter
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
-LATEST = Version(1, 39)
 Amounts = dict[str, dict[str, int]]
 
 
@@ -46,14 +45,14 @@ def pairs(query: str) -> list[tuple[str, str]]:
     return parse_qsl(query, keep_blank_values=True)
 
 
-def request_of(query: str, version: Version = LATEST) -> CandidateRequest:
+def request_of(query: str, version: Version = MAX_VERSION) -> CandidateRequest:
     return candidate_request(pairs(query), version)
 
 
 def ask(
     snapshot: Snapshot,
     query: str,
-    version: Version = LATEST,
+    version: Version = MAX_VERSION,
     settings: SearchSettings | None = None,
 ) -> Candidates:
     settings = settings or SearchSettings()
@@ -72,7 +71,7 @@ def name_of(snapshot: Snapshot, uuid: str) -> str:
     return state.provider.name
 
 
-def offered(snapshot: Snapshot, query: str, version: Version = LATEST) -> list[Amounts]:
+def offered(snapshot: Snapshot, query: str, version: Version = MAX_VERSION) -> list[Amounts]:
     """Return the allocations of each candidate, sorted."""
     offers = [
         {name_of(snapshot, uuid): amounts for uuid, amounts in one.allocations.items()}
@@ -97,7 +96,7 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def listed(snapshot: Snapshot, query: str, version: Version = LATEST) -> list[str]:
+def listed(snapshot: Snapshot, query: str, version: Version = MAX_VERSION) -> list[str]:
     """Return the names that GET /resource_providers lists."""
     matching = filter_providers(snapshot, provider_filter(pairs(query), version))
     return [entry.state.provider.name for entry in matching]

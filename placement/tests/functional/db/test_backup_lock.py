@@ -16,7 +16,7 @@ from placement.tests.support.factories import new_provider, used
 from placement.tests.support.lock_waits import LOCK_TIMEOUTS, set_timeouts
 
 DOCUMENTED_SECONDS = 45  # on the page on high availability
-HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 
 
 @pytest.fixture

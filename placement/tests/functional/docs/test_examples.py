@@ -14,7 +14,7 @@ from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
@@ -43,7 +43,7 @@ def examples():
                 diagram = content
                 continue
             query = "".join(directive["argument"].split())
-            version = Version(*map(int, (directive["version"] or "1.39").split(".")))
+            version = Version(*map(int, (directive["version"] or str(MAX_VERSION)).split(".")))
             expected = [] if content == "none" else content.splitlines()
             yield Example(f"{page.stem}:{query}", diagram, query, version, expected)
 

@@ -19,13 +19,14 @@ from schemathesis.specs.openapi import checks
 import openapi
 from openapi.version_range import VersionRange
 from placement import microversion
+from placement.microversion import MAX_VERSION
 
 ASKED = os.environ.get("PLACEMENT_RANDOM_REQUESTS")
 NUMBER = int(ASKED or 60)
 VERSIONS = (
     [str(version) for version in microversion.VERSIONS]
     if ASKED
-    else ["1.0", "1.6", "1.11", "1.27", "1.39"]
+    else ["1.0", "1.6", "1.11", "1.27", str(MAX_VERSION)]
 )
 CHECKS = [
     schemathesis.checks.not_a_server_error,
@@ -89,7 +90,7 @@ def test_each_response_conforms_to_the_openapi_description(version, mode, applic
     spoken = microversion.parse(version)
     schema = schemathesis.openapi.from_dict(openapi.document(VersionRange(spoken, spoken)))
     schema.app = told_by_a_service(application, version)
-    populate(webtest.TestApp(told_by_a_service(application, "1.39")))
+    populate(webtest.TestApp(told_by_a_service(application, str(MAX_VERSION))))
 
     @hypothesis.settings(
         max_examples=NUMBER,

@@ -19,6 +19,7 @@ from placement import db_api, deploy, events
 from placement.db.schema import migration
 from placement.db.store import Store
 from placement.http.auth import keystone_url
+from placement.microversion import MAX_VERSION
 from placement.observability import metrics
 from placement.observability.health import HealthChecks
 from placement.tests.support.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
@@ -64,7 +65,7 @@ class TestHealth:
         assert response.json == {"detailed": False, "reasons": []}
 
     def test_root_is_unchanged(self, healthy):
-        assert healthy().get("/").json["versions"][0]["max_version"] == "1.39"
+        assert healthy().get("/").json["versions"][0]["max_version"] == str(MAX_VERSION)
 
     def test_backend_reports_database_and_snapshot(self, healthy):
         http = healthy(backends=["placement"], detailed=True)

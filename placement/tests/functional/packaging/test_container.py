@@ -158,7 +158,7 @@ def test_the_image_serves_rootless_on_a_read_only_file_system(image, start):
         assert len(family) == 4  # the master, two workers, and the process that receives HTTP
         for path in ("/probe", "/opt/placement/probe", "/etc/placement/probe"):
             assert "Read-only file system" in inside(process, image, "touch", path).stderr
-        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
         path = f"{URL}/resource_providers"
         created = requests.post(path, json={"name": "host"}, headers=headers, timeout=30)
         assert created.status_code == 200, created.text

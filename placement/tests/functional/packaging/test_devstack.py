@@ -10,6 +10,7 @@ import pytest
 from placement.db.schema import migration
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.microversion import MAX_VERSION
 from placement.tests.support.processes import BIN, ROOT, environment, program
 from placement.tests.support.servers import free_port
 
@@ -54,7 +55,9 @@ def test_the_plugin_replaces_the_package_and_upgrades_the_schema(stack, tmp_path
         "phase stack test-config",
         *UNSTACKED,
     ]
-    assert json.loads(result.stdout.splitlines()[0])["versions"][0]["max_version"] == "1.39"
+    assert json.loads(result.stdout.splitlines()[0])["versions"][0]["max_version"] == str(
+        MAX_VERSION
+    )
     assert "API Startup" in result.stdout
     with sqlite3.connect(tmp_path / "placement.sqlite") as connection:
         revisions = connection.execute("SELECT version_num FROM alembic_version").fetchall()

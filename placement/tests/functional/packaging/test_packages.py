@@ -72,7 +72,7 @@ def responds(url):
 
 def assert_serves(url):
     """Assert that a provider can be created and listed."""
-    headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+    headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
     created = requests.post(
         f"{url}/resource_providers", json={"name": "host"}, headers=headers, timeout=30
     )

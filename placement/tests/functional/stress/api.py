@@ -22,7 +22,7 @@ HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
     "Accept": "application/json",
-    "OpenStack-API-Version": "placement 1.39",
+    "OpenStack-API-Version": "placement latest",
 }
 
 

@@ -53,7 +53,7 @@ TIMES = 8
 SECONDS_TO_RECOVER = 30
 DOCUMENTED_SECONDS = 45  # on the page on high availability
 SHORT_LIMITS = 16  # 4 seconds, and the time of a busy machine; without them at least 20
-ADMIN = {"HTTP_X_AUTH_TOKEN": "admin", "HTTP_OPENSTACK_API_VERSION": "placement 1.39"}
+ADMIN = {"HTTP_X_AUTH_TOKEN": "admin", "HTTP_OPENSTACK_API_VERSION": "placement latest"}
 SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [

@@ -40,7 +40,7 @@ HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
     "Accept": "application/json",
-    "OpenStack-API-Version": "placement 1.39",
+    "OpenStack-API-Version": "placement latest",
 }
 WITH_RENAMED_CLASSES = {"OpenStack-API-Version": "placement 1.6"}
 

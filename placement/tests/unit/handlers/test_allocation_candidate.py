@@ -19,6 +19,7 @@ from placement.insight.recording import recorder as recorders
 from placement.insight.recording import reports as recording_handler
 from placement.insight.recording.model import RecordedRequest
 from placement.insight.recording.recorder import RecorderSettings
+from placement.microversion import MAX_VERSION
 from placement.tests.support.loggers import messages
 from placement.tests.support.worlds import world
 
@@ -127,7 +128,7 @@ def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorde
     assert record.query == "resources=VCPU:6&root_required=!CUSTOM_OLD"
     assert (record.request_id, record.global_request_id) == ("req-1", "req-of-nova")
     assert (record.project_id, record.user_id, record.claim) == ("service", "nova", None)
-    assert record.microversion == "1.39"
+    assert record.microversion == str(MAX_VERSION)
     explanation = json.loads(record.explanation)
     assert (explanation["roots"], explanation["fits"]) == (2, 0)
     assert sum(row["lost"] for row in explanation["funnel"]) == 2

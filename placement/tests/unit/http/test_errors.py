@@ -4,6 +4,7 @@ import pytest
 
 from placement import errors, exception
 from placement.http import request_log
+from placement.microversion import MAX_VERSION
 from placement.tests.support.loggers import messages
 from placement.tests.support.stub_service import ADMIN, LATEST, service
 
@@ -104,7 +105,7 @@ def test_log_has_request_and_response(http, caplog):
     uri = '- "GET /things?project_id=%E2%98%83"'
     assert messages(caplog, request_log.LOG) == [
         f"Starting request: {uri}",
-        f"{uri} status: 200 len: {response.content_length} microversion: 1.39",
+        f"{uri} status: 200 len: {response.content_length} microversion: {MAX_VERSION}",
     ]
 
 

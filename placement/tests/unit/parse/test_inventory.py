@@ -5,23 +5,22 @@ import pytest
 from placement import exception
 from placement.core.capacity import check_minimum
 from placement.core.model import MAX_INT, Inventory, ReplaceInventories
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.parse import inventory
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
-LATEST = Version(1, 39)
 
 
-def created(version=LATEST, **fields):
+def created(version=MAX_VERSION, **fields):
     return inventory.creation({"resource_class": "VCPU", **fields}, version)
 
 
-def updated(version=LATEST, **fields):
+def updated(version=MAX_VERSION, **fields):
     document = {"resource_provider_generation": 7, **fields}
     return inventory.update("VCPU", document, version)
 
 
-def replaced(generation=7, version=LATEST, **inventories):
+def replaced(generation=7, version=MAX_VERSION, **inventories):
     document = {"resource_provider_generation": generation, "inventories": inventories}
     return inventory.replacement(A, document, version)
 

@@ -3,29 +3,30 @@
 import pytest
 
 from placement import exception
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.parse import resource_provider
 from placement.parse.allocation import canonical_keys
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "aaaaaaaa-0000-4000-8000-000000000002"
-LATEST = Version(1, 39)
 SPELLINGS = [A, A.upper(), A.replace("-", ""), f"{{{A}}}", f"urn:uuid:{A}"]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_provider_and_parent(spelling):
     document = {"name": "cn", "uuid": spelling, "parent_provider_uuid": spelling}
-    new = resource_provider.creation(document, LATEST)
+    new = resource_provider.creation(document, MAX_VERSION)
     assert (new.uuid, new.parent_uuid) == (A, A)
-    changes = resource_provider.update({"name": "cn", "parent_provider_uuid": spelling}, LATEST)
+    changes = resource_provider.update(
+        {"name": "cn", "parent_provider_uuid": spelling}, MAX_VERSION
+    )
     assert changes.parent_uuid == A
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_aggregates(spelling):
     document = {"resource_provider_generation": 0, "aggregates": [B, spelling]}
-    assert resource_provider.of_provider(document, LATEST).aggregates == [B, A]
+    assert resource_provider.of_provider(document, MAX_VERSION).aggregates == [B, A]
     assert resource_provider.of_provider([B, spelling], Version(1, 1)).aggregates == [B, A]
 
 
@@ -34,10 +35,10 @@ def test_spellings_of_one_aggregate_are_one_aggregate():
 
 
 def test_missing_uuids_stay_missing():
-    new = resource_provider.creation({"name": "cn"}, LATEST)
+    new = resource_provider.creation({"name": "cn"}, MAX_VERSION)
     assert (new.uuid, new.parent_uuid) == (None, None)
     document = {"name": "cn", "parent_provider_uuid": None}
-    assert resource_provider.update(document, LATEST).parent_uuid is None
+    assert resource_provider.update(document, MAX_VERSION).parent_uuid is None
 
 
 def test_keys():

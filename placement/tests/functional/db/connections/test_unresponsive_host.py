@@ -23,7 +23,7 @@ MARGIN_SECONDS = 1.5  # coarse timers of the kernel; less than a timeout
 BOUND_SECONDS = UNRESPONSIVE_SECONDS + CONNECT_SECONDS + MARGIN_SECONDS
 SECONDS_IDLE = server_checks.INTERVAL_SECONDS + 0.2  # connections are checked at the next use
 THREADS_EACH = 3
-HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 UNAVAILABLE = 503
 
 Request = tuple[str, str, object]

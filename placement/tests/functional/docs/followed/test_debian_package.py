@@ -18,7 +18,7 @@ MAINTAINER = executed("admin/security")
 HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\n"
 CLONE = "/root/openplacement"
 URL = "http://127.0.0.1:8778/placement"
-JSON = "-H 'Content-Type: application/json' -H 'OpenStack-API-Version: placement 1.39'"
+JSON = "-H 'Content-Type: application/json' -H 'OpenStack-API-Version: placement latest'"
 STATE_DIRECTORY = """
 cd /etc/systemd/system
 mkdir placement-api.service.d

@@ -76,7 +76,7 @@ def cloud(folder):
             f"{service.url}/allocation_candidates?resources=VCPU:48",
             headers={
                 "X-Auth-Token": "admin",
-                "OpenStack-API-Version": "placement 1.39",
+                "OpenStack-API-Version": "placement latest",
                 "X-OpenStack-Request-ID": REQUEST_ID,
             },
             timeout=30,

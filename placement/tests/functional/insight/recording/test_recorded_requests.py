@@ -16,6 +16,7 @@ from placement.insight.recording import reports
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.sql import find
+from placement.microversion import MAX_VERSION
 from placement.tests.support import loggers
 from placement.tests.support.records import record
 
@@ -65,7 +66,7 @@ def test_an_empty_response_is_found_by_both_of_its_ids(http):
     assert (request["request_id"], request["global_request_id"]) == (own_id, GLOBAL_ID)
     assert (request["project_id"], request["user_id"]) == ("service", "nova")
     assert (request["kind"], request["query"]) == ("no_candidates", "resources=VCPU:7")
-    assert request["microversion"] == "1.39"
+    assert request["microversion"] == str(MAX_VERSION)
     assert request["explanation"]["roots"] == 1
     assert "claim" not in request
     age = datetime.now(UTC) - datetime.fromisoformat(request["at"])
@@ -264,7 +265,7 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
 
 def test_old_rows_are_removed_when_new_ones_come(store):
     with store.engines().writer.begin() as connection:
-        values = {"kind": "no_candidates", "reason": "capacity", "microversion": "1.39"}
+        values = {"kind": "no_candidates", "reason": "capacity", "microversion": str(MAX_VERSION)}
         values |= {"created_at": datetime(2020, 1, 1), "explanation": "{}"}
         rows = [values | {"id": number} for number in range(150)]
         connection.execute(tables.insight_requests.insert(), rows)

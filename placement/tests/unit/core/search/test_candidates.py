@@ -11,7 +11,8 @@ from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
-from placement.tests.support.queries import LATEST, ask, name_of, request_of, snapshot_of
+from placement.microversion import MAX_VERSION
+from placement.tests.support.queries import ask, name_of, request_of, snapshot_of
 
 PICTURE = "\n".join(
     f"cn{host}  VCPU=8\n" + "\n".join(f"  dev{host}{n}  VGPU=1" for n in range(3))
@@ -121,7 +122,7 @@ def test_a_search_that_takes_too_long_is_ended():
     ticks = iter(range(10**9))
     groups = "&".join(f"resources_{n}=VGPU:1" for n in range(6))
     snapshot = snapshot_of("cn\n" + "\n".join(f"  dev{n} VGPU=9" for n in range(9)))
-    request = replace(request_of(groups + "&group_policy=none", LATEST), limit=None)
+    request = replace(request_of(groups + "&group_policy=none", MAX_VERSION), limit=None)
     with pytest.raises(SearchDeadlineExceeded):
         search(snapshot, request, SearchSettings(), Deadline(5, lambda: float(next(ticks))))
 

@@ -22,9 +22,9 @@ from placement.core.snapshot.entries import Entries
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version
 from placement.render.candidates import allocation_candidates
-from placement.tests.support.queries import LATEST, ask, name_of, request_of, snapshot_of
+from placement.tests.support.queries import ask, name_of, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -227,7 +227,7 @@ def test_the_deadline_is_checked_for_each_need(stage):
         stage(SHARED_DISKS, plan, *arguments, impatient)
 
 
-@pytest.mark.parametrize("version", [Version(1, 26), LATEST])
+@pytest.mark.parametrize("version", [Version(1, 26), MAX_VERSION])
 def test_the_deadline_also_ends_rendering(version):
     query = "resources=VGPU:1,VCPU:1"
     candidates = ask(devices(3), query)

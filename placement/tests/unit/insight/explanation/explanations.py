@@ -4,10 +4,11 @@ import time
 
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Explanation
-from placement.tests.support.queries import LATEST, request_of, snapshot_of
+from placement.microversion import MAX_VERSION
+from placement.tests.support.queries import request_of, snapshot_of
 
 
-def explained(picture, query, version=LATEST, **options) -> Explanation:
+def explained(picture, query, version=MAX_VERSION, **options) -> Explanation:
     snapshot = snapshot_of(
         picture,
         traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],

@@ -3,8 +3,7 @@
 import pytest
 
 from placement.insight.explanation.model import CODES
-from placement.microversion import Version
-from placement.tests.support.queries import LATEST
+from placement.microversion import MAX_VERSION, Version
 from placement.tests.unit.insight.explanation.explanations import explained
 
 # A host of every kind has 8 VCPU of which 6 are used, at most 4 in one piece; it is in @az, and
@@ -63,7 +62,7 @@ WORLDS = {"F": FLAT, "N": NESTED, "S": SHARING}
 OLD = Version(1, 28)
 
 
-def code_of_host(picture, query, version=LATEST):
+def code_of_host(picture, query, version=MAX_VERSION):
     """Return the code of the row at which the last root was lost; the host is the last."""
     explanation = explained(picture, query, version)
     assert explanation.fits == 0
