@@ -58,7 +58,10 @@ EXPLANATION_QUERY = _also(queries.CANDIDATES_QUERY, remedies=_FLAG)
 
 _REQUIREMENT = {"code": TEXT, "group": TEXT, "requirement": TEXT}
 _NEAR_MISS = opened(
-    uuid=UUID, name=TEXT, unmet=list_of(opened(**_REQUIREMENT)), complete={"type": "boolean"}
+    uuid=UUID,
+    name=TEXT,
+    unmet=list_of(opened(**_REQUIREMENT, text=TEXT)),
+    complete={"type": "boolean"},
 )
 EXPLANATION = always(
     answer(
@@ -67,9 +70,9 @@ EXPLANATION = always(
         at=TIME,
         roots=COUNT,
         fits={"type": ["integer", "null"], "minimum": 0},
-        funnel=list_of(opened(**_REQUIREMENT, lost=COUNT, left=COUNT)),
+        funnel=list_of(opened(**_REQUIREMENT, lost=COUNT, left=COUNT, text=TEXT, note=TEXT)),
         near_misses=list_of(_NEAR_MISS),
-        remedies=list_of(opened(change=TEXT, roots=COUNT, query=TEXT)),
+        remedies=list_of(opened(change=TEXT, roots=COUNT, query=TEXT, text=TEXT)),
         undetermined=list_of(TEXT),
     )
 )

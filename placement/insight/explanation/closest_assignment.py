@@ -87,14 +87,14 @@ def near_miss(
                 shortest = new_lacks
             elif any(lack.traits or lack.aggregates for lack in new_lacks):
                 break  # a trait or aggregate added in the last round is forbidden elsewhere
-            lacks |= dict.fromkeys(map(first.with_own_amounts, new_lacks))
+            lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
             if root.fits():
                 return NearMiss(first.name, _in_order(lacks), complete=True)
     except SearchDeadlineExceeded:
         pass
     shortest = shortest or first.lacks(first.nearest)
-    return NearMiss(first.name, _in_order(shortest), complete=False)
+    return NearMiss(first.name, _in_order(map(first.as_it_is, shortest)), complete=False)
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
@@ -272,19 +272,25 @@ class _Root:
             amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
         return Unmet(joint.code, "", joint.requirement, self.name, amounts)
 
-    def with_own_amounts(self, lack: Unmet) -> Unmet:
-        """Return an unmet requirement of another world with the amounts of this world.
+    def as_it_is(self, lack: Unmet) -> Unmet:
+        """Return an unmet requirement of another world with the facts of this world.
 
         The other world may have an inventory that was added for another unmet requirement. This
         world does not have it.
         """
+        rows, root = self._rows(lack), self._world.forest.root
+        shared = not lack.is_sum and root.item(rows[0]) != self._root
         if lack.amounts is None:
-            return lack
-        name, rows = lack.amounts.resource_class, self._rows(lack)
+            return replace(lack, shared=shared)
+        name = lack.amounts.resource_class
         amounts = near_miss_facts.amounts_of(self._world, rows, name, lack.amounts.needed)
         is_absent = all(name not in self._world.entries.state(row).inventories for row in rows)
         code = "no_inventory" if is_absent and not lack.is_sum else lack.code
-        return replace(lack, code=code, amounts=amounts)
+        tree = None
+        if code in ("unit", "capacity"):
+            local = np.flatnonzero(self._usable[0]).tolist()
+            tree = near_miss_facts.tree_amounts(self._world, local, name, amounts.needed)
+        return replace(lack, code=code, amounts=amounts, shared=shared, tree=tree)
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""

@@ -3,7 +3,7 @@
     explain(snapshot, request, *, query, now, budget_seconds=1.0, remedies=False) -> Explanation
 
 ``query`` is the text of the request; it is copied to the explanation. ``now`` is a monotonic clock
-in seconds. ``insight.explanation.text`` has ``as_json``, ``as_text`` and ``as_line``.
+in seconds. ``document`` has ``as_json``, and ``text`` has ``as_text`` and ``as_line``.
 
 Theory of operation.  The search decides by masks over all providers and by problems of single
 trees. An explanation applies the same masks requirement by requirement (``groups``), counts the
@@ -30,6 +30,7 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
 from placement.exception import SearchDeadlineExceeded
+from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import Reach, groups_of
@@ -37,7 +38,7 @@ from placement.insight.explanation.model import Explanation
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
-from placement.insight.explanation.text import Json, as_json, as_line
+from placement.insight.explanation.text import as_line
 
 NEAR_MISSES = 5
 

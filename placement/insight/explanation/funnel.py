@@ -2,6 +2,7 @@
 
 The order goes from the kind of host that is requested to its free capacity:
 
+0. ``in_tree`` of the unsuffixed group: the host that the request names
 1. conditions on the root
 2. for each group: aggregates, in_tree, traits
 3. for each group and class: an inventory; min_unit, max_unit and step_size; enough free
@@ -71,8 +72,12 @@ class Funnel:
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
         """
         self._deadline.check()
+        for group in groups:
+            if named := group.named_tree:
+                self._charge_condition(group, named, self._reach.roots(meeting(named)))
         for condition in root_conditions(self._snapshot, plan):
-            self._charge(condition.code, "", condition.spelled(""), condition.local)
+            facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
+            self._charge(condition.code, "", condition.spelled(""), condition.local, facts)
         first_with: dict[tuple[GroupNeed, ...], Group] = {}
         for group in groups:  # a group that equals an earlier one removes no root
             first_with.setdefault(group.needs, group)
@@ -116,9 +121,12 @@ class Funnel:
                 met = reaching_any(self._reach, group, condition)
             else:
                 met = self._narrowed(group.needs, number)
-            detail = partial(funnel_facts.of_condition, self._snapshot, condition)
-            requirement = condition.spelled(group.suffix)
-            self._charge(condition.code, group.suffix, requirement, met, detail)
+            self._charge_condition(group, condition, met)
+
+    def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
+        facts = partial(funnel_facts.of_condition, self._snapshot, self._reach, group, condition)
+        requirement = condition.spelled(group.suffix)
+        self._charge(condition.code, group.suffix, requirement, met, facts)
 
     def _narrowed(self, needs: Sequence[GroupNeed], number: int) -> Mask:
         """Narrow the providers of the needs by a condition.

@@ -5,28 +5,110 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 
+from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition, having_trait, in_aggregate
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.columns import Column
+from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.groups import Providers
+from placement.insight.explanation.groups import Group, Providers, Reach, meeting
 
 Facts = dict[str, object]
 
 
-def of_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
-    """Return the number of providers that satisfy the condition."""
+def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
+    """Return how many providers have a required trait, and how many of them are roots."""
+    if condition.code != "root_trait" or condition.value not in condition.names:
+        return {}
+    return {
+        "providers": int(np.count_nonzero(condition.local)),
+        "roots": int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
+    }
+
+
+def of_condition(
+    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
+) -> Facts:
+    """Return the number of providers that satisfy the condition, and who does but does not count.
+
+    A root may be lost although it is in the aggregate, or reaches a provider with the trait.
+    """
     if condition.code == "in_tree":
         return {"exists": condition.value in snapshot.forest.row_of}
     if condition.code == "aggregate":
-        return {"members": int(np.count_nonzero(in_aggregate(snapshot, condition.names)))}
+        members = in_aggregate(snapshot, condition.names)
+        facts: Facts = {"members": int(np.count_nonzero(members))}
+        return facts | _shared_from_outside(snapshot, reach, group, condition, lost)
     if condition.code == "trait":
-        return {"providers": int(np.count_nonzero(having_trait(snapshot, condition.names)))}
+        having = having_trait(snapshot, condition.names)
+        facts = {"providers": int(np.count_nonzero(having))}
+        return facts | _with_trait_elsewhere(snapshot, group, condition)
     return {}
+
+
+def _shared_from_outside(
+    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
+) -> Facts:
+    """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
+
+    No provider that is in the aggregate and can serve these roots has the classes of a need.
+    """
+    members = lost & roots_of(snapshot, condition.local)
+    for need in group.needs:
+        depending = members & ~reach.roots(need.considered & meeting(condition))
+        outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
+        aggregates = _aggregates(snapshot, depending) if outside else frozenset()
+        for row in outside:
+            shared = snapshot.entries.state(row).aggregates
+            if shared & aggregates:
+                roots = depending & roots_in_aggregates(snapshot, shared)
+                return {
+                    "outside": {
+                        "provider": _named(snapshot, row),
+                        "resource_classes": [amount.resource_class for amount in need.amounts],
+                        "roots": int(np.count_nonzero(roots)),
+                    }
+                }
+    return {}
+
+
+def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
+    """Return the aggregates of the trees of some roots."""
+    trees = snapshot.tree_aggregates
+    numbers = np.unique(trees.number[roots]).tolist()
+    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
+
+
+def _with_trait_elsewhere(snapshot: Snapshot, group: Group, condition: Condition) -> Facts:
+    """Return a provider with the trait that fails another condition of its group.
+
+    Without a provider that has both the trait and the classes, return the classes.
+    """
+    able = [(need, meeting(condition) & need.considered) for need in group.needs]
+    classes = [amount.resource_class for need in group.needs for amount in need.amounts]
+    if not any(providers.any() for _, providers in able):
+        return {"without": classes} if classes else {}
+    for need, providers in able:
+        for other in need.conditions:
+            failing = np.flatnonzero((providers & ~meeting(other)).any(axis=0)).tolist()
+            if failing and not (providers & meeting(other)).any():
+                return {
+                    "excluded": {
+                        "provider": _named(snapshot, failing[0]),
+                        "code": other.code,
+                        "requirement": other.spelled(group.suffix),
+                    }
+                }
+    return {}
+
+
+def _named(snapshot: Snapshot, row: int) -> Facts:
+    provider = snapshot.entries.state(row).provider
+    return {"uuid": provider.uuid, "name": provider.name}
 
 
 def of_amount(
@@ -38,9 +120,11 @@ def of_amount(
     if code == "no_inventory":
         return {"resource_class": condition.resource_class, "providers": len(column.rows)}
     considered = _considered(snapshot, column, providers, lost)
+    together = _together_in_tree(snapshot, condition, considered, lost)
     if code == "unit":
-        return requested | _units(column, considered)
-    return requested | _largest_free(snapshot, column, considered, condition.unit[column.rows])
+        return requested | _units(column, considered) | together
+    unit = condition.unit[column.rows]
+    return requested | _largest_free(snapshot, column, considered, unit) | together
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
@@ -72,21 +156,71 @@ def _largest_free(snapshot: Snapshot, column: Column, considered: Mask, unit: Ma
     if not able.any():
         return {}
     at = int(np.argmax(np.where(able, column.allocatable, -2)))
-    provider = snapshot.entries.state(int(column.rows[at])).provider
     return {
         "free": max(int(column.allocatable[at]), 0),
-        "provider": {"uuid": provider.uuid, "name": provider.name},
+        "provider": _named(snapshot, int(column.rows[at])),
     }
+
+
+def _together_in_tree(
+    snapshot: Snapshot, condition: AmountCondition, considered: Mask, lost: Mask
+) -> Facts:
+    """Return the lost root with the most free on several providers, if together it is enough."""
+    column, trees = condition.column, snapshot.forest.root[condition.column.rows]
+    if not snapshot.forest.is_nested:
+        return {}
+    is_free = considered & (column.allocatable > 0) & lost[trees]
+    total = np.zeros(snapshot.size, dtype=np.int64)
+    np.add.at(total, trees[is_free], column.allocatable[is_free])
+    root = int(np.argmax(total))
+    inside = is_free & (trees == root)
+    providers, free = int(np.count_nonzero(inside)), int(total[root])
+    if free < condition.amount or providers < 2:
+        return {}
+    largest = int(column.allocatable[inside].max())
+    amounts = {"free": free, "providers": providers, "largest": largest}
+    return {"tree": {**amounts, "provider": _named(snapshot, root)}}
 
 
 def of_stage(
     snapshot: Snapshot, plan: SearchPlan, requested: Mapping[str, int], lost: Mask
 ) -> Facts:
-    """Return the sum that several groups request of a class, and the root with most free."""
-    classes = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
-    insufficient = [facts for facts in classes if facts["free"] < facts["needed"]]  # type: ignore[operator]
-    first = next(iter(insufficient or classes), None)
-    return {**first, "groups": _groups(plan)} if first else {}
+    """Return the groups, and for a class the root that comes closest to serving all of them.
+
+    The sum that is free, if it is less than the sum that the groups request; else the number of
+    groups with the largest amount that fit, if it is less than the number of these groups.
+    """
+    if not requested:
+        return {}
+    facts = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
+    insufficient = [fact for fact in facts if fact["free"] < fact["needed"]]  # type: ignore[operator]
+    uneven = (_most_groups(snapshot, plan, name, lost) for name in requested)
+    closest = next(chain(insufficient, filter(None, uneven)), facts[0])
+    return {**closest, "groups": _groups(plan)}
+
+
+def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) -> Facts:
+    """Return how many of the groups with the largest amount of a class fit the best lost root."""
+    amounts = [dict(slot.resources).get(name, 0) for slot in plan.slots]
+    largest = max(amounts)
+    column, fitting = snapshot.columns[name], np.zeros(snapshot.size, dtype=np.int64)
+    np.add.at(
+        fitting, snapshot.forest.root[column.rows], column.free.clip(0) // min(largest, MAX_FREE)
+    )
+    best = int(np.argmax(np.where(lost, fitting, -1)))
+    fits, needed = int(fitting[best]), amounts.count(largest)
+    if fits >= needed:
+        return {}
+    total = int(free_in_trees(snapshot, name)[best])
+    return {
+        "resource_class": name,
+        "needed": sum(amounts),
+        "free": total,
+        "provider": _named(snapshot, best),
+        "amount": largest,
+        "fitting_groups": fits,
+        "needed_groups": needed,
+    }
 
 
 def _groups(plan: SearchPlan) -> list[Facts]:
@@ -102,12 +236,11 @@ def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
     """Return the lost root whose tree has the largest free amount of a class."""
     total = free_in_trees(snapshot, name)
     best = int(np.argmax(np.where(lost, total, -1)))
-    provider = snapshot.entries.state(best).provider
     return {
         "resource_class": name,
         "needed": needed,
         "free": int(total[best]),
-        "provider": {"uuid": provider.uuid, "name": provider.name},
+        "provider": _named(snapshot, best),
     }
 
 

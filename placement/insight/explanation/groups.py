@@ -31,6 +31,7 @@ Scores: TypeAlias = NDArray[np.float32]
 """A number for each of the two uses of a provider, in the shape of ``Providers``."""
 
 NO_PROVIDER = np.float32(np.inf)
+OUTSIDE_NAMED_TREE = np.float32(100)  # more than the conditions that a provider can fail
 
 
 def meeting(condition: Condition) -> Providers:
@@ -77,18 +78,20 @@ class GroupNeed:
     equipped: Mask
 
     def failures(self, waived: Container[str] = ()) -> Scores:
-        """Return the number of conditions that every provider fails.
+        """Return the number of requirements that every provider fails.
 
-        The number is ``NO_PROVIDER`` for providers that are not considered.
-        Amounts of ``waived`` classes do not count.
+        A class that the provider does not have counts twice: no other host, and no smaller amount,
+        changes that. Providers outside a tree that the request names count last. The number is
+        ``NO_PROVIDER`` for providers that are not considered. Amounts of ``waived`` classes do not
+        count.
         """
         number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
         for condition in self.conditions:
-            number += ~meeting(condition)
+            weight = OUTSIDE_NAMED_TREE if condition.code == "in_tree" else np.float32(1)
+            number += weight * ~meeting(condition)
         for amount in self.amounts:
-            for code, fails in amount.failing:
-                if code == "no_inventory" or amount.resource_class not in waived:
-                    number += fails
+            number += ~amount.present
+            number += ~(amount.present if amount.resource_class in waived else amount.enough)
         return number
 
     def shortfall(self) -> NDArray[np.float32]:
@@ -120,6 +123,12 @@ class Group:
     def suffix(self) -> str:
         """The suffix, empty for the unsuffixed group."""
         return self.group.suffix
+
+    @property
+    def named_tree(self) -> Condition | None:
+        """The condition of the unsuffixed group that all of its providers are in one tree."""
+        conditions = () if self.suffix else self.needs[0].conditions
+        return next((each for each in conditions if each.code == "in_tree"), None)
 
 
 def needs_of(

@@ -71,12 +71,26 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeAmounts:
+    """The free amounts of a class in one tree, which together are enough and alone are not.
+
+    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount.
+    """
+
+    free: int
+    providers: int
+    largest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unmet:
     """One requirement that a root does not meet, with the provider that comes closest to it.
 
     ``traits`` and ``aggregates`` are the missing ones. They are the forbidden ones of the provider
     if the code is ``forbidden_trait`` or ``forbidden_aggregate``, or if the requirement forbids a
-    trait with an exclamation mark.
+    trait with an exclamation mark. ``shared`` is whether the provider is in another tree, which
+    shares it with the root. ``tree`` is set if several providers of the tree have the amount
+    together.
     """
 
     code: str
@@ -86,6 +100,8 @@ class Unmet:
     amounts: Amounts | None = None
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
+    shared: bool = False
+    tree: TreeAmounts | None = None
 
     @property
     def is_forbidden(self) -> bool:
@@ -116,7 +132,10 @@ class Remedy:
 
     ``query`` is the changed request. ``change`` is "drop" (``requirement`` is removed;
     ``instead`` is the parameter that the API then requires), "amount" (the amount of
-    ``resource_class`` in ``group`` is lowered to ``to``), or "both": the two ``changes`` together.
+    ``resource_class`` in ``group`` is lowered to ``to``), "split" (the amount is divided among
+    ``parts`` groups, with at most ``to`` each), "unsuffix" (the group loses its suffix:
+    ``instead`` replaces ``requirement``), or "both": the two ``changes`` together. ``alike`` are
+    the suffixes of all groups in which the same change has the same result.
     """
 
     change: str
@@ -127,6 +146,8 @@ class Remedy:
     group: str = ""
     resource_class: str = ""
     to: int = 0
+    parts: int = 0
+    alike: tuple[str, ...] = ()
     changes: tuple["Remedy", ...] = ()
 
 

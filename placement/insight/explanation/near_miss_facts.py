@@ -8,7 +8,7 @@ from placement.core.request import RequestGroup
 from placement.core.search.filters import AmountCondition, Condition, root_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.model import Amounts, ProviderName, Unmet
+from placement.insight.explanation.model import Amounts, ProviderName, TreeAmounts, Unmet
 
 _AGGREGATES = {"aggregate", "forbidden_aggregate"}
 _TRAITS = {"trait", "forbidden_trait", "root_trait"}
@@ -81,3 +81,19 @@ def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) 
         max_unit=max(inventory.max_unit for inventory in inventories),
         step_size=min(inventory.step_size for inventory in inventories),
     )
+
+
+def tree_amounts(
+    snapshot: Snapshot, rows: Iterable[int], name: str, needed: int
+) -> TreeAmounts | None:
+    """Return the free amounts of providers that have the needed amount only together."""
+    states = [snapshot.entries.state(row) for row in rows]
+    free = [
+        capacity.allocatable(state.inventories[name], state.used.get(name, 0))
+        for state in states
+        if name in state.inventories
+    ]
+    free = [amount for amount in free if amount > 0]
+    if sum(free) < needed or max(free) >= needed:
+        return None
+    return TreeAmounts(sum(free), len(free), max(free))

@@ -29,6 +29,7 @@ from placement.insight.explanation.model import NearMiss
 Rank = tuple[bool, float, float, int]
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
+ENOUGH_TOGETHER = np.float32(0.001)  # the shortfall of an amount that several providers have
 MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 
 
@@ -83,8 +84,8 @@ class NearMisses:
                 return
             rows = self._rows(at, groups, shared_by_aggregate)
             miss = near_miss(self._snapshot, plan, rows, self._deadline)
-            lacks = {(unmet.code, unmet.group, unmet.requirement) for unmet in miss.unmet}
-            self._solved.append(((lower_bound[0], len(lacks), rest.item(at), place), miss))
+            rank = (lower_bound[0], _distance(miss), rest.item(at), place)
+            self._solved.append((rank, miss))
 
     @property
     def _ranked(self) -> list[tuple[Rank, NearMiss]]:
@@ -132,12 +133,24 @@ class NearMisses:
                 counts += fails
             for need in group.needs:
                 self._deadline.tick()
-                np.maximum(shortfall, self._of(need).shortfall, out=shortfall)
+                np.maximum(shortfall, self._shortfall(need), out=shortfall)
         for lost in funnel.lost_together:
             fails = lost.roots[self._roots]
             counts += fails
             shortfall[fails] = self._shortfall_of(lost)[self._roots][fails]
         return counts, shortfall
+
+    def _shortfall(self, need: GroupNeed) -> NDArray[np.float32]:
+        """Return the shortfall of the closest providers, or nearly 0 if several have enough."""
+        shortfall = self._of(need).shortfall
+        if not self._snapshot.forest.is_nested or len(need.amounts) != 1:
+            return shortfall
+        (amount,) = need.amounts
+        if amount.resource_class not in self._snapshot.columns:
+            return shortfall
+        free = free_in_trees(self._snapshot, amount.resource_class)[self._roots]
+        is_enough = (shortfall > ENOUGH_TOGETHER) & (free >= amount.amount)
+        return np.where(is_enough, ENOUGH_TOGETHER, shortfall)
 
     def _shortfall_of(self, lost: LostTogether) -> NDArray[np.float64]:
         """Return for every root the largest missing fraction of an amount, 1 if it is unknown."""
@@ -163,7 +176,8 @@ class NearMisses:
         for need, (_, row, _) in zip(group.needs, closest, strict=True):
             self._deadline.tick()
             for amount in need.amounts:
-                yield from (mask[row] for _, mask in amount.failing)
+                yield ~amount.present[row]
+                yield ~amount.enough[row]
 
     # --- the closest provider of a need
 
@@ -215,3 +229,12 @@ class NearMisses:
         scores = np.array([number for number, _ in best], dtype=np.float32)[numbers]
         rows = np.array([row for _, row in best], dtype=np.intp)[numbers]
         return scores, rows
+
+
+def _distance(miss: NearMiss) -> int:
+    """Return the number of unmet requirements; one on a class without inventory counts twice."""
+    requirements = {(unmet.group, unmet.requirement) for unmet in miss.unmet}
+    absent = {
+        (unmet.group, unmet.requirement) for unmet in miss.unmet if unmet.code == "no_inventory"
+    }
+    return len(requirements) + len(absent)

@@ -15,12 +15,14 @@ from placement.core.search.filters import any_of_text
 class Relaxation(NamedTuple):
     """A requirement, and the request without it.
 
-    ``instead`` is the parameter that replaces the requirement in the query, if any.
+    ``instead`` is the parameter that replaces the requirement in the query, if any. ``group`` is
+    the suffix of the group with the requirement.
     """
 
     requirement: str
     request: CandidateRequest
     instead: str = ""
+    group: str = ""
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -46,7 +48,7 @@ def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:
         yield Relaxation(f"root_required=!{name}", looser)
     for group in request.groups:
         for requirement, relaxed in _group_without_one(group):
-            yield Relaxation(requirement, with_group(request, relaxed))
+            yield Relaxation(requirement, with_group(request, relaxed), group=group.suffix)
     yield from _without_a_group(request)
     if request.isolate:
         looser = replace(request, isolate=False)
@@ -118,7 +120,8 @@ def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
         groups = tuple(other for other in request.groups if other.suffix != group.suffix)
         is_needed = group.suffix in related or not any(other.resources for other in groups)
         if not is_needed:
-            yield Relaxation("&".join(spelled(group)), replace(request, groups=groups))
+            relaxed = replace(request, groups=groups)
+            yield Relaxation("&".join(spelled(group)), relaxed, group=group.suffix)
 
 
 def spelled(group: RequestGroup) -> Iterator[str]:

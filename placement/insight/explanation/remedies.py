@@ -1,8 +1,9 @@
 """The changes of a request after which a root fits.
 
-A change drops one requirement, or lowers one amount to the largest amount for which a root fits.
-The rest of the request is unchanged. Changes of two requirements are tried only if no single
-change helps.
+A change requests the same amounts in other groups, lowers one amount to the largest amount for
+which a root fits, or drops one requirement. The rest of the request is unchanged. Changes of two
+requirements are tried only if no single change helps. A change in one of several equal groups is
+tried in the first of them.
 """
 
 from bisect import bisect_left
@@ -13,14 +14,25 @@ import numpy as np
 
 from placement.core.model import MAX_INT
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.anchors import roots_of
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.funnel_facts import free_in_trees
 from placement.insight.explanation.model import Remedy
-from placement.insight.explanation.relaxations import Relaxation, query_of, with_group, without_one
+from placement.insight.explanation.regroupings import (
+    Suffixes,
+    distinct_groups,
+    distinct_relaxations,
+    interchangeable,
+    split,
+    without_suffix,
+)
+from placement.insight.explanation.relaxations import Relaxation, query_of, with_group
 
 MOST_PAIRS = 10
+MOST_PARTS = 8
 
 Lowered = tuple[Remedy, CandidateRequest]
 
@@ -38,18 +50,20 @@ class Remedies:
 
     @property
     def ordered(self) -> tuple[Remedy, ...]:
-        """The remedies so far, in descending order of the number of roots that fit."""
-        return tuple(sorted(self._remedies, key=lambda remedy: -remedy.roots))
+        """The remedies so far: the least changes first, then by the number of roots that fit."""
+        return tuple(sorted(self._remedies, key=lambda remedy: (_size(remedy), -remedy.roots)))
 
     def run(self, fits: int) -> None:
         """Find remedies; ``fits`` is the number of roots that fit the unchanged request.
 
         Raises: SearchDeadlineExceeded; ``ordered`` has the remedies found until then.
         """
-        for relaxation in without_one(self._request):
+        if not fits and self._request.nested:
+            self._remedies += self._regrouped()
+        for relaxation, alike in distinct_relaxations(self._request):
             roots = self._roots(relaxation.request)
             if roots > fits:
-                self._remedies.append(_drop(relaxation, roots))
+                self._remedies.append(_drop(relaxation, alike, roots))
         if not fits:
             for remedy, _ in self._lowered(self._request):
                 self._remedies.append(remedy)
@@ -59,11 +73,50 @@ class Remedies:
     def _roots(self, request: CandidateRequest) -> int:
         return int(np.count_nonzero(self._fitting_roots.of(SearchPlan.of(request))))
 
+    # --- the same amounts in other groups
+
+    def _regrouped(self) -> Iterator[Remedy]:
+        """Yield requests for the same amounts in more groups, or in the unsuffixed group."""
+        for relaxation in without_suffix(self._request):
+            if roots := self._roots(relaxation.request):
+                yield replace(_drop(relaxation, (), roots), change="unsuffix")
+        for group, alike in distinct_groups(self._request):
+            for name in group.resources:
+                yield from self._split(group, name, alike)
+
+    def _split(self, group: RequestGroup, name: str, alike: Suffixes) -> Iterator[Remedy]:
+        """Yield the request with an amount in the fewest groups for which a root fits."""
+        amount = group.resources[name]
+        if not self._has_together(name, amount):
+            return
+        for parts in range(2, min(amount, MOST_PARTS) + 1):
+            changed = split(self._request, group, name, parts)
+            if roots := self._roots(changed):
+                yield Remedy(
+                    change="split",
+                    roots=roots,
+                    query=query_of(changed),
+                    group=group.suffix,
+                    resource_class=name,
+                    to=-(-amount // parts),
+                    parts=parts,
+                    alike=alike,
+                )
+                return
+
+    def _has_together(self, name: str, amount: int) -> bool:
+        """Return whether providers of one tree have an amount that none of them has alone."""
+        column, forest = self._snapshot.columns.get(name), self._snapshot.forest
+        if column is None or not forest.is_nested:
+            return False
+        alone = roots_of(self._snapshot, column.fitting(amount, self._snapshot.size))
+        return bool((~alone & (free_in_trees(self._snapshot, name) >= amount)).any())
+
     # --- amounts
 
     def _lowered(self, request: CandidateRequest) -> Iterator[Lowered]:
         """Yield the request with one amount lowered as little as possible for a root to fit."""
-        for group in request.groups:
+        for group, alike in distinct_groups(request):
             for name in group.resources:
                 amount = self._largest(request, group, name)
                 if amount:
@@ -75,6 +128,7 @@ class Remedies:
                         group=group.suffix,
                         resource_class=name,
                         to=amount,
+                        alike=alike,
                     )
                     yield remedy, lowered
 
@@ -133,12 +187,12 @@ class Remedies:
                 self._remedies.append(pair)
 
     def _with_a_drop(self) -> Iterator[Remedy]:
-        for relaxation in without_one(self._request):
-            first = _drop(relaxation)
-            for both in without_one(relaxation.request):
+        for relaxation, alike in distinct_relaxations(self._request):
+            first = _drop(relaxation, alike)
+            for both, others_alike in distinct_relaxations(relaxation.request):
                 roots = self._roots(both.request)
                 if roots:
-                    yield _both(first, _drop(both), roots, both.request)
+                    yield _both(first, _drop(both, others_alike), roots, both.request)
             for lowered, request in self._lowered(relaxation.request):
                 yield _both(first, lowered, lowered.roots, request)
 
@@ -154,7 +208,7 @@ class Remedies:
 
     def _least_amounts(self) -> Iterator[tuple[RequestGroup, str, int]]:
         """Yield the smallest valid amounts of the units that are below the requested amounts."""
-        for group in self._request.groups:
+        for group, _ in distinct_groups(self._request):
             for name, amount in group.resources.items():
                 column = self._snapshot.columns.get(name)
                 for low, step in sorted(set(column.unit_rules)) if column else ():
@@ -172,13 +226,29 @@ class Remedies:
         amount = self._largest(request, first_group, name)
         if amount:
             both = _with_amount(request, first_group, name, amount)
-            first = Remedy("amount", 0, group=group.suffix, resource_class=name, to=amount)
+            alike = interchangeable(self._request).get(group.suffix, ())
+            first = Remedy(
+                "amount", 0, group=group.suffix, resource_class=name, to=amount, alike=alike
+            )
             yield _both(first, second, self._roots(both), both)
 
 
-def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
-    requirement, request, instead = relaxation
-    return Remedy("drop", roots, query_of(request), requirement=requirement, instead=instead)
+def _drop(relaxation: Relaxation, alike: Suffixes, roots: int = 0) -> Remedy:
+    return Remedy(
+        change="drop",
+        roots=roots,
+        query=query_of(relaxation.request),
+        requirement=relaxation.requirement,
+        instead=relaxation.instead,
+        alike=alike,
+    )
+
+
+def _size(remedy: Remedy) -> int:
+    """Return how much a remedy changes: other groups, a condition or an amount, or a resource."""
+    if remedy.change in ("split", "unsuffix"):
+        return 0
+    return 2 if remedy.requirement.startswith("resources") else 1
 
 
 def _both(first: Remedy, second: Remedy, roots: int, request: CandidateRequest) -> Remedy:

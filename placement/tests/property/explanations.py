@@ -4,7 +4,7 @@ import time
 
 from placement.core.request import CandidateRequest
 from placement.insight.explanation.explain import explain
-from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.model import Explanation, Remedy
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.support.oracle import Oracle
 
@@ -18,6 +18,15 @@ def explained(world: World, request: CandidateRequest, *, remedies: bool = False
         budget_seconds=60,
         remedies=remedies,
     )
+
+
+def requirements(remedy: Remedy) -> list[str]:
+    """Return the requirement that a remedy drops, in each of the groups that are alike."""
+    parts = remedy.requirement.split("&")
+    return [remedy.requirement] + [
+        "&".join(part.replace(f"{remedy.alike[0]}=", f"{suffix}=", 1) for part in parts)
+        for suffix in remedy.alike[1:]
+    ]
 
 
 def roots_with_candidates(world: World, request: CandidateRequest) -> int:

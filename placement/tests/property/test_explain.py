@@ -5,7 +5,7 @@ from hypothesis import given
 from placement.core.request import CandidateRequest
 from placement.insight.explanation.model import CODES
 from placement.insight.explanation.relaxations import without_one
-from placement.tests.property.explanations import explained, roots_with_candidates
+from placement.tests.property.explanations import explained, requirements, roots_with_candidates
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
 
@@ -32,9 +32,10 @@ def test_the_dropped_requirements_are_those_that_help(world: World, request: Can
         for relaxation in without_one(request)
     }
     dropped = {
-        remedy.requirement: remedy.roots
+        requirement: remedy.roots
         for remedy in explanation.remedies
         if remedy.change == "drop"
+        for requirement in requirements(remedy)
     }
     assert dropped == {
         requirement: roots for requirement, roots in fitting.items() if roots > explanation.fits

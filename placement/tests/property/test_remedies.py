@@ -4,6 +4,7 @@ The API accepts each of them.
 """
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
@@ -53,6 +54,8 @@ def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
         return relaxed(request)[remedy.requirement]
     if remedy.change == "amount":
         return with_amount(request, remedy, remedy.to)
+    if remedy.change in ("split", "unsuffix"):
+        return replace(request_of(remedy.query), nested=request.nested)
     for change in remedy.changes:
         request = applied(request, change)
     return request
@@ -116,15 +119,32 @@ def test_no_larger_amount_fits(world: World, request: CandidateRequest):
     if explanation.fits:
         return
     lowered = {
-        (remedy.group, remedy.resource_class): remedy.to
+        (suffix, remedy.resource_class): remedy.to
         for remedy in explanation.remedies
         if remedy.change == "amount"
+        for suffix in (remedy.group, *remedy.alike)
     }
     for group in request.groups:
         for name, amount in group.resources.items():
             probe = Remedy("amount", 0, group=group.suffix, resource_class=name)
             for more in range(lowered.get((group.suffix, name), 0) + 1, amount):
                 assert not helps(world, with_amount(request, probe, more))
+
+
+@given(device_worlds(), device_requests())
+def test_other_groups_request_the_same_amounts(world: World, request: CandidateRequest):
+    for remedy in explained(world, request, remedies=True).remedies:
+        if remedy.change in ("split", "unsuffix"):
+            changed = request_of(remedy.query)
+            assert amounts(changed) == amounts(request)
+            assert roots_with_candidates(world, applied(request, remedy)) == remedy.roots
+
+
+def amounts(request: CandidateRequest) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for group in request.groups:
+        total.update(group.resources)
+    return total
 
 
 @FEWER

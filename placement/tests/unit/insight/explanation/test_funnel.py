@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
+from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
-from placement.insight.explanation.text import as_json, note, phrase
+from placement.insight.explanation.words import note, phrase
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 

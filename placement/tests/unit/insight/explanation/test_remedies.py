@@ -93,7 +93,7 @@ def test_two_amounts():
 
 def test_a_policy_that_several_groups_must_have_is_replaced():
     query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
-    by_policy = remedies("h1 VCPU=8", query)[-1]
+    (by_policy,) = (each for each in remedies("h1 VCPU=8", query) if each.instead)
     assert (by_policy.requirement, by_policy.instead) == (
         "group_policy=isolate",
         "group_policy=none",

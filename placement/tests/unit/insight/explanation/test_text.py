@@ -2,7 +2,8 @@
 
 import pytest
 
-from placement.insight.explanation.text import as_json, as_line, as_text, closest_line
+from placement.insight.explanation.document import as_json
+from placement.insight.explanation.text import as_line, as_text, closest_line
 from placement.tests.unit.insight.explanation.explanations import explained
 
 CLOUD = """
@@ -28,8 +29,9 @@ def test_the_table_leads_with_the_answer():
         "  2  trait CUSTOM_OFF         3 left",
         "  1  no inventory of VCPU     2 left",
         "  2  fewer than 16 VCPU free  0 left   best: h1 has 12 free",
-        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); h6 (no inventory of VCPU); "
-        "h4, h5 (trait CUSTOM_OFF; everything else fits)",
+        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); "
+        "h4, h5 (trait CUSTOM_OFF; everything else fits); "
+        "h3 (no trait CUSTOM_GOLD; everything else fits)",
         "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
         "1 host at VCPU:12",
     ]
@@ -39,7 +41,8 @@ def test_the_line_leads_with_the_cause():
     assert as_line(document()) == (
         "fewer than 16 VCPU free (best: h1 has 12 free): the last 2 of 6; "
         "before: 1 no trait CUSTOM_GOLD, 2 trait CUSTOM_OFF, 1 no inventory of VCPU; "
-        "closest: h1 (VCPU 12 of 16), h2 (VCPU 4 of 16), h6 (no inventory of VCPU)"
+        "closest: h1 (VCPU 12 of 16), h2 (VCPU 4 of 16), "
+        "h4 (trait CUSTOM_OFF; everything else fits)"
     )
 
 
@@ -85,11 +88,13 @@ def test_names_of_fields_are_stable(query):
         *("funnel", "near_misses", "remedies", "undetermined"),
     ]
     for row in explanation["funnel"]:
-        assert list(row) == ["code", "group", "requirement", "lost", "left", "detail"]
+        assert list(row) == [
+            *("code", "group", "requirement", "lost", "left", "detail", "text", "note")
+        ]
     for miss in explanation["near_misses"]:
         assert list(miss) == ["uuid", "name", "unmet", "complete"]
         for unmet in miss["unmet"]:
-            assert unmet.keys() >= {"code", "group", "requirement", "provider"}
+            assert unmet.keys() >= {"code", "group", "requirement", "provider", "text"}
             if unmet["code"] in {"unit", "capacity", "no_inventory"}:
                 assert unmet.keys() >= {
                     *("resource_class", "needed", "free", "capacity", "used", "reserved"),
@@ -99,6 +104,7 @@ def test_names_of_fields_are_stable(query):
                 assert unmet["traits"]
     for remedy in explanation["remedies"]:
         assert remedy["roots"] > 0
+        assert remedy["text"]
 
 
 def test_what_was_not_determined_is_said():

@@ -1,0 +1,98 @@
+"""An explanation as a JSON document.
+
+Field names and codes are stable; later releases may add fields. Rows, unmet requirements and
+remedies have their words, too: the field ``text``.
+"""
+
+from dataclasses import asdict
+
+from placement.insight.documents import VERSION
+from placement.insight.explanation import words
+from placement.insight.explanation.model import Explanation, FunnelRow, NearMiss, Remedy, Unmet
+
+Json = dict[str, object]
+
+
+def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -> Json:
+    """Return the JSON document of an explanation, ready for ``json.dumps``.
+
+    ``microversion`` is the microversion of the query. ``at`` is the time of the explanation in
+    ISO 8601.
+    """
+    return {
+        "version": VERSION,
+        "query": explanation.query,
+        "microversion": microversion,
+        "at": at,
+        "roots": explanation.roots,
+        "fits": explanation.fits,
+        "funnel": [_row(row) for row in explanation.funnel],
+        "near_misses": [_near_miss(miss) for miss in explanation.near_misses],
+        "remedies": [_remedy(remedy) for remedy in explanation.remedies],
+        "undetermined": list(explanation.undetermined),
+    }
+
+
+def _row(row: FunnelRow) -> Json:
+    document = asdict(row)
+    return {**document, "text": words.phrase(document), "note": words.note(document)}
+
+
+def _near_miss(miss: NearMiss) -> Json:
+    return {
+        **asdict(miss.root),
+        "unmet": [_unmet(unmet, miss.root.uuid) for unmet in miss.unmet],
+        "complete": miss.complete,
+    }
+
+
+def _unmet(unmet: Unmet, root: str) -> Json:
+    document: Json = {
+        "code": unmet.code,
+        "group": unmet.group,
+        "requirement": unmet.requirement,
+    }
+    if unmet.amounts:
+        document |= asdict(unmet.amounts)
+    if unmet.traits:
+        document["traits"] = list(unmet.traits)
+    if unmet.aggregates:
+        document["aggregates"] = list(unmet.aggregates)
+    if unmet.provider:
+        document["provider"] = asdict(unmet.provider)
+    if unmet.shared:
+        document["shared"] = True
+    if unmet.tree:
+        document["tree"] = asdict(unmet.tree)
+    return {**document, "text": words.lack(document, root)}
+
+
+def _remedy(remedy: Remedy) -> Json:
+    change = _change_document(remedy)
+    return {
+        **change,
+        "roots": remedy.roots,
+        "query": remedy.query,
+        "text": words.change_text(change),
+    }
+
+
+def _change_document(remedy: Remedy) -> Json:
+    if remedy.change == "both":
+        return {
+            "change": "both",
+            "changes": [_change_document(change) for change in remedy.changes],
+        }
+    alike: Json = {"alike": list(remedy.alike)} if remedy.alike else {}
+    if remedy.change in ("amount", "split"):
+        parts = {"parts": remedy.parts} if remedy.parts else {}
+        return {
+            "change": remedy.change,
+            "group": remedy.group,
+            "resource_class": remedy.resource_class,
+            "to": remedy.to,
+            **parts,
+            **alike,
+        }
+    document: Json = {"change": remedy.change, "requirement": remedy.requirement, **alike}
+    return document | ({"instead": remedy.instead} if remedy.instead else {})

@@ -1,0 +1,226 @@
+"""The words for a row of a funnel, an unmet requirement and a remedy, from their documents.
+
+A client has only the document, and recorded explanations are documents.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+
+_COUNTED = {
+    "aggregate": ("members", "the aggregate has no providers"),
+    "in_tree": ("exists", "no such provider"),
+    "trait": ("providers", "no provider has it"),
+    "no_inventory": ("providers", "no provider has it"),
+}
+
+
+def phrase(row: Document) -> str:
+    """Return the reason of a row of the funnel, or of an unmet requirement, in words."""
+    return _PHRASES[row["code"]](row) + _in_group(row)
+
+
+def _in_group(row: Document) -> str:
+    group = row["group"]
+    return f" in group {group}" if group and row["code"] != "one_provider" else ""
+
+
+def _value(row: Document) -> str:
+    value: str = row["requirement"].partition("=")[2]
+    return value.removeprefix("in:")
+
+
+def _root_trait(row: Document) -> str:
+    value = _value(row)
+    return f"root has trait {value[1:]}" if value.startswith("!") else f"root has no trait {value}"
+
+
+def _forbidden_aggregate(row: Document) -> str:
+    return f"in aggregate {_value(row).removeprefix('!').removeprefix('in:')}"
+
+
+def _class(row: Document) -> str:
+    detail = row.get("detail") or row
+    return str(detail.get("resource_class", _value(row).partition(":")[0]))
+
+
+def _needed(row: Document) -> object:
+    detail = row.get("detail") or row
+    return detail.get("needed", _value(row).partition(":")[2])
+
+
+def _unit(row: Document) -> str:
+    needed, name = _needed(row), _class(row)
+    limits = row.get("detail") or row
+    of_provider = limits is row  # the limits of one provider, not of all
+    if needed > limits.get("max_unit", needed):
+        return f"{name}:{needed} above max_unit" + of_provider * f" {limits['max_unit']}"
+    if needed < limits.get("min_unit", needed):
+        return f"{name}:{needed} below min_unit" + of_provider * f" {limits['min_unit']}"
+    if "step_size" in limits or "step_sizes" in limits:
+        steps = of_provider * f" {limits.get('step_size')}"
+        return f"{name}:{needed} not a multiple of step_size{steps}"
+    return f"{name}:{needed} outside min_unit, max_unit and step_size"
+
+
+def _combined(row: Document) -> str:
+    groups = row.get("detail", {}).get("groups", [])
+    if not groups:
+        return f"not together: {row['requirement']}"
+    wanted = [
+        " + ".join(
+            name if amount == 1 else f"{amount} {name}"
+            for name, amount in group["resources"].items()
+        )
+        for group in groups
+    ]
+    counts = [f"{group['groups']} x " if group["groups"] > 1 else "" for group in groups]
+    return " + ".join(map("".join, zip(counts, wanted, strict=True))) + " together"
+
+
+_PHRASES: Mapping[str, Callable[[Document], str]] = {
+    "root_trait": _root_trait,
+    "forbidden_aggregate": _forbidden_aggregate,
+    "aggregate": lambda row: f"not in aggregate {_value(row)}",
+    "in_tree": lambda row: f"not in the tree of {_value(row)}",
+    "trait": lambda row: f"no trait {_value(row)}",
+    "forbidden_trait": lambda row: f"trait {_value(row).removeprefix('!')}",
+    "no_inventory": lambda row: f"no inventory of {_class(row)}",
+    "unit": _unit,
+    "capacity": lambda row: f"fewer than {_needed(row)} {_class(row)} free",
+    "one_provider": lambda row: f"no single provider for {row['requirement']}",
+    "combined": _combined,
+    "isolate": lambda _row: "too few providers for group_policy=isolate",
+    "same_subtree": lambda row: f"not in one subtree: {_value(row)}",
+    "one_provider_per_tree": lambda _row: "several providers of one tree (needs 1.29)",
+}
+
+
+def note(row: Document) -> str:
+    """Return the facts about existing providers in a row of the funnel, if any."""
+    detail, code = row["detail"], row["code"]
+    if detail.get(_COUNTED.get(code, ("", ""))[0]) == 0:
+        return _COUNTED[code][1]
+    if code in _ELSEWHERE:
+        return _elsewhere(row)
+    facts = _limits(detail) if code == "unit" else _best(detail)
+    if tree := detail.get("tree"):
+        groups = -(-detail["needed"] // tree["largest"])
+        together = f"{tree['provider']['name']} has {_together(detail)}"
+        return f"{facts}; {together}: request them in {groups} groups"
+    return facts
+
+
+def _best(detail: Document) -> str:
+    """Return the root or provider that comes closest, compared with what it would have to have."""
+    if "fitting_groups" in detail:
+        wanted = f"{detail['needed_groups']} x {detail['amount']} {detail['resource_class']}"
+        return f"best: {detail['provider']['name']} fits {detail['fitting_groups']} of {wanted}"
+    if "free" in detail and detail["free"] < detail["needed"]:
+        return f"best: {detail['provider']['name']} has {detail['free']} free"
+    return ""
+
+
+def _together(amounts: Document) -> str:
+    """Return what several providers of one tree have together, and none has alone."""
+    tree = amounts["tree"]
+    return (
+        f"{tree['free']} {amounts['resource_class']} free on {tree['providers']} providers, "
+        f"none has {amounts['needed']}"
+    )
+
+
+_ELSEWHERE = ("aggregate", "trait", "root_trait")
+
+
+def _elsewhere(row: Document) -> str:
+    """Return which providers have the trait, or are in the aggregate, and do not count."""
+    detail = row["detail"]
+    if outside := detail.get("outside"):
+        classes, name = ", ".join(outside["resource_classes"]), outside["provider"]["name"]
+        return f"{name}, which shares {classes} with {outside['roots']:,} that are, is not"
+    if excluded := detail.get("excluded"):
+        return f"{excluded['provider']['name']} has it, but: {phrase({**excluded, 'group': ''})}"
+    if "without" in detail:
+        classes = " or ".join(detail["without"])
+        return f"{_providers(detail)} have it, none with {classes}"
+    if detail.get("roots") == 0:
+        return f"{_providers(detail)} have it, none is a root"
+    return ""
+
+
+def _providers(detail: Document) -> str:
+    return f"{detail['providers']:,} providers"
+
+
+def _limits(detail: Document) -> str:
+    if not detail.get("step_sizes"):
+        return ""
+    needed = detail["needed"]
+    where = "everywhere" if detail["uniform"] else "at best"
+    if needed > detail["max_unit"]:
+        return f"max_unit {detail['max_unit']} {where}"
+    if needed < detail["min_unit"]:
+        return f"min_unit {detail['min_unit']} {where}"
+    return f"step_size {', '.join(map(str, detail['step_sizes']))}"
+
+
+def lacks(miss: Document) -> str:
+    """Return the unmet requirements of a near miss, equal ones once."""
+    lacks = list(dict.fromkeys(lack(unmet, miss["uuid"]) for unmet in miss["unmet"]))
+    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss.get("complete", False)
+    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
+
+def lack(unmet: Document, root: str) -> str:
+    """Return one unmet requirement of a root as amounts, or in words if it has no amounts.
+
+    The provider is named if it is shared, or if another one of the tree may have the class.
+    """
+    if "tree" in unmet:
+        return _together(unmet) + _in_group(unmet)
+    is_child = unmet["code"] == "no_inventory" and unmet["provider"]["uuid"] != root
+    where = f"{unmet['provider']['name']}: " if unmet.get("shared") or is_child else ""
+    return where + _lack_of_provider(unmet)
+
+
+def _lack_of_provider(unmet: Document) -> str:
+    is_short = unmet.get("free", 0) < unmet.get("needed", 0)
+    if unmet["code"] == "capacity" or (unmet["code"] == "combined" and is_short):
+        where = " together" if unmet["code"] == "combined" else _in_group(unmet)
+        amount = f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}"
+        is_reserved = unmet["capacity"] <= 0 < unmet["reserved"]
+        return f"{amount}{', all reserved' if is_reserved else ''}{where}"
+    return phrase(unmet)
+
+
+def change_text(document: Document) -> str:
+    """Return the change of a remedy, after the number of hosts."""
+    if document["change"] == "both":
+        texts = list(map(_in_one_group, document["changes"]))
+        first, second = (set(change.get("alike", ())) for change in document["changes"])
+        if first > second and texts[0] == texts[1]:
+            return f"{texts[0]} in any 2 of the {len(first)} groups"
+        texts = list(map(change_text, document["changes"]))
+        if second and first > second:
+            texts[1] = texts[1].replace("any of the", "any of the other")
+        return " and ".join(texts)
+    if alike := document.get("alike"):
+        return f"{_in_one_group(document)} in any of the {len(alike)} groups"
+    where = f" in group {document['group']}" if document.get("group") else ""
+    return _in_one_group(document) + where
+
+
+def _in_one_group(document: Document) -> str:
+    """Return a change in words, without the suffix if the group is one of several equal ones."""
+    if document["change"] == "amount":
+        return f"at {document['resource_class']}:{document['to']}"
+    if document["change"] == "split":
+        return f"with {document['parts']} groups of {document['resource_class']}:{document['to']}"
+    requirement = document["requirement"]
+    if alike := document.get("alike"):
+        requirement = requirement.replace(f"{alike[0]}=", "=")
+    if document.get("instead"):
+        return f"with {document['instead']} instead of {requirement}"
+    return f"without {requirement}"
