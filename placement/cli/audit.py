@@ -16,7 +16,7 @@ from placement.cli.client import Shown, WrittenOutput, cells, get
 from placement.core.text import printable
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
-from placement.insight.audit.model import Finding, InvalidList, Skipped, names_in
+from placement.insight.audit.model import COMPUTE_NODE, Finding, InvalidList, Skipped, names_in
 from placement.insight.audit.text import value_text
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
@@ -47,6 +47,11 @@ class ServiceConsumers:
     def names(self) -> Mapping[str, str]:
         """Return the name of each provider."""
         return {provider["uuid"]: provider["name"] for provider in self._providers["providers"]}
+
+    def hosts(self) -> Mapping[str, str]:
+        """Return the name of each provider with the trait COMPUTE_NODE."""
+        document = get(self._app, f"/insight/providers?required={COMPUTE_NODE}&fields=uuid,name")
+        return {provider["uuid"]: provider["name"] for provider in document["providers"]}
 
     def roots(self) -> Mapping[str, Root]:
         """Return the root of each provider."""

@@ -11,7 +11,11 @@ from datetime import datetime, timedelta
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.text import timestamp
+from placement.insight.audit import hosts
+from placement.insight.audit.hosts import rows_of
 from placement.insight.audit.model import (
+    INSTANCE,
+    MIGRATION,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
@@ -19,8 +23,10 @@ from placement.insight.audit.model import (
     Key,
     UsageSum,
 )
+from placement.insight.consumers.model import UNKNOWN_TYPE
 
 _NO_USAGE = UsageSum(0, None)
+_TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 
 
 def findings(
@@ -38,13 +44,18 @@ def findings(
     Cost: linear in the audited rows.
     """
     yield from _trees(state)
+    yield from hosts.nested_compute_nodes(state)
     yield from _without_provider_or_inventory(state)
     yield from _consumers(state)
     yield from live
     yield from _counters(state)
     yield from _over_capacity(state)
     yield from _similar_names(state)
+    yield from hosts.providers_without_inventory(state)
+    yield from hosts.hosts_without_aggregate(state)
     yield from _unused(state)
+    yield from _consumer_types(state)
+    yield from _leftovers(state)
     if now is not None and stale_days is not None:
         yield from _stale_providers(state, now - timedelta(days=stale_days))
 
@@ -65,7 +76,7 @@ def _of_tree(
 ) -> Finding | None:
     parent, root = (providers.get(id_ or 0) for id_ in (provider.parent_id, provider.root_id))
     top = _top(provider, providers)
-    rows = _provider(provider) | {
+    rows = rows_of(provider) | {
         "generation": provider.generation,
         "parent": parent.uuid if parent else None,
         "root": root.uuid if root else None,
@@ -120,7 +131,7 @@ def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
             cause = "the provider was removed without its allocations"
             yield Finding("missing_provider", rows, cause, "delete the allocations")
         elif key not in present:
-            rows = {**_provider(provider), "resource_class": resource_class, "used": usage.amount}
+            rows = {**rows_of(provider), "resource_class": resource_class, "used": usage.amount}
             cause = "the inventory was removed without its allocations"
             repair = "add the inventory again, or move the consumers away"
             yield Finding("missing_inventory", rows, cause, repair)
@@ -211,7 +222,7 @@ def _similar_names(state: AuditedState) -> Iterator[Finding]:
         groups[first if first in short else name].append(root)
     for name, group in sorted(groups.items()):
         if len(group) > 1:
-            rows = {"providers": [_provider(root) for root in sorted(group)]}
+            rows = {"providers": [rows_of(root) for root in sorted(group)]}
             cause = f"all may be the host {name}"
             repair = "keep one, and move the allocations of the others to it"
             yield Finding("similar_names", rows, cause, repair)
@@ -224,6 +235,46 @@ def _unused(state: AuditedState) -> Iterator[Finding]:
         yield Finding("unused_trait", {"trait": name}, "", "delete the trait")
 
 
+def _consumer_types(state: AuditedState) -> Iterator[Finding]:
+    numbers = {name: number for name, number in state.consumer_types.items() if name is not None}
+    for name in sorted(numbers.keys() - _TYPES_OF_NOVA):
+        if not numbers[name]:
+            repair = "none: a type without consumers has no effect"
+            yield Finding("unused_type", {"type": name}, "no consumer has it", repair)
+    # The type with most consumers is the first of similar types.
+    usual: dict[str, str] = {}
+    for name in sorted(numbers, key=lambda name: (-numbers[name], name)):
+        similar = usual.setdefault(_stem(name), name)
+        if similar != name and numbers[name]:
+            rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
+            cause = f"{numbers[similar]} consumers have the type {similar}"
+            repair = "correct the client that writes this type"
+            yield Finding("similar_types", rows, cause, repair)
+    without_type = state.consumer_types.get(None)
+    if without_type and any(numbers.values()):
+        rows = {"type": UNKNOWN_TYPE, "consumers": without_type}
+        cause = "written below microversion 1.38, while other consumers have a type"
+        repair = "upgrade the client that writes them; its next write sets the type"
+        yield Finding("untyped_consumers", rows, cause, repair)
+
+
+def _stem(name: str) -> str:
+    """Return what similar types have in common.
+
+    >>> _stem("INSTANCE") == _stem("instances") == _stem("INSTANCE_")
+    True
+    """
+    return name.upper().replace("_", "").removesuffix("S")
+
+
+def _leftovers(state: AuditedState) -> Iterator[Finding]:
+    for column in state.leftover_columns:
+        table, _, name = column.partition(".")
+        cause = "the table was copied from an old database of nova"
+        repair = f"after a backup: ALTER TABLE {table} DROP COLUMN {name}"
+        yield Finding("leftover_column", {"table": table, "column": name}, cause, repair)
+
+
 def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]:
     used = {provider_id for (provider_id, _), usage in state.usage.items() if usage.amount}
     for provider in state.providers:
@@ -232,7 +283,7 @@ def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]
             and provider.updated_at is not None
             and provider.updated_at < before
         ):
-            rows = {**_provider(provider), "updated_at": timestamp(provider.updated_at)}
+            rows = {**rows_of(provider), "updated_at": timestamp(provider.updated_at)}
             repair = "check that the host exists; move its consumers away if it does not"
             yield Finding("stale_provider", rows, "nothing reports this provider", repair)
 
@@ -240,15 +291,11 @@ def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]
 # --- rows -------------------------------------------------------------------------------
 
 
-def _provider(provider: AuditedProvider) -> dict[str, object]:
-    return {"provider": {"uuid": provider.uuid, "name": provider.name}}
-
-
 def _inventory(
     state: AuditedState, provider: AuditedProvider, inventory: AuditedInventory
 ) -> dict[str, object]:
     name = _class_name(state, (provider.id, inventory.class_id))
-    return {**_provider(provider), "resource_class": name}
+    return {**rows_of(provider), "resource_class": name}
 
 
 def _class_name(state: AuditedState, key: Key) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from placement.core.text import timestamp
 from placement.insight.audit import live_sources
+from placement.insight.audit.hosts import hypervisor_findings
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
@@ -45,6 +46,12 @@ class AuditedConsumers(Protocol):
 
     def roots(self) -> Mapping[str, Root]:
         """Return the root of each provider, by the UUID of the provider."""
+
+    def names(self) -> Mapping[str, str]:
+        """Return the name of each provider, by UUID."""
+
+    def hosts(self) -> Mapping[str, str]:
+        """Return the name of each provider with the trait COMPUTE_NODE, by UUID."""
 
 
 class LiveFindings(NamedTuple):
@@ -81,6 +88,9 @@ def live_findings(
     if not options.code or DOUBLED in options.code:
         roots = audited.roots() if comparison.located else {}
         found += _doubled(comparison.located, roots, live)
+    if live.hypervisors is not None:
+        listed = hypervisor_findings(live.hypervisors, audited.names(), audited.hosts())
+        found += [each for each in listed if not options.code or each.code in options.code]
     return LiveFindings(found, skipped)
 
 

@@ -14,6 +14,8 @@ from placement.core.model import Inventory
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
+COMPUTE_NODE: Final = "COMPUTE_NODE"
+"""The trait of hosts."""
 
 Key = tuple[int, int]
 """The ids of a provider and of a resource class."""
@@ -28,17 +30,26 @@ SEVERITIES: Mapping[str, str] = {
     "missing_root": ERROR,
     "missing_parent": ERROR,
     "wrong_root": ERROR,
+    "nested_compute_node": ERROR,
     "missing_provider": ERROR,
     "missing_inventory": ERROR,
     "missing_consumer": ERROR,
     "empty_consumer": ERROR,
     "orphaned_consumer": ERROR,
     "doubled_consumer": ERROR,
+    "hypervisor_without_provider": ERROR,
+    "provider_without_hypervisor": NOTICE,
     "usage_counter": ERROR,
     "over_capacity": ERROR,
     "similar_names": NOTICE,
+    "provider_without_inventory": NOTICE,
+    "host_without_aggregate": NOTICE,
     "unused_class": NOTICE,
     "unused_trait": NOTICE,
+    "unused_type": NOTICE,
+    "similar_types": NOTICE,
+    "untyped_consumers": NOTICE,
+    "leftover_column": NOTICE,
     "stale_provider": NOTICE,
 }
 """All codes, in the order in which findings are listed."""
@@ -46,7 +57,9 @@ SEVERITIES: Mapping[str, str] = {
 _PLAN = "placement-manage audit --code {code} --plan repair.plan"
 _PLAN_LIVE = "placement-manage audit --live nova --code {code} --plan repair.plan"
 _CONSUMERS = "openstack resource consumer list --provider {uuid}"
+_CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type}"
 _IDENTITY = "placement-manage identity {name}"
+_TREE = "openstack resource provider tree --in-tree {uuid}"
 
 REPAIR_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("missing_root", "missing_parent", "wrong_root"), _PLAN),
@@ -55,10 +68,17 @@ REPAIR_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("orphaned_consumer", "doubled_consumer"), _PLAN_LIVE),
     **dict.fromkeys(("missing_inventory", "over_capacity"), _CONSUMERS),
     **dict.fromkeys(("similar_names", "stale_provider"), _IDENTITY),
+    **dict.fromkeys(("hypervisor_without_provider", "provider_without_hypervisor"), _IDENTITY),
+    **dict.fromkeys(("nested_compute_node", "provider_without_inventory"), _TREE),
+    "host_without_aggregate": "nova-manage placement sync_aggregates",
+    "unused_type": "",
+    **dict.fromkeys(("similar_types", "untyped_consumers"), _CONSUMERS_OF_TYPE),
+    "leftover_column": "",
 }
 """The command with which a repair begins: it writes a plan, or shows what to decide on.
 
-``uuid`` and ``name`` are of the first provider of the finding.
+``uuid`` and ``name`` are of the hypervisor or the first provider of the finding, ``type`` is its
+consumer type.
 """
 
 
@@ -75,12 +95,14 @@ class LiveConsumers:
     such as migrations. The list is complete for the consumer types in ``types``: consumers of
     other types are not compared. ``unknown`` is the type of consumers without a type.
     ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
+    ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known.
     """
 
     hosts: Mapping[str, str | None]
     listed_at: datetime
     types: frozenset[str] = frozenset({INSTANCE})
     others: Collection[str] = field(default=frozenset())
+    hypervisors: Mapping[str, str] | None = None
 
     def has(self, consumer_uuid: str) -> bool:
         """Return whether the list has a consumer.
@@ -179,6 +201,10 @@ class AuditedState:
     ``empty_consumers`` are older than the grace period, and the number of consumers is limited.
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
+
+    ``compute_nodes`` are the ids of the providers with the trait COMPUTE_NODE, ``aggregated`` of
+    the providers in an aggregate. ``consumer_types`` has the number of consumers of each type,
+    and of consumers without a type (None).
     """
 
     providers: Sequence[AuditedProvider]
@@ -190,6 +216,10 @@ class AuditedState:
     young: Mapping[str, int]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
+    compute_nodes: Collection[int]
+    aggregated: Collection[int]
+    consumer_types: Mapping[str | None, int]
+    leftover_columns: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +261,12 @@ class Finding:
         if self.rows.get("expected_root", "") is None:  # a loop of parents
             return ""
         uuid, name = next(iter(self.names.items()), ("", ""))
+        name = self.rows.get("hypervisor", {}).get("name", name)
         return REPAIR_COMMANDS[self.code].format(
-            code=self.code, uuid=uuid, name=shlex.quote(str(name))
+            code=self.code,
+            uuid=uuid,
+            name=shlex.quote(str(name)),
+            type=shlex.quote(str(self.rows.get("type"))),
         )
 
     def as_json(self) -> dict[str, Any]:

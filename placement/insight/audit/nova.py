@@ -1,9 +1,10 @@
-"""Lists servers and migrations of nova, through openstacksdk.
+"""Lists servers, migrations and hypervisors of nova, through openstacksdk.
 
 Live consumers that a list lacks would count as orphans, so only a complete list is returned.
-Servers of cells that are down are listed since microversion 2.69, and migrations have a UUID since
-2.59. Lists do not have servers that are soft-deleted, and nova may leave out servers of cells that
-are down, so servers that a list lacks are requested one by one (``missing_servers``).
+Servers of cells that are down are listed since microversion 2.69; migrations have a UUID since
+2.59, and hypervisors since 2.53. Lists do not have servers that are soft-deleted, and nova may
+leave out servers of cells that are down, so servers that a list lacks are requested one by one
+(``missing_servers``).
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from placement.insight.consumers.model import UNKNOWN_TYPE
 
 SERVERS_VERSION: Final = "2.69"
 MIGRATIONS_VERSION: Final = "2.59"
+HYPERVISORS_VERSION: Final = "2.53"
 PAGE: Final = 1000
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
@@ -36,14 +38,19 @@ Json = dict[str, Any]
 
 
 def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
-    """Return the servers and migrations of all projects.  Raises: InvalidList."""
+    """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
         migrations = list(_pages(compute, _MIGRATIONS, {}))
         servers = list(_pages(compute, _SERVERS, {"all_tenants": "1"}))
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
         migrations.extend(_pages(compute, _MIGRATIONS, {}))
-    if any(server.get("status") == CELL_DOWN for server in servers):
+        listed = _pages(compute, _HYPERVISORS, {})
+        hypervisors = {
+            _uuid_of_row(row, "id"): str(row.get("hypervisor_hostname")) for row in listed
+        }
+    is_complete = all(server.get("status") != CELL_DOWN for server in servers)
+    if not is_complete:
         types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
     current = [row for row in migrations if row.get("status") not in _ENDED]
     moving = {migration.get("instance_uuid") for migration in current}
@@ -52,7 +59,11 @@ def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) ->
         for server in servers
     }
     return LiveConsumers(
-        hosts, listed_at, types, {_uuid_of_row(migration, "uuid") for migration in current}
+        hosts,
+        listed_at,
+        types,
+        {_uuid_of_row(migration, "uuid") for migration in current},
+        hypervisors if is_complete else None,
     )
 
 
@@ -83,6 +94,7 @@ class _List(NamedTuple):
 
 
 _SERVERS = _List("/servers/detail", "servers", "id", SERVERS_VERSION)
+_HYPERVISORS = _List("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
 _MIGRATIONS = _List("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
 
 
@@ -157,6 +169,7 @@ def _translated() -> Iterator[None]:
     except (exceptions.SDKException, ClientException) as error:
         text = str(error).partition("\n")[0].rstrip(".")
         raise InvalidList(
-            f"The servers and migrations of nova could not be listed: {text}. No plan was "
-            "written: consumers that are not in a partial list would be reported as orphaned."
+            f"The servers, migrations and hypervisors of nova could not be listed: {text}. No "
+            "plan was written: consumers that are not in a partial list would be reported as "
+            "orphaned."
         ) from error

@@ -14,9 +14,11 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.store import Store
 from placement.db.tables import (
     allocations,
+    consumer_types,
     consumers,
     inventories,
     resource_classes,
+    resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
     traits,
@@ -24,6 +26,7 @@ from placement.db.tables import (
 from placement.db.writes import chunks
 from placement.insight.audit.live_consumers import Root
 from placement.insight.audit.model import (
+    COMPUTE_NODE,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
@@ -84,7 +87,24 @@ _EMPTY = (
 )
 _YOUNG = {"missing_consumer": (_WITHOUT_ROW, allocations), "empty_consumer": (_EMPTY, consumers)}
 
+_COMPUTE_NODES = (
+    sa.select(resource_provider_traits.c.resource_provider_id)
+    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+    .where(traits.c.name == COMPUTE_NODE)
+)
+_AGGREGATED = sa.select(resource_provider_aggregates.c.resource_provider_id).distinct()
+_CONSUMER_TYPES = (
+    sa.select(consumer_types.c.name, sa.func.count(consumers.c.id).label("number"))
+    .select_from(
+        consumer_types.outerjoin(consumers, consumers.c.consumer_type_id == consumer_types.c.id)
+    )
+    .group_by(consumer_types.c.name)
+)
+_UNTYPED = sa.select(consumers.c.id).where(consumers.c.consumer_type_id.is_(None))
+_LEFT_BY_NOVA = frozenset({"can_host"})
+
 _root = resource_providers.alias("root")
+_NAMES = sa.select(_provider.uuid, _provider.name)
 _ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
     _root, _root.c.id == _provider.root_provider_id
 )
@@ -92,12 +112,11 @@ _ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
 
 def provider_names(store: Store, uuids: Iterable[str]) -> Mapping[str, str]:
     """Return the names of the providers that exist, by UUID."""
-    names = sa.select(_provider.uuid, _provider.name)
     with store.read() as tx:
         return {
             row.uuid: row.name
             for chunk in chunks(sorted(uuids))
-            for row in tx.connection.execute(names.where(_provider.uuid.in_(chunk)))
+            for row in tx.connection.execute(_NAMES.where(_provider.uuid.in_(chunk)))
         }
 
 
@@ -116,6 +135,18 @@ class StoredConsumers:
         with self._store.read() as tx:
             rows = tx.connection.execute(_ROOTS).all()
         return {uuid: Root(root_uuid, name) for uuid, root_uuid, name in rows}
+
+    def names(self) -> Mapping[str, str]:
+        """Return the name of each provider."""
+        return self._names(_NAMES)
+
+    def hosts(self) -> Mapping[str, str]:
+        """Return the name of each provider with the trait COMPUTE_NODE."""
+        return self._names(_NAMES.where(_provider.id.in_(_COMPUTE_NODES)))
+
+    def _names(self, statement: sa.Select[Any]) -> Mapping[str, str]:
+        with self._store.read() as tx:
+            return {row.uuid: row.name for row in tx.connection.execute(statement)}
 
 
 class AuditReader:
@@ -148,6 +179,10 @@ class AuditReader:
             },
             unused_classes=[row[0] for row in self._rows(_unused_classes())],
             unused_traits=[row[0] for row in self._rows(_unused_traits())],
+            compute_nodes={row[0] for row in self._rows(_COMPUTE_NODES)},
+            aggregated={row[0] for row in self._rows(_AGGREGATED)},
+            consumer_types=self._consumer_types(),
+            leftover_columns=self._leftover_columns(),
         )
 
     def _rows(self, statement: sa.Select[Any]) -> Any:
@@ -181,6 +216,16 @@ class AuditReader:
             for chunk in chunks(holders)
             for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
         ]
+
+    def _consumer_types(self) -> dict[str | None, int]:
+        numbers = {row.name: row.number for row in self._rows(_CONSUMER_TYPES)}
+        return {**numbers, None: self._number(_UNTYPED)}
+
+    def _leftover_columns(self) -> list[str]:
+        """Return columns of old databases of nova that the schema of Placement does not have."""
+        table = resource_providers.name
+        present = {column["name"] for column in sa.inspect(self._connection).get_columns(table)}
+        return [f"{table}.{name}" for name in sorted(_LEFT_BY_NOVA & present)]
 
     def _class_names(self) -> Mapping[int, str]:
         rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))

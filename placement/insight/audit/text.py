@@ -42,6 +42,8 @@ def value_text(value: object, names: Mapping[str, str]) -> str:
     """
     if isinstance(value, Mapping) and value.keys() == {"uuid", "name"}:
         return f"{value['name']} ({value['uuid']})"
+    if isinstance(value, Mapping) and value.keys() == {"provider"}:
+        return value_text(value["provider"], names)
     if isinstance(value, Mapping):
         return _members(value, names)
     if isinstance(value, str):

@@ -9,13 +9,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db.tables import allocations, consumers, inventories, resource_providers
-from placement.objects import resource_class, trait
-from placement.tests.support.factories import claim, new_provider, uuid
+from placement.db.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    inventories,
+    resource_providers,
+)
+from placement.objects import aggregate, resource_class, trait
+from placement.tests.support.factories import claim, generation, new_provider, uuid
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
 LONG_AGO = datetime(2020, 1, 1)
 LATER = datetime(2026, 1, 3)
+TYPE = "POD"
+"""Of consumers that no list of instances has."""
 
 
 class Host:
@@ -26,7 +34,7 @@ class Host:
         self.name = f"host-{uuid()}"
         self.uuid = new_provider(store, self.name, VCPU=8)
         self.consumer = uuid()
-        claim(store, self.consumer, {self.uuid: {"VCPU": 4}})
+        claim(store, self.consumer, {self.uuid: {"VCPU": 4}}, type=TYPE)
         (self.id,) = self.values(resource_providers.c.id, uuid=self.uuid)
 
     def values(self, column: sa.Column[Any], **where: object) -> list[Any]:
@@ -114,7 +122,40 @@ def over_capacity_by_race(host: Host) -> None:
 
 
 def similar_names(host: Host) -> None:
-    new_provider(host.store, f"{host.name}.example.org")
+    new_provider(host.store, f"{host.name}.example.org", VCPU=8)
+
+
+def compute_node(store: Any, node: str) -> str:
+    trait.replace(store, node, generation(store, node), ["COMPUTE_NODE"])
+    return node
+
+
+def nested_compute_node(host: Host) -> None:
+    compute_node(host.store, host.uuid)
+    compute_node(host.store, new_provider(host.store, parent=host.uuid, VCPU=8))
+
+
+def provider_without_inventory(host: Host) -> None:
+    new_provider(host.store)
+
+
+def host_without_aggregate(host: Host) -> None:
+    aggregates = [uuid()]
+    for number in range(4):
+        node = compute_node(host.store, new_provider(host.store, VCPU=8))
+        aggregate.replace(host.store, node, aggregates if number else [], None)
+
+
+def unused_type(host: Host) -> None:
+    host.run(consumer_types.insert().values(name="VOLUME"))
+
+
+def similar_types(host: Host) -> None:
+    claim(host.store, uuid(), {host.uuid: {"VCPU": 1}}, type=f"{TYPE}S")
+
+
+def untyped_consumers(host: Host) -> None:
+    claim(host.store, uuid(), {host.uuid: {"VCPU": 1}}, type=None)
 
 
 def unused_class(host: Host) -> None:
@@ -141,6 +182,12 @@ DEFECTS: Mapping[str, tuple[str, Callable[[Host], None]]] = {
     "total": ("over_capacity", over_capacity_by_total),
     "race": ("over_capacity", over_capacity_by_race),
     "similar_names": ("similar_names", similar_names),
+    "nested_compute_node": ("nested_compute_node", nested_compute_node),
+    "provider_without_inventory": ("provider_without_inventory", provider_without_inventory),
+    "host_without_aggregate": ("host_without_aggregate", host_without_aggregate),
+    "unused_type": ("unused_type", unused_type),
+    "similar_types": ("similar_types", similar_types),
+    "untyped_consumers": ("untyped_consumers", untyped_consumers),
     "unused_class": ("unused_class", unused_class),
     "unused_trait": ("unused_trait", unused_trait),
     "stale_provider": ("stale_provider", stale_provider),

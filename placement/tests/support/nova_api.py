@@ -1,4 +1,4 @@
-"""A stand-in for nova, glance and keystone: lists of servers and migrations, a page at a time."""
+"""A stand-in for nova, glance and keystone: its lists are returned a page at a time."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ class NovaApi:
     """
 
     def __init__(self):
-        self.servers, self.migrations, self.shown = [], [], set()
+        self.servers, self.migrations, self.hypervisors, self.shown = [], [], [], set()
         self.aggregates, self.projects = {}, {}  # names by id
         self.failures = {}
         self.refused, self.named = {}, []
@@ -60,8 +60,16 @@ class NovaApi:
             return 200, failure
         if path == "/servers/detail":
             assert query["all_tenants"] in (["1"], ["True"])  # the latter from openstacksdk
-            return 200, self.page("servers", "id", self.servers, query)
-        return 200, self.page("migrations", "uuid", self.migrations, query)
+        key, marker, rows = self.listed(path)
+        return 200, self.page(key, marker, rows, query)
+
+    def listed(self, path):
+        """Return the key of a list in its document, the name of its marker, and its rows."""
+        return {
+            "/servers/detail": ("servers", "id", self.servers),
+            "/os-migrations": ("migrations", "uuid", self.migrations),
+            "/os-hypervisors": ("hypervisors", "id", self.hypervisors),
+        }[path]
 
     def show(self, uuid):
         self.shows.append(uuid)

@@ -1,8 +1,9 @@
 """Documents of nova and glance, for the stand-in.
 
 They have the shape of the examples in nova's API reference: "List Servers Detailed" and
-"List Migrations" at 2.69 and 2.59, "List Flavors With Details" at 2.61, and "Handling Down Cells"
-for servers of cells that are down; in glance's, "List API versions" and "List images".
+"List Migrations" at 2.69 and 2.59, "List Hypervisors" at 2.53, "List Flavors With Details" at
+2.61, and "Handling Down Cells" for servers of cells that are down; in glance's, "List API
+versions" and "List images".
 """
 
 PROJECT = "6f70656e737461636b20342065766572"
@@ -112,6 +113,16 @@ def server_of_a_cell_that_is_down(uuid):
         "tenant_id": PROJECT,
         "created": "2018-12-03T21:06:18Z",
         "links": [{"href": f"http://nova/v2.1/servers/{uuid}", "rel": "self"}],
+    }
+
+
+def hypervisor(uuid, name):
+    """Return a hypervisor as it is listed since 2.53."""
+    return {
+        "id": uuid,
+        "hypervisor_hostname": name,
+        "state": "up",
+        "status": "enabled",
     }
 
 

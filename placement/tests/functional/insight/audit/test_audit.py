@@ -55,13 +55,25 @@ def test_each_finding_has_the_command_with_which_its_repair_begins():
 
 
 def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
-    """A parent that does not exist is kept out by a foreign key; others need a list of nova's."""
+    """A foreign key prevents a missing parent; a column remains; others need a list of nova."""
     codes_of_defects = {code for code, _ in DEFECTS.values()}
     assert SEVERITIES.keys() - codes_of_defects == {
         "missing_parent",
         "orphaned_consumer",
         "doubled_consumer",
+        "hypervisor_without_provider",
+        "provider_without_hypervisor",
+        "leftover_column",
     }
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_column_that_the_database_of_nova_had_is_found(store):
+    """On SQLite, where each test has a database of its own."""
+    column = "ALTER TABLE resource_providers ADD COLUMN can_host INTEGER DEFAULT 0"
+    Host(store).run(sa.text(column))
+    (finding,) = audit(store, EVERYTHING).findings
+    assert finding.rows == {"table": "resource_providers", "column": "can_host"}
 
 
 def test_defects_of_every_kind_at_once_are_all_found(store):
@@ -235,7 +247,7 @@ def run(database_url, monkeypatch, capsys):
 def test_the_command_reports_and_exits_by_what_it_finds(run, store):
     host = Host(store)
     assert run() == (command.CLEAN, "Nothing found\n")
-    new_provider(store, f"{host.name}.example.org")
+    new_provider(store, f"{host.name}.example.org", VCPU=8)
     status, printed = run()
     assert (status, printed.split()[:2]) == (command.CLEAN, ["notice", "similar_names"])
     host.inventory(used=3)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from placement.insight.audit.findings import findings
+from placement.insight.audit.hosts import hypervisor_findings
 from placement.insight.audit.model import (
     SEVERITIES,
     AuditedInventory,
@@ -26,14 +27,15 @@ def provider(id_, name=None, root=None, parent=None, updated_at=NOW):
     )
 
 
-def inventory(used=4, changed_at=NOW, **values):
+def inventory(used=4, changed_at=NOW, provider_id=1, **values):
     values = {"total": 8, "reserved": 0, "allocation_ratio": 1.0} | values
-    return AuditedInventory(1, 0, used=used, changed_at=changed_at, **values)
+    return AuditedInventory(provider_id, 0, used=used, changed_at=changed_at, **values)
 
 
+OF_OTHERS = [inventory(provider_id=2, used=0), inventory(provider_id=3, used=0)]
 HEALTHY = AuditedState(
     providers=[provider(1), provider(2, root=1, parent=1), provider(3)],
-    inventories=[inventory()],
+    inventories=[inventory(), *OF_OTHERS],
     usage={(1, 0): UsageSum(4, NOW)},
     class_names={0: "VCPU", 1: "MEMORY_MB"},
     lone_allocations=[],
@@ -41,6 +43,10 @@ HEALTHY = AuditedState(
     young={},
     unused_classes=[],
     unused_traits=[],
+    compute_nodes={1, 3},
+    aggregated={1, 3},
+    consumer_types={"INSTANCE": 7, None: 0},
+    leftover_columns=[],
 )
 
 
@@ -90,7 +96,7 @@ def test_allocations_without_inventory_or_provider():
 
 @pytest.mark.parametrize("counter", [0, 3, 5])
 def test_a_usage_counter_that_is_not_the_sum(counter):
-    finding = only(inventories=[inventory(used=counter)])
+    finding = only(inventories=[inventory(used=counter), *OF_OTHERS])
     assert finding.code == "usage_counter"
     assert (finding.rows["counter"], finding.rows["used"]) == (counter, 4)
 
@@ -105,14 +111,14 @@ def test_a_usage_counter_that_is_not_the_sum(counter):
     ],
 )
 def test_over_capacity_is_found_with_its_cause(values, changed_at, cause):
-    finding = only(inventories=[inventory(changed_at=changed_at, **values)])
+    finding = only(inventories=[inventory(changed_at=changed_at, **values), *OF_OTHERS])
     assert (finding.code, finding.rows["used"]) == ("over_capacity", 4)
     assert finding.cause.startswith(cause)
 
 
 def test_what_fits_exactly_is_not_too_much():
-    assert codes(inventories=[inventory(total=4)]) == []
-    assert codes(inventories=[inventory(total=2, allocation_ratio=2.0)]) == []
+    assert codes(inventories=[inventory(total=4), *OF_OTHERS]) == []
+    assert codes(inventories=[inventory(total=2, allocation_ratio=2.0), *OF_OTHERS]) == []
 
 
 def test_consumers_without_rows_and_without_allocations():
@@ -173,3 +179,102 @@ def test_providers_that_nothing_reports_are_found_on_demand():
 
 def test_each_code_has_a_severity():
     assert set(SEVERITIES.values()) == {"error", "notice"}
+
+
+# --- hosts, and consumer types ------------------------------------------------------------
+
+
+def test_a_host_below_a_host_is_an_error():
+    """Also with a provider that is no host between them; a loop of parents has another finding."""
+    between = provider(2, root=1, parent=1)
+    below = provider(3, root=1, parent=2)
+    finding = only(providers=[provider(1), between, below])
+    assert (finding.code, finding.severity) == ("nested_compute_node", "error")
+    assert finding.rows == {
+        "provider": {"uuid": "uuid-3", "name": "host3"},
+        "host": {"uuid": "uuid-1", "name": "host1"},
+    }
+    assert codes(providers=[provider(1), between, below], compute_nodes={3}) == []
+    loop = [provider(1, parent=3), between, provider(3, root=1, parent=2)]
+    assert codes(providers=loop, compute_nodes={3}) == ["wrong_root"] * 3
+
+
+def test_a_leaf_without_inventory_and_usage_is_noticed():
+    finding = only(inventories=[inventory(), inventory(provider_id=2, used=0)])
+    assert (finding.code, finding.severity) == ("provider_without_inventory", "notice")
+    assert finding.rows["provider"]["name"] == "host3"
+    children = [provider(1), provider(2, root=1, parent=1), provider(3, root=1, parent=2)]
+    only_leaf = [inventory(), inventory(provider_id=3, used=0)]
+    assert codes(providers=children, inventories=only_leaf, compute_nodes={1}) == []
+
+
+@pytest.mark.parametrize(
+    ("aggregated", "missing"),
+    [(set(), []), ({1}, []), ({1, 3}, ["host5"]), ({1, 2, 5}, ["host3"])],
+)
+def test_a_host_in_no_aggregate_is_noticed_if_most_hosts_are_in_one(aggregated, missing):
+    rows = [*HEALTHY.providers, provider(5)]
+    found = findings(
+        replace(
+            HEALTHY,
+            providers=rows,
+            inventories=[*HEALTHY.inventories, inventory(provider_id=5, used=0)],
+            compute_nodes={1, 2, 3, 5} - {2},
+            aggregated=aggregated,
+        )
+    )
+    assert [finding.rows["provider"]["name"] for finding in found] == missing
+
+
+def test_types_without_consumers_and_similar_types():
+    numbers = {"INSTANCE": 0, "MIGRATION": 0, "POD": 0, None: 0}
+    unused = only(consumer_types=numbers)
+    assert (unused.code, unused.rows, unused.repair_command) == (
+        "unused_type",
+        {"type": "POD"},
+        "",
+    )
+    similar = only(consumer_types={"INSTANCES": 2, "INSTANCE": 9, "TYPE_1": 1, "TYPE_2": 1})
+    assert (similar.code, similar.rows) == (
+        "similar_types",
+        {"type": "INSTANCES", "consumers": 2, "similar_to": "INSTANCE"},
+    )
+    assert similar.repair_command == "openstack resource consumer list --type INSTANCES"
+    assert {unused.severity, similar.severity} == {"notice"}
+
+
+def test_consumers_without_a_type_are_noticed_beside_others_with_one():
+    finding = only(consumer_types={"INSTANCE": 9, None: 4})
+    assert (finding.code, finding.rows) == (
+        "untyped_consumers",
+        {"type": "unknown", "consumers": 4},
+    )
+    assert codes(consumer_types={"INSTANCE": 0, None: 4}) == []
+
+
+def test_a_column_that_nova_left_is_a_notice():
+    finding = only(leftover_columns=["resource_providers.can_host"])
+    assert (finding.code, finding.severity) == ("leftover_column", "notice")
+    assert "ALTER TABLE resource_providers DROP COLUMN can_host" in finding.repair
+
+
+def test_hypervisors_without_provider_and_hosts_without_hypervisor():
+    names = {"u1": "cn1", "u2": "cn2", "u3": "pool"}
+    hosts = {"u1": "cn1", "u2": "cn2"}
+    assert list(hypervisor_findings(hosts, names, hosts)) == []
+    reinstalled, unknown, left = hypervisor_findings(
+        {"u2": "cn2", "v1": "cn1", "v4": "cn4"}, names, hosts
+    )
+    assert [finding.code for finding in (reinstalled, unknown, left)] == [
+        "hypervisor_without_provider",
+        "hypervisor_without_provider",
+        "provider_without_hypervisor",
+    ]
+    assert reinstalled.rows == {
+        "hypervisor": {"uuid": "v1", "name": "cn1"},
+        "provider": {"uuid": "u1", "name": "cn1"},
+    }
+    assert reinstalled.cause == "a provider with another UUID has the name"
+    assert unknown.repair_command == "placement-manage identity cn4"
+    assert (unknown.severity, left.severity) == ("error", "notice")
+    assert left.rows == {"provider": {"uuid": "u1", "name": "cn1"}}

@@ -34,6 +34,12 @@ class Consumers:
     def roots(self):
         return ROOTS
 
+    def names(self):
+        return {"cn1": "cn1", "cn2": "cn2"}
+
+    def hosts(self):
+        return {"cn1": "cn1"}
+
 
 def compared(*consumers, hosts=(), types=("INSTANCE",)):
     live = LiveConsumers(dict(hosts), AT, frozenset(types))

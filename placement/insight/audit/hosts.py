@@ -1,0 +1,94 @@
+"""Findings about hosts: their place in trees, their inventories, aggregates and hypervisors.
+
+A host is a provider with the trait COMPUTE_NODE, which nova-compute sets.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from placement.insight.audit.model import AuditedProvider, AuditedState, Finding
+
+
+def nested_compute_nodes(state: AuditedState) -> Iterator[Finding]:
+    """Yield a finding for each host that is in the tree of another host."""
+    providers = {provider.id: provider for provider in state.providers}
+    for provider in state.providers:
+        host = _host_above(provider, providers, state)
+        if host is not None:
+            rows = {**rows_of(provider), "host": {"uuid": host.uuid, "name": host.name}}
+            cause = f"it is below {host.name}: candidates and claims combine both hosts"
+            repair = "make it a root: PUT it with parent_provider_uuid null at microversion 1.37"
+            yield Finding("nested_compute_node", rows, cause, repair)
+
+
+def _host_above(
+    provider: AuditedProvider, providers: Mapping[int, AuditedProvider], state: AuditedState
+) -> AuditedProvider | None:
+    """Return the nearest host above a host, None if there is none, or the provider is no host."""
+    if provider.id not in state.compute_nodes:
+        return None
+    visited = {provider.id}
+    above = providers.get(provider.parent_id or 0)
+    while above is not None and above.id not in visited:
+        if above.id in state.compute_nodes:
+            return above
+        visited.add(above.id)
+        above = providers.get(above.parent_id or 0)
+    return None
+
+
+def providers_without_inventory(state: AuditedState) -> Iterator[Finding]:
+    """Yield a finding for each provider that has no inventory, no usage and no children."""
+    used = {inventory.provider_id for inventory in state.inventories}
+    used |= {provider_id for provider_id, _ in state.usage}
+    used |= {provider.parent_id for provider in state.providers if provider.parent_id}
+    for provider in state.providers:
+        if provider.id not in used:
+            cause = "nothing has reported it, or it is left over"
+            repair = "check that the service that created it runs; otherwise delete the provider"
+            yield Finding("provider_without_inventory", rows_of(provider), cause, repair)
+
+
+def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
+    """Yield a finding for each host in no aggregate, if most hosts are in one."""
+    hosts = [
+        provider
+        for provider in state.providers
+        if provider.id in state.compute_nodes and provider.parent_id is None
+    ]
+    missing = [host for host in hosts if host.id not in state.aggregated]
+    if 2 * len(missing) >= len(hosts):
+        return
+    for host in missing:
+        cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
+        repair = "add it to its host aggregates in nova, which synchronizes them"
+        yield Finding("host_without_aggregate", rows_of(host), cause, repair)
+
+
+def hypervisor_findings(
+    hypervisors: Mapping[str, str], names: Mapping[str, str], hosts: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield the hypervisors of nova without a provider, then the hosts without a hypervisor.
+
+    ``hypervisors``, ``names`` (of all providers) and ``hosts`` are names by UUID.
+    """
+    uuids = {name: uuid for uuid, name in names.items()}
+    for uuid, name in sorted(hypervisors.items()):
+        if uuid not in names:
+            rows: dict[str, object] = {"hypervisor": {"uuid": uuid, "name": name}}
+            cause = "nova-compute did not create it, or it was deleted"
+            if name in uuids:
+                rows["provider"] = {"uuid": uuids[name], "name": name}
+                cause = "a provider with another UUID has the name"
+            repair = "see the log of nova-compute on the host; adopt or rename the other provider"
+            yield Finding("hypervisor_without_provider", rows, cause, repair)
+    for uuid, name in sorted(hosts.items()):
+        if uuid not in hypervisors:
+            rows = {"provider": {"uuid": uuid, "name": name}}
+            cause = "the host was removed, or belongs to another region"
+            repair = "move its consumers away, and retire it"
+            yield Finding("provider_without_hypervisor", rows, cause, repair)
+
+
+def rows_of(provider: AuditedProvider) -> dict[str, object]:
+    """Return UUID and name of a provider."""
+    return {"provider": {"uuid": provider.uuid, "name": provider.name}}
