@@ -149,6 +149,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         line=schemas.PROVIDERS_LINE,
     ),
     ("GET", f"{PREFIX}/requests"): Operation(_ok(schemas.REQUESTS), query=schemas.REQUESTS_QUERY),
+    ("GET", f"{PREFIX}/requests/summary"): Operation(
+        _ok(schemas.REQUESTS_SUMMARY), query=schemas.REQUESTS_SUMMARY_QUERY
+    ),
     ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
         _ok(schemas.REQUESTS), _NOT_FOUND, query=schemas.NOTHING_QUERY
     ),

@@ -17,7 +17,7 @@ metadata = sa.MetaData()
 # Revisions after the first one that add tables and columns. The ``info`` of such a table or column
 # has the key ``revision``, by which ``placement.db.schema.compatibility`` compares a database.
 CONSUMER_TYPES = "422ece571366"
-OURS = "c0de5a1d7e08"
+OURS = "c0de5a1d7e09"
 _OF_CONSUMER_TYPES = {"revision": CONSUMER_TYPES}
 _OURS = {"revision": OURS}
 
@@ -213,6 +213,8 @@ insight_requests = sa.Table(
     sa.Column("query", sa.Text),
     sa.Column("claim", sa.Text),
     sa.Column("explanation", sa.Text, nullable=False),
+    # the classes, traits or aggregates that the reason is about, separated by commas
+    sa.Column("subject", sa.String(255), info=_OURS),
     sa.Index("insight_requests_request_id_idx", "request_id"),
     sa.Index("insight_requests_global_request_id_idx", "global_request_id"),
     info=_OURS,

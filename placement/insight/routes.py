@@ -24,7 +24,7 @@ from placement.insight.explanation.http import explain_candidates
 from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
-from placement.insight.recording.http import list_requests, show_request
+from placement.insight.recording.http import list_requests, show_request, summarize_requests
 from placement.policies import insight as policies
 
 PREFIX: Final = "/insight"
@@ -57,6 +57,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/explanation": {"GET": explain_candidates},
     f"{PREFIX}/providers": {"GET": list_providers},
     f"{PREFIX}/requests": {"GET": list_requests},
+    f"{PREFIX}/requests/summary": {"GET": summarize_requests},
     f"{PREFIX}/requests/{{request_id}}": {"GET": show_request},
     f"{PREFIX}/capacity": {"GET": show_capacity},
     f"{PREFIX}/consumers": {"GET": list_consumers},

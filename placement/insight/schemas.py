@@ -80,17 +80,21 @@ EXPLANATION = always(
 # --- recorded requests ------------------------------------------------------------------
 
 
+_REQUESTS_FILTER: dict[str, Schema] = {
+    "since": {**TIME, "minLength": 1},
+    "project_id": OWNER,
+    "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
+}
 REQUESTS_QUERY = always(
     closed(
         {
-            "since": {**TIME, "minLength": 1},
-            "project_id": OWNER,
-            "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
+            **_REQUESTS_FILTER,
             "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)$"},
             "marker": {"type": "string", "pattern": "^[0-9]{1,19}$"},
         }
     )
 )
+REQUESTS_SUMMARY_QUERY = always(closed(_REQUESTS_FILTER))
 
 _RECORDED = opened(
     request_id=TEXT_OR_NONE,
@@ -104,6 +108,22 @@ _RECORDED = opened(
     explanation={"type": "object"},
 )
 REQUESTS = always(answer(requests=list_of(_RECORDED), next=TEXT_OR_NONE))
+
+_COUNTED = list_of(opened(name=TEXT, requests=COUNT, per_hour=list_of(COUNT)))
+REQUESTS_SUMMARY = always(
+    answer(
+        since=TIME,
+        requests=COUNT,
+        per_hour=list_of(COUNT),
+        kinds=_COUNTED,
+        reasons=_COUNTED,
+        resource_classes=_COUNTED,
+        traits=_COUNTED,
+        aggregates=_COUNTED,
+        projects=_COUNTED,
+        omitted=by_key(COUNT),
+    )
+)
 
 
 def _optional(**properties: Schema) -> Schema:

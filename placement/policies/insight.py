@@ -15,8 +15,9 @@ PROVIDERS = base.operation(
 )
 LIST_REQUESTS = base.operation(
     "insight:requests:list",
-    "List requests that found no candidates, and claims that were refused.",
+    "List or count requests that found no candidates, and claims that were refused.",
     "GET /insight/requests",
+    "GET /insight/requests/summary",
 )
 SHOW_REQUEST = base.operation(
     "insight:requests:show",

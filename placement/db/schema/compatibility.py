@@ -36,7 +36,7 @@ REVISIONS = (
     tables.OURS,
 )
 # Revisions of development releases of this service. They have parts of the newest revision.
-FORMER = frozenset(f"c0de5a1d7e0{number}" for number in range(1, 8))
+FORMER = frozenset(f"c0de5a1d7e0{number}" for number in range(1, 9))
 HEAD = REVISIONS[-1]
 # The newest revision of the schema of other implementations
 COMMON_HEAD = REVISIONS[-2]

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import webob
 
@@ -10,19 +12,24 @@ from placement.http.request import Request, accepts_json, json_response
 from placement.insight import schemas
 from placement.insight.documents import document
 from placement.insight.queries import nothing, time
-from placement.insight.recording import refusals, sql
+from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
 
 _REQUESTS = validation.query_validators(schemas.REQUESTS_QUERY)
+_SUMMARY = validation.query_validators(schemas.REQUESTS_SUMMARY_QUERY)
 _LIMIT = 100
 
 
-def recorded_filter(pairs: validation.QueryPairs, version: Version) -> RecordedFilter:
+def recorded_filter(
+    pairs: validation.QueryPairs,
+    version: Version,
+    validators: validation.ValidatorWindows = _REQUESTS,
+) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
-    validation.check(_REQUESTS, pairs, version)
+    validation.check(validators, pairs, version)
     values = validation.effective(pairs)
     return RecordedFilter(
         since=time("since", values["since"]) if "since" in values else None,
@@ -75,6 +82,17 @@ def list_requests(request: Request) -> webob.Response:
     criteria = recorded_filter(request.query_pairs, request.version)
     recorded = sql.find(request.services.store, criteria)
     return json_response(request, recorded_requests(recorded, criteria.limit))
+
+
+@accepts_json
+def summarize_requests(request: Request) -> webob.Response:
+    """Return the number of recorded requests in each hour, by what they lacked."""
+    request.context.can(policies.LIST_REQUESTS)
+    criteria = recorded_filter(request.query_pairs, request.version, _SUMMARY)
+    now = datetime.now(UTC)
+    since = summary.beginning(criteria.since, now)
+    records = sql.hourly(request.services.store, replace(criteria, since=since))
+    return json_response(request, document(**summary.summary(records, since, now)))
 
 
 @accepts_json

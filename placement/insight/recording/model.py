@@ -15,6 +15,7 @@ RANDOM_BITS = 11
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 LARGEST_ID = 2**63 - 1
+IDS_OF_AN_HOUR = timedelta(hours=1) // _MILLISECOND << 10 + RANDOM_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class RecordedRequest:
 
     ``at`` is UTC in whole seconds. ``query`` is the query of a request for candidates. ``claim``
     and ``explanation`` are JSON text. ``project_id`` and ``user_id`` identify the caller.
+    ``subject`` has the names that the reason is about, see ``summary``.
     """
 
     id: int
@@ -37,6 +39,7 @@ class RecordedRequest:
     query: str | None
     claim: str | None
     explanation: str
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

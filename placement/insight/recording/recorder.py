@@ -25,7 +25,7 @@ from placement.db.store import Store
 from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import Question
-from placement.insight.recording import refusals, sql
+from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import (
     NAME_CONFLICT,
     NO_CANDIDATES,
@@ -257,7 +257,9 @@ def record_empty_response(
     reason = explain.reason(snapshot, question)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
-    recorder.record(replace(record, query=_ascii(question.query)[:_LONGEST_QUERY]))
+    subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
+    query = _ascii(question.query)[:_LONGEST_QUERY]
+    recorder.record(replace(record, query=query, subject=subject))
     return reason.code
 
 
@@ -274,7 +276,8 @@ def refused_claim(
     claim = refusals.claim(error, claims, names)
     if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
         record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(explanation))
-        recorder.record(replace(record, claim=_bounded(json.dumps(claim))))
+        subject = summary.subject_of_refusal(refusal.facts)
+        recorder.record(replace(record, claim=_bounded(json.dumps(claim)), subject=subject))
     return printable(refusals.sentence(explanation, claim) or "")
 
 

@@ -16,17 +16,25 @@ from placement.db.store import Store
 from placement.db.tables import insight_requests, resource_providers
 from placement.db.transaction import Transaction
 from placement.insight.recording.model import (
+    IDS_OF_AN_HOUR,
     NAME_CONFLICT,
     RecordedFilter,
     RecordedRequest,
     first_id,
 )
+from placement.insight.recording.summary import RecordsOfHour
 
 _columns = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
 _IDS = sa.select(_columns.id).order_by(_columns.id)
 _PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
+# PostgreSQL compares a parameter of the column with a parameter of GROUP BY, which differ.
+_HOUR = (_columns.id - _columns.id % sa.literal_column(str(IDS_OF_AN_HOUR))).label("first_id")
+_OF_HOUR = (_HOUR, _columns.kind, _columns.reason, _columns.subject, _columns.project_id)
+_HOURLY = (
+    sa.select(*_OF_HOUR, sa.func.count()).where(_columns.kind != NAME_CONFLICT).group_by(*_OF_HOUR)
+)
 
 MOST_OF_ONE_ID: Final = 1000
 
@@ -58,7 +66,21 @@ def find(store: Store, filters: RecordedFilter) -> list[RecordedRequest]:
 
     Cost: reads no more rows than the table holds, which is bounded.
     """
-    statement = _REQUESTS.limit(filters.limit)
+    with store.read() as tx:
+        return _records(tx, _matching(_REQUESTS, filters).limit(filters.limit))
+
+
+def hourly(store: Store, filters: RecordedFilter) -> list[RecordsOfHour]:
+    """Return the numbers of the recorded requests that match all filters, by hour.
+
+    Cost: reads the rows of the period, without their explanations.
+    """
+    with store.read() as tx:
+        rows = tx.connection.execute(_matching(_HOURLY, filters))
+        return [RecordsOfHour(*row) for row in rows]
+
+
+def _matching(statement: sa.Select[Any], filters: RecordedFilter) -> sa.Select[Any]:
     if filters.since is not None:
         statement = statement.where(_columns.id >= first_id(filters.since))
     if filters.before is not None:
@@ -67,8 +89,7 @@ def find(store: Store, filters: RecordedFilter) -> list[RecordedRequest]:
         statement = statement.where(_columns.project_id == filters.project_id)
     if filters.reason is not None:
         statement = statement.where(_columns.reason == filters.reason)
-    with store.read() as tx:
-        return _records(tx, statement)
+    return statement
 
 
 def of_request(store: Store, request_id: str) -> list[RecordedRequest]:

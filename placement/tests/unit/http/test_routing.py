@@ -64,6 +64,7 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/insight/explanation": "GET",
         "/insight/providers": "GET",
         "/insight/requests": "GET",
+        "/insight/requests/summary": "GET",
         "/insight/requests/{request_id}": "GET",
         "/insight/capacity": "GET",
         "/insight/consumers": "GET",

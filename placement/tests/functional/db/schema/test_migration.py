@@ -116,7 +116,7 @@ PLACEMENT = {
     "insight_requests": (
         {
             *("kind!", "reason!", "request_id", "global_request_id", "project_id", "user_id"),
-            *("microversion!", "query", "claim", "explanation!"),
+            *("microversion!", "query", "claim", "explanation!", "subject"),
         },
         {},
         {
@@ -393,7 +393,12 @@ ADD_ERA = "ALTER TABLE clocks ADD COLUMN era bigint NOT NULL GENERATED ALWAYS AS
 
 @pytest.mark.parametrize(
     ("revision", "statements"),
-    [("c0de5a1d7e02", LATER_COLUMNS), ("c0de5a1d7e05", LATER_COLUMNS[:1]), ("c0de5a1d7e07", ())],
+    [
+        ("c0de5a1d7e02", LATER_COLUMNS),
+        ("c0de5a1d7e05", LATER_COLUMNS[:1]),
+        ("c0de5a1d7e07", ()),
+        ("c0de5a1d7e08", ("ALTER TABLE insight_requests DROP COLUMN subject",)),
+    ],
 )
 def test_a_database_of_a_development_release_is_upgraded(inherited, revision, statements):
     migration.sync(inherited)

@@ -1,6 +1,7 @@
 """What is recorded over HTTP on each database, and how operators find it."""
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,10 +13,10 @@ from placement.db import tables
 from placement.db.store import Store
 from placement.handlers import inventory
 from placement.insight.recording import recorder as recorders
-from placement.insight.recording import reports
-from placement.insight.recording.model import RecordedFilter
+from placement.insight.recording import reports, summary
+from placement.insight.recording.model import RecordedFilter, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings
-from placement.insight.recording.sql import find
+from placement.insight.recording.sql import find, hourly, insert
 from placement.microversion import MAX_VERSION
 from placement.tests.support import loggers
 from placement.tests.support.records import record
@@ -186,6 +187,39 @@ def test_filters_hold_together(http):
     assert len(recorded(http, "?since=0001-01-01")) == 3
 
 
+def names(document):
+    lists = ("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects")
+    return {name: {row["name"]: row["requests"] for row in document[name]} for name in lists}
+
+
+def test_a_summary_counts_by_what_was_lacking(http):
+    other = LATEST | {"X-Auth-Token": "admin:other"}
+    for query in ("resources=VCPU:100", f"resources=VCPU:1&member_of={CONSUMER}"):
+        http.get(f"/allocation_candidates?{query}", headers=other)
+    http.get("/allocation_candidates?resources=VCPU:1&required=HW_CPU_X86_VMX", headers=LATEST)
+    put(http, claim(1, "DISK_GB"), 409)
+    put(http, claim(1, generation=7), 409)
+    document = http.get("/insight/requests/summary", headers=HEADERS).json
+    assert (document["requests"], sum(document["per_hour"])) == (5, 5)
+    assert len(document["per_hour"]) == 24
+    assert names(document) == {
+        "kinds": {"no_candidates": 3, "refused_claim": 2},
+        "reasons": {
+            **dict.fromkeys(("unit", "aggregate", "trait"), 1),
+            **dict.fromkeys(("no_inventory", "consumer_generation"), 1),
+        },
+        "resource_classes": {"VCPU": 1, "DISK_GB": 1},
+        "traits": {"HW_CPU_X86_VMX": 1},
+        "aggregates": {CONSUMER: 1},
+        "projects": {"service": 3, "other": 2},
+    }
+    of_other = http.get("/insight/requests/summary?project_id=other", headers=HEADERS).json
+    assert names(of_other)["reasons"] == {"unit": 1, "aggregate": 1}
+    future = f"{datetime.now(UTC) + timedelta(hours=2):%Y-%m-%dT%H:%M:%SZ}"
+    path = f"/insight/requests/summary?reason=trait&since={future}"
+    assert len(http.get(path, headers=HEADERS).json["per_hour"]) == 1
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -271,3 +305,17 @@ def test_old_rows_are_removed_when_new_ones_come(store):
         connection.execute(tables.insight_requests.insert(), rows)
     Recorder(store, RecorderSettings()).record(record())
     assert count(store) == 1
+
+
+def test_a_summary_has_the_hour_of_each_record(store):
+    """Records of an earlier release have no subject."""
+    until = datetime(2026, 11, 21, 2, 14, 7, tzinfo=UTC)
+    since = summary.beginning(None, until)
+    ages = [timedelta(minutes=minutes) for minutes in (0, 14, 15, 74, 75, 2000)]
+    records = [replace(record(), id=first_id(until - age)) for age in ages]
+    store.write(
+        insert, [*records, replace(record(), id=first_id(until) + 1, kind="name_conflict")]
+    )
+    document = summary.summary(hourly(store, RecordedFilter(since=since)), since, until)
+    assert document["per_hour"] == [*[0] * 21, 1, 2, 2]
+    assert document["resource_classes"] == []

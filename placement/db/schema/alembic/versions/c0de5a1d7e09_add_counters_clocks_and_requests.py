@@ -1,6 +1,6 @@
 """Add usage counters, clocks and recorded requests.
 
-Revision ID: c0de5a1d7e08
+Revision ID: c0de5a1d7e09
 Revises: a082b8bb98d0
 
 Other implementations ignore these tables and columns. If one of them was used on a database
@@ -15,7 +15,7 @@ from placement.db import tables
 from placement.db.schema import migration as steps
 from placement.db.schema import seed
 
-revision = "c0de5a1d7e08"
+revision = "c0de5a1d7e09"
 down_revision = "a082b8bb98d0"
 
 
@@ -23,6 +23,8 @@ def upgrade() -> None:
     """Add tables and columns; counters and clocks have values before this is recorded."""
     _add_clocks()
     steps.create(tables.insight_requests)
+    # a database of a development release
+    steps.add_column("insight_requests", sa.Column("subject", sa.String(255)))
     _add_counters()
 
 

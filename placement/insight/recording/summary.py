@@ -1,0 +1,144 @@
+"""Summaries: how many requests were recorded in each hour, by kind, reason, names and project.
+
+A reason can be about resource classes, traits or aggregates: the *subject* of the record. The
+recorder stores it in a column, so a summary reads no explanations.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from placement.core.text import timestamp
+from placement.insight.recording.model import IDS_OF_AN_HOUR, first_id
+
+LONGEST: Final = timedelta(days=31)
+DEFAULT: Final = timedelta(hours=23)
+"""The period of a summary, before the current hour."""
+
+MOST_NAMES: Final = 20
+"""The number of names in one list of a summary."""
+
+LISTS: Final = ("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects")
+
+_CLASS = re.compile(r"([A-Z0-9_]+):\d")
+_TRAIT = re.compile(r"[A-Z][A-Z0-9_]*")
+_AGGREGATE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LONGEST_SUBJECT = 255
+
+
+class _Subject(NamedTuple):
+    """The list that counts the subjects of a reason, and the names in a requirement."""
+
+    counted_in: str
+    name: re.Pattern[str]
+
+
+_SUBJECTS: Final[Mapping[str, _Subject]] = {
+    **dict.fromkeys(
+        ("no_inventory", "unit", "capacity", "one_provider", "combined", "isolate"),
+        _Subject("resource_classes", _CLASS),
+    ),
+    **dict.fromkeys(("root_trait", "trait", "forbidden_trait"), _Subject("traits", _TRAIT)),
+    **dict.fromkeys(("aggregate", "forbidden_aggregate"), _Subject("aggregates", _AGGREGATE)),
+}
+
+
+def subject_of_explanation(reason: str, explanation: Mapping[str, Any]) -> str | None:
+    """Return the subject of a request without candidates.
+
+    >>> row = {"code": "trait", "requirement": "required=in:CUSTOM_A,CUSTOM_B", "lost": 3}
+    >>> subject_of_explanation("trait", {"funnel": [row]})
+    'CUSTOM_A,CUSTOM_B'
+    """
+    rows = [row for row in explanation["funnel"] if row["code"] == reason]
+    if not rows or reason not in _SUBJECTS:
+        return None
+    return subject(_SUBJECTS[reason].name.findall(rows[-1]["requirement"]))
+
+
+def subject_of_refusal(facts: Mapping[str, Any]) -> str | None:
+    """Return the subject of a refused claim.
+
+    >>> subject_of_refusal({"provider": "u", "resource_classes": ["DISK_GB", "VGPU"]})
+    'DISK_GB,VGPU'
+    """
+    return subject(facts.get("resource_classes") or filter(None, [facts.get("resource_class")]))
+
+
+def subject(names: Iterable[str]) -> str | None:
+    """Return the subject with these names, as many as the column can store."""
+    text = ",".join(dict.fromkeys(names))
+    if len(text) > _LONGEST_SUBJECT:
+        text = text[: _LONGEST_SUBJECT + 1].rpartition(",")[0]
+    return text or None
+
+
+class RecordsOfHour(NamedTuple):
+    """The number of records of one hour with the same values; ``first_id`` is the hour's."""
+
+    first_id: int
+    kind: str
+    reason: str
+    subject: str | None
+    project_id: str | None
+    requests: int
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Yield each list that counts these records, with the name in the list."""
+        yield "kinds", self.kind
+        yield "reasons", self.reason
+        if self.subject and self.reason in _SUBJECTS:
+            for name in self.subject.split(","):
+                yield _SUBJECTS[self.reason].counted_in, name
+        if self.project_id:
+            yield "projects", self.project_id
+
+
+def beginning(since: datetime | None, now: datetime) -> datetime:
+    """Return the first hour of a summary: of ``since``, or of a day, and at most of 31 days.
+
+    >>> beginning(None, datetime.fromisoformat("2026-11-21T02:14:07+00:00")).isoformat()
+    '2026-11-20T03:00:00+00:00'
+    """
+    first = now - DEFAULT if since is None else min(max(since, now - LONGEST), now)
+    return first.replace(minute=0, second=0, microsecond=0)
+
+
+def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) -> dict[str, Any]:
+    """Return the counts of each hour from ``since``, the beginning of an hour, to ``until``.
+
+    The lists have the most frequent names first. ``omitted`` has the number of further names.
+    """
+    first = first_id(since)
+    hours = (first_id(until) - first) // IDS_OF_AN_HOUR + 1
+    total = [0] * hours
+    lists: dict[str, dict[str, list[int]]] = {
+        name: defaultdict(lambda: [0] * hours) for name in LISTS
+    }
+    for record in records:
+        # the clock of the host that wrote the record may be ahead
+        hour = min((record.first_id - first) // IDS_OF_AN_HOUR, hours - 1)
+        total[hour] += record.requests
+        for list_name, name in record.names():
+            lists[list_name][name][hour] += record.requests
+    return {
+        "since": timestamp(since),
+        "requests": sum(total),
+        "per_hour": total,
+        **{name: _most_frequent(counts) for name, counts in lists.items()},
+        "omitted": {
+            name: len(counts) - MOST_NAMES
+            for name, counts in lists.items()
+            if len(counts) > MOST_NAMES
+        },
+    }
+
+
+def _most_frequent(counts: Mapping[str, list[int]]) -> list[dict[str, Any]]:
+    names = sorted(counts, key=lambda name: (-sum(counts[name]), name))
+    return [
+        {"name": name, "requests": sum(counts[name]), "per_hour": counts[name]}
+        for name in names[:MOST_NAMES]
+    ]
