@@ -19,7 +19,9 @@ ETC = ROOT / "etc"
 RULES = ETC / "prometheus" / "placement.rules.yaml"
 CONFIGURATION = ETC / "prometheus" / "placement.yaml"
 DASHBOARD = ETC / "grafana" / "placement.json"
-RULE_TESTS = Path(__file__).with_name("prometheus_rules.yaml")
+RULE_TESTS = [
+    Path(__file__).with_name(name) for name in ("prometheus_rules.yaml", "prometheus_trend.yaml")
+]
 PACKAGE = "apt-get install prometheus"
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 TARGET = "127.0.0.1:8778"
@@ -29,7 +31,7 @@ OPTIONAL = {"placement_write_retries_total"}  # a counter of what does not happe
 @pytest.fixture
 def folder(tmp_path):
     """The files as an operator has them: in one folder."""
-    for path in (RULES, CONFIGURATION, RULE_TESTS):
+    for path in (RULES, CONFIGURATION, *RULE_TESTS):
         shutil.copy(path, tmp_path)
     return tmp_path
 
@@ -45,7 +47,7 @@ def test_promtool_accepts_the_configuration_and_the_rules(folder):
 
 
 def test_alerts_fire_when_they_should(folder):
-    tested = promtool(folder, "test", "rules", RULE_TESTS.name)
+    tested = promtool(folder, "test", "rules", *(path.name for path in RULE_TESTS))
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
