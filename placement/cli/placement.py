@@ -15,12 +15,18 @@ from waitress import create_server
 
 from placement.cli.client import WrittenOutput, cells, consumers, get, given
 from placement.cli.names import NamesDocument
+from placement.core.model import Inventory
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.identity import documents
 from placement.insight.identity.command import add_identity_arguments, write_plan
-from placement.insight.identity.model import CannotPlan, nothing_found
+from placement.insight.identity.model import (
+    CannotPlan,
+    Inventories,
+    UsedInventory,
+    nothing_found,
+)
 from placement.insight.permissions.command import DENIED, add_permission_arguments
 
 _COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
@@ -54,7 +60,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
         identity = documents.from_document(document)
         try:
-            message = write_plan(parsed_args, identity, self._consumers_of)
+            message = write_plan(parsed_args, identity, _ServiceAmounts(self.app))
         except (CannotPlan, OSError) as error:
             raise CommandError(printable(str(error))) from None
         if message:
@@ -64,8 +70,28 @@ class ShowIdentity(WrittenOutput, command.Lister):
             raise CommandError(printable(nothing_found(identity)))
         return documents.COLUMNS, map(cells, rows)
 
-    def _consumers_of(self, uuid: str) -> Iterator[ListedConsumer]:
-        return map(from_document, consumers(self.app, {"provider": uuid}))
+
+class _ServiceAmounts:
+    """The amounts that an adoption is checked against, from the service."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def consumers(self, uuid: str) -> Iterator[ListedConsumer]:
+        """Return the consumers that have allocations on a provider."""
+        return map(from_document, consumers(self._app, {"provider": uuid}))
+
+    def inventories(self, uuid: str) -> Inventories:
+        """Return the inventories of a provider."""
+        document = get(self._app, f"/insight/providers?uuid={uuid}&fields=inventories")
+        fields = Inventory.__dataclass_fields__
+        return {
+            name: UsedInventory(
+                Inventory(**{field: stored[field] for field in fields}), stored["used"]
+            )
+            for provider in document["providers"]
+            for name, stored in provider["inventories"].items()
+        }
 
 
 class CheckPermission(WrittenOutput, command.Lister):

@@ -19,8 +19,15 @@ from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
 from placement.insight.consumers.sql import all_matching
 from placement.insight.identity import command as identity_command
 from placement.insight.identity import documents
-from placement.insight.identity.model import CannotPlan, Identity, nothing_found
+from placement.insight.identity.model import (
+    CannotPlan,
+    Identity,
+    Inventories,
+    UsedInventory,
+    nothing_found,
+)
 from placement.insight.identity.sql import DAYS, identify
+from placement.objects import inventory, usage
 
 FOUND: Final = 0
 NOT_FOUND: Final = 1
@@ -47,13 +54,29 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 
 def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
-    def consumers_of(uuid: str) -> Iterator[ListedConsumer]:
-        return all_matching(store, ConsumerFilter(provider=uuid))
-
     try:
-        return identity_command.write_plan(options, identity, consumers_of)
+        return identity_command.write_plan(options, identity, _DatabaseAmounts(store))
     except CannotPlan as error:
         raise CommandError(str(error)) from error
+
+
+class _DatabaseAmounts:
+    """The amounts that an adoption is checked against, from the database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def consumers(self, uuid: str) -> Iterator[ListedConsumer]:
+        """Return the consumers that have allocations on a provider."""
+        return all_matching(self._store, ConsumerFilter(provider=uuid))
+
+    def inventories(self, uuid: str) -> Inventories:
+        """Return the inventories of a provider."""
+        usages = usage.of_provider(self._store, uuid).usages
+        return {
+            name: UsedInventory(stored, usages.get(name, 0))
+            for name, stored in inventory.list_of(self._store, uuid).inventories.items()
+        }
 
 
 def _text(identity: Identity) -> str:

@@ -3,14 +3,9 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterable
 from functools import partial
 
-from placement.insight.consumers.model import ListedConsumer
-from placement.insight.identity.model import CannotPlan, Identity
-
-ConsumersOf = Callable[[str], Iterable[ListedConsumer]]
-"""Returns the consumers that have allocations on the provider with a UUID."""
+from placement.insight.identity.model import CannotPlan, Identity, StoredAmounts
 
 
 def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +49,7 @@ def _days(text: str) -> int:
 
 
 def write_plan(
-    options: argparse.Namespace, identity: Identity, consumers_of: ConsumersOf
+    options: argparse.Namespace, identity: Identity, stored: StoredAmounts
 ) -> str | None:
     """Write the plan that the options request; return a message about it, None without a plan.
 
@@ -74,7 +69,7 @@ def write_plan(
     elif options.retire:
         actions = plans.retire(identity, options.retire)
     else:
-        actions = plans.adopt(identity, options.adopt, consumers_of(options.adopt.lower()))
+        actions = plans.adopt(identity, options.adopt, stored)
     text = plan_text(identity.database, actions, identity.names)
     try:
         private = partial(os.open, mode=0o600)

@@ -1,12 +1,13 @@
 """Which providers a name could mean: a host that was renamed, re-installed, or given a domain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from placement.core.model import ProviderSummary
+from placement.core.model import Inventory, ProviderSummary
+from placement.insight.consumers.model import ListedConsumer
 
 NAME: Final = "name"
 UUID: Final = "uuid"
@@ -64,6 +65,27 @@ class Identity:
             for match in self.matches
             for provider in (match.provider, *match.descendants)
         }
+
+
+class UsedInventory(NamedTuple):
+    """An inventory, and how much of it is used."""
+
+    inventory: Inventory
+    used: int
+
+
+Inventories = Mapping[str, UsedInventory]
+"""The inventories of a provider, by resource class."""
+
+
+class StoredAmounts(Protocol):
+    """Where an adoption is checked: in the database, or by requests to the service."""
+
+    def consumers(self, uuid: str) -> Iterable[ListedConsumer]:
+        """Return the consumers that have allocations on a provider."""
+
+    def inventories(self, uuid: str) -> Inventories:
+        """Return the inventories of a provider."""
 
 
 def nothing_found(identity: Identity) -> str:

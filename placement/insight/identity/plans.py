@@ -1,17 +1,28 @@
 """Plans that adopt, rename or retire one of the providers that a name could mean."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from placement.core.capacity import integer_capacity, is_valid_amount, is_within_capacity
 from placement.core.model import ProviderSummary
 from placement.insight.consumers.model import ListedConsumer
-from placement.insight.identity.model import NAME, UUID, CannotPlan, Identity, Match
+from placement.insight.identity.model import (
+    NAME,
+    UUID,
+    CannotPlan,
+    Identity,
+    Inventories,
+    Match,
+    StoredAmounts,
+    UsedInventory,
+)
 from placement.insight.repair.action import LONGEST_NAME, Action, is_provider_name
 from placement.insight.repair.consumers import MoveAllocations
 from placement.insight.repair.providers import DeleteProvider, RenameProvider
 
 FINDING: Final = "similar_names"
+MOST_REASONS: Final = 3
 
 
 def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
@@ -56,15 +67,16 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
 
-def adopt(identity: Identity, uuid: str, consumers: Iterable[ListedConsumer]) -> Sequence[Action]:
+def adopt(identity: Identity, uuid: str, stored: StoredAmounts) -> Sequence[Action]:
     """Return the move of all allocations of a provider to the provider that has the name.
 
-    ``consumers`` are the consumers with allocations on the adopted provider. The adopted
-    provider and its descendants are removed last.
-    Raises: CannotPlan.
+    The adopted provider and its descendants are removed last.
+    Raises: CannotPlan, also if an allocation does not fit on the other provider now.
     """
     source, target = _match(identity, uuid), _target(identity)
     _check_adoption(identity, source, target)
+    consumers = list(stored.consumers(source.provider.uuid))
+    _check_fits(source.provider, target, consumers, stored.inventories(target.uuid))
     moves = [
         MoveAllocations(
             finding=FINDING,
@@ -101,6 +113,56 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
                 f"have allocations on its descendant {descendant.name} ({descendant.uuid}), and "
                 "the corresponding provider is unknown. Move or delete these servers first."
             )
+
+
+def _check_fits(
+    source: ProviderSummary,
+    target: ProviderSummary,
+    consumers: Sequence[ListedConsumer],
+    inventories: Inventories,
+) -> None:
+    """Return if each move would be accepted, one after another.  Raises: CannotPlan."""
+    free = dict(inventories)
+    reasons = [
+        f"{consumer.uuid}: {reason}"
+        for consumer in consumers
+        if (reason := _reason_against(consumer, source, target, free))
+    ]
+    if reasons:
+        raise CannotPlan(
+            f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
+            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
+            f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
+            "inventories, raise the capacity, or move these servers first."
+        )
+
+
+def _reason_against(
+    consumer: ListedConsumer,
+    source: ProviderSummary,
+    target: ProviderSummary,
+    free: dict[str, UsedInventory],
+) -> str | None:
+    """Return why the target would refuse a consumer; otherwise count its amounts as used."""
+    if target.uuid in consumer.allocations:
+        return f"it has allocations on {target.name}, too"
+    amounts = consumer.allocations[source.uuid]
+    for name, amount in amounts.items():
+        if name not in free:
+            return f"{target.name} has no inventory of {name}"
+        inventory, used = free[name]
+        if not is_valid_amount(inventory, amount):
+            return (
+                f"{amount} {name} violate min_unit {inventory.min_unit}, max_unit "
+                f"{inventory.max_unit} or step_size {inventory.step_size}"
+            )
+        if not is_within_capacity(inventory, used, amount):
+            capacity = integer_capacity(inventory)
+            return f"{amount} {name}, and {capacity - used} of {capacity} are free"
+    for name, amount in amounts.items():
+        inventory, used = free[name]
+        free[name] = UsedInventory(inventory, used + amount)
+    return None
 
 
 def _match(identity: Identity, uuid: str) -> Match:

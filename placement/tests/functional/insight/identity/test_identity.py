@@ -8,9 +8,10 @@ import webtest
 
 from placement import exception
 from placement.cmd import manage
+from placement.core.model import Inventory
 from placement.insight.identity.sql import identify
 from placement.insight.repair.plan_file import planned_actions, read_document
-from placement.objects import provider
+from placement.objects import allocation, provider
 from placement.tests.support.factories import (
     allocations_of,
     assert_sound,
@@ -263,6 +264,33 @@ def test_adopt_moves_all_allocations_to_the_provider_with_the_name(store, run, t
     for server in servers:
         assert allocations_of(store, server) == {old: {"VCPU": 1, "MEMORY_MB": 8}}
     assert_sound(store)
+
+
+def test_adopt_checks_when_planning_what_apply_would_refuse(store, run, tmp_path):
+    """Each reason once, and the sum: the second server of 3 VCPU does not fit beside the first."""
+    old = new_provider(store, "cn1", VCPU=8, MEMORY_MB=64, DISK_GB=10)
+    now = new_provider(store, "cn1.example.org", VCPU=Inventory(total=8, max_unit=3), MEMORY_MB=64)
+    claim(store, uuid(), {now: {"VCPU": 3}})
+    refused = {
+        "max_unit 3": {old: {"VCPU": 4}},
+        "cn1.example.org has no inventory of DISK_GB": {old: {"DISK_GB": 1}},
+        "it has allocations on cn1.example.org, too": {old: {"VCPU": 1}, now: {"VCPU": 1}},
+    }
+    plan = tmp_path / "plan"
+    for reason, resources in refused.items():
+        server = uuid()
+        claim(store, server, resources)
+        status, output, errors = run("identity", "cn1.example.org", "--plan", plan, "--adopt", old)
+        assert (status, output) == (1, "")
+        assert f"cannot adopt the allocations of 1 of 1 consumers: {server}: " in errors
+        assert reason in errors
+        allocation.delete(store, server)
+    for _ in range(2):
+        claim(store, uuid(), {old: {"VCPU": 3}})
+    errors = run("identity", "cn1.example.org", "--plan", plan, "--adopt", old)[2]
+    assert "of 1 of 2 consumers: " in errors
+    assert ": 3 VCPU, and 2 of 8 are free. " in errors
+    assert not plan.exists()
 
 
 def test_rename_frees_a_name_for_the_host_that_was_installed_again(http, store, run, tmp_path):
