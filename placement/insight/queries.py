@@ -15,7 +15,7 @@ _READABLE = ":,!"  # legal in a query string, and frequent in these queries
 
 def nothing(pairs: validation.QueryPairs, version: Version) -> None:
     """Return if the query is empty.  Raises: BadRequest."""
-    validation.check(_NOTHING, pairs, version)
+    validation.check_in_words(_NOTHING, pairs, version)
 
 
 def time(parameter: str, value: str) -> datetime:

@@ -33,6 +33,11 @@ def opened(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def _described(description: str, pattern: str) -> Schema:
+    """Return the schema of a parameter; messages about other values have the description."""
+    return {"type": "string", "pattern": pattern, "description": description}
+
+
 def _also(windows: Windows, **parameters: Schema) -> Windows:
     """Return the schemas of a query of the API with additional parameters."""
     return tuple(
@@ -89,8 +94,8 @@ REQUESTS_QUERY = always(
     closed(
         {
             **_REQUESTS_FILTER,
-            "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)$"},
-            "marker": {"type": "string", "pattern": "^[0-9]{1,19}$"},
+            "limit": _described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
+            "marker": _described("the field next of a page", "^[0-9]{1,19}$"),
         }
     )
 )
@@ -197,7 +202,7 @@ CONSUMERS_QUERY = always(
             "provider": UUID,
             "in_tree": UUID,
             "older_than": TEXT,
-            "limit": {"type": "string", "pattern": "^([1-9][0-9]{0,3}|10000)$"},
+            "limit": _described("a number from 1 to 10000", "^([1-9][0-9]{0,3}|10000)$"),
             "marker": TEXT,
         }
     )

@@ -40,12 +40,68 @@ _ON_SHORT = ("type", "enum", "format", "minItems", "minProperties")
 
 def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
     """Return the most relevant error of the instance; None if it is valid."""
+    error = _best(schema, is_uuid, instance)
+    return None if error is None else str(error)
+
+
+def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str | None:
+    """Return the most relevant error of a query string, without its schema; None if it is valid.
+
+    The values of a parameter are described by the ``description`` in its schema.
+    """
+    error = _best(schema, is_uuid, query)
+    return None if error is None else _SENTENCES.get(error.validator, _malformed)(error)
+
+
+def _best(schema: Schema, is_uuid: IsUuid, instance: Any) -> ValidationError | None:
     errors = _Validator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
-    error = best_match(islice(errors, _MAX_ERRORS))
-    if error is None:
-        return None
-    error.instance = _short(error.instance)
-    return str(error)
+    error: ValidationError | None = best_match(islice(errors, _MAX_ERRORS))
+    if error is not None:
+        error.instance = _short(error.instance)
+    return error
+
+
+def _parameter(error: Any) -> str:
+    return f"{error.absolute_path[0]} is {error.instance!r}"
+
+
+def _malformed(error: Any) -> str:
+    """Return the sentence about a value that is not what its schema describes."""
+    if error.validator == "format":
+        return f"{_parameter(error)}, which is not a UUID."
+    if error.validator == "pattern" and "description" in error.schema:
+        return f"{_parameter(error)}, which is not {error.schema['description']}."
+    return f"{error.absolute_path[0]}: {error.message}."
+
+
+def _not_listed(error: Any) -> str:
+    return f"{_parameter(error)}. Use one of: {', '.join(error.validator_value)}."
+
+
+def _missing(error: Any) -> str:
+    missing = next(name for name in error.validator_value if name not in error.instance)
+    return f"{missing} is missing."
+
+
+def _unknown(error: Any) -> str:
+    """Return the sentence about a parameter that does not exist, with those that exist."""
+    patterns = error.schema.get("patternProperties", {})
+    unknown = next(
+        name
+        for name in sorted(error.instance)
+        if name not in error.schema["properties"]
+        and not any(_matches(pattern)(name) for pattern in patterns)
+    )
+    names = [*error.schema["properties"], *(pattern[1:].partition("(")[0] for pattern in patterns)]
+    known = f" Parameters: {', '.join(sorted(names))}." if names else " It has no parameters."
+    return f"there is no parameter {_short(unknown)!r}.{known}"
+
+
+_SENTENCES: Mapping[object, Callable[[Any], str]] = {
+    "additionalProperties": _unknown,
+    "enum": _not_listed,
+    "required": _missing,
+}
 
 
 def _matches(pattern: str) -> Callable[[str], object]:

@@ -48,6 +48,14 @@ class SchemaValidator:
 
         return schema_errors.most_relevant(self.schema, self.is_uuid, instance)
 
+    def sentence(self, query: Mapping[str, str]) -> str | None:
+        """Return the most relevant error of a query string in words; None if it is valid."""
+        if self._is_valid(query):
+            return None
+        from placement.parse import schema_errors  # noqa: PLC0415
+
+        return schema_errors.sentence(self.schema, self.is_uuid, query)
+
 
 ValidatorWindows = Sequence[tuple[tuple[int, int], SchemaValidator]]
 
@@ -59,8 +67,11 @@ def validators(windows: Windows, is_uuid: IsUuid) -> ValidatorWindows:
 
 def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
     """Return the most relevant error at the microversion, None if the value is valid."""
-    validator = next(candidate for since, candidate in reversed(windows) if since <= version)
-    return validator.error(instance)
+    return _validator(windows, version).error(instance)
+
+
+def _validator(windows: ValidatorWindows, version: Version) -> SchemaValidator:
+    return next(candidate for since, candidate in reversed(windows) if since <= version)
 
 
 def body_validators(windows: Windows) -> ValidatorWindows:
@@ -99,6 +110,17 @@ def check(windows: ValidatorWindows, pairs: QueryPairs, version: Version) -> Non
     ``limit`` and ``group_policy``, the last of any other.
     """
     message = error_message(windows, effective(pairs), version)
+    if message is not None:
+        raise exception.BadRequest(f"{PREFIX}{message}")
+
+
+def check_in_words(windows: ValidatorWindows, pairs: QueryPairs, version: Version) -> None:
+    """Check a query like ``check``, with a message for people.
+
+    The messages of the Placement API have the schema, because clients match them.
+    Raises: BadRequest.
+    """
+    message = _validator(windows, version).sentence(effective(pairs))
     if message is not None:
         raise exception.BadRequest(f"{PREFIX}{message}")
 

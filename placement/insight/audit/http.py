@@ -13,8 +13,16 @@ from placement.schemas.base import COUNT, TEXT, Schema, always, by_key, closed, 
 
 _CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
 _SEVERITY: Schema = {"type": "string", "enum": [ERROR, NOTICE]}
-_MINUTES: Schema = {"type": "string", "pattern": "^[0-9]{1,6}$"}
-_STALE_DAYS: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}
+_MINUTES: Schema = {
+    "type": "string",
+    "pattern": "^[0-9]{1,6}$",
+    "description": "a number of minutes",
+}
+_STALE_DAYS: Schema = {
+    "type": "string",
+    "pattern": "^[1-9][0-9]{0,4}$",
+    "description": "a number of days",
+}
 
 FINDINGS_QUERY = always(
     closed({"code": _CODE, "grace_minutes": _MINUTES, "stale_days": _STALE_DAYS})
@@ -44,7 +52,7 @@ _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 
 def audit_settings(pairs: validation.QueryPairs, version: Version) -> AuditSettings:
     """Return the settings of the audit in a query.  Raises: BadRequest."""
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return AuditSettings(
         grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),

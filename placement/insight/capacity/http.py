@@ -49,7 +49,7 @@ def capacity_query(pairs: validation.QueryPairs, version: Version) -> CapacityQu
     Raises: the exceptions of ``candidate_request``; BadRequest below 1.10 and for another ``by``.
     """
     queries.check_has_candidates(version)
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     shape = [(key, value) for key, value in pairs if key != "by"]
     by, prefix = _by(validation.effective(pairs).get("by", "none"))
     return CapacityQuery(candidate_request(shape, version), queries.text(shape), by, prefix)

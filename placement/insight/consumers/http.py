@@ -17,7 +17,7 @@ _LIMIT = 1000
 
 def consumer_filter(pairs: validation.QueryPairs, version: Version) -> ConsumerFilter:
     """Return the filter in a query.  Raises: BadRequest."""
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return ConsumerFilter(
         project_id=values.get("project_id"),

@@ -31,7 +31,7 @@ def question(pairs: validation.QueryPairs, version: Version) -> Question:
     Raises: the exceptions of ``candidate_request``; BadRequest below 1.10.
     """
     check_has_candidates(version)
-    validation.check(_EXPLANATION, pairs, version)
+    validation.check_in_words(_EXPLANATION, pairs, version)
     remedies = dict(pairs).get("remedies") == "true"
     pairs = [(key, value) for key, value in pairs if key != "remedies"]
     return Question(candidate_request(pairs, version), text(pairs), str(version), remedies)

@@ -57,7 +57,7 @@ def providers_query(pairs: validation.QueryPairs, version: Version) -> Providers
     Any text is accepted as a token: all providers are returned for an unknown token.
     Raises: BadRequest, and the exceptions of ``provider_filter``.
     """
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     values = validation.effective([pair for pair in pairs if pair[0] in _FEED_PARAMETERS])
     return ProvidersQuery(
         criteria=provider_filter(

@@ -15,7 +15,11 @@ from placement.policies import insight as policies
 from placement.schemas.base import COUNT, TEXT, TEXT_OR_NONE, Schema, always, closed, list_of
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
-_CONFLICT_DAYS: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,2}$"}
+_CONFLICT_DAYS: Schema = {
+    "type": "string",
+    "pattern": "^[1-9][0-9]{0,2}$",
+    "description": "a number of days",
+}
 
 IDENTITY_QUERY = always(closed({"name": _NAME, "days": _CONFLICT_DAYS}, "name"))
 
@@ -67,7 +71,7 @@ class IdentityQuery(NamedTuple):
 
 def identity_query(pairs: validation.QueryPairs, version: Version) -> IdentityQuery:
     """Return the name and the days in a query.  Raises: BadRequest."""
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return IdentityQuery(values["name"], int(values.get("days", DAYS)))
 

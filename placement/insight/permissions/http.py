@@ -32,6 +32,7 @@ _ROLES: Schema = {
     "type": "string",
     "pattern": "^ *[^, ][^,]*(, *[^, ][^,]*)*$",
     "maxLength": 10_000,
+    "description": "a list of roles, separated by commas",
 }
 _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
 
@@ -72,7 +73,7 @@ class PermissionsQuery(NamedTuple):
 
 def permissions_query(pairs: validation.QueryPairs, version: Version) -> PermissionsQuery:
     """Return the roles, project and service in a query.  Raises: BadRequest."""
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     values = validation.effective(pairs)
     return PermissionsQuery(
         role_names(values["roles"]), values.get("project_id"), values.get("service")

@@ -7,10 +7,13 @@ from datetime import UTC, datetime
 
 import webob
 
+from placement import exception
 from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import schemas
 from placement.insight.documents import document
+from placement.insight.explanation.explain import NO_PROVIDERS, UNDETERMINED
+from placement.insight.explanation.model import CODES
 from placement.insight.queries import nothing, time
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
@@ -22,6 +25,9 @@ _REQUESTS = validation.query_validators(schemas.REQUESTS_QUERY)
 _SUMMARY = validation.query_validators(schemas.REQUESTS_SUMMARY_QUERY)
 _LIMIT = 100
 
+REASONS = tuple(dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *refusals.CODES)))
+"""The codes of recorded requests."""
+
 
 def recorded_filter(
     pairs: validation.QueryPairs,
@@ -29,8 +35,12 @@ def recorded_filter(
     validators: validation.ValidatorWindows = _REQUESTS,
 ) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
-    validation.check(validators, pairs, version)
+    validation.check_in_words(validators, pairs, version)
     values = validation.effective(pairs)
+    if values.get("reason", REASONS[0]) not in REASONS:
+        raise exception.BadRequest(
+            f"{validation.PREFIX}reason is {values['reason']!r}. Use one of: {', '.join(REASONS)}."
+        )
     return RecordedFilter(
         since=time("since", values["since"]) if "since" in values else None,
         project_id=values.get("project_id"),

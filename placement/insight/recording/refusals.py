@@ -211,6 +211,10 @@ _SENTENCES: Mapping[str, Callable[[Document, Document], str]] = {
 }
 
 
+CODES = tuple(_SENTENCES)
+"""The codes of refused claims."""
+
+
 def _provider(facts: Document) -> str:
     provider = facts["provider"]
     return str(provider.get("name") or provider["uuid"])

@@ -14,6 +14,7 @@ from placement.db.store import Store
 from placement.handlers import inventory
 from placement.insight.recording import recorder as recorders
 from placement.insight.recording import reports, summary
+from placement.insight.recording.http import REASONS
 from placement.insight.recording.model import RecordedFilter, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.sql import find, hourly, insert
@@ -231,7 +232,19 @@ def test_a_summary_counts_by_what_was_lacking(http):
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_query_that_cannot_be_read_is_refused(http, query):
     response = http.get(f"/insight/requests?{query}", headers=HEADERS, status=400)
-    assert query.partition("=")[0] in response.json["errors"][0]["detail"]
+    detail = response.json["errors"][0]["detail"]
+    assert query.partition("=")[0] in detail
+    assert "schema" not in detail
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_an_unknown_reason_is_refused_with_the_reasons(http):
+    response = http.get("/insight/requests?reason=nosuch", headers=HEADERS, status=400)
+    detail = response.json["errors"][0]["detail"]
+    assert "reason is 'nosuch'. Use one of: root_trait, forbidden_aggregate, " in detail
+    for reason in REASONS:
+        assert f"{reason}," in detail or detail.rstrip().endswith(f"{reason}.")
+        assert recorded(http, f"?reason={reason}") == []
 
 
 def test_what_is_not_recorded_is_not_found(http):

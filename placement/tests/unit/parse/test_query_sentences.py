@@ -1,0 +1,56 @@
+"""Errors of queries below ``/insight`` are sentences, without patterns and schemas."""
+
+import pytest
+
+from placement import exception
+from placement.insight import schemas
+from placement.insight.permissions.http import PERMISSIONS_QUERY
+from placement.microversion import MAX_VERSION
+from placement.parse import validation
+
+QUERIES = {
+    "consumers": schemas.CONSUMERS_QUERY,
+    "explanation": schemas.EXPLANATION_QUERY,
+    "nothing": schemas.NOTHING_QUERY,
+    "permissions": PERMISSIONS_QUERY,
+    "requests": schemas.REQUESTS_QUERY,
+}
+
+
+def message(name, *pairs):
+    validators = validation.query_validators(QUERIES[name])
+    with pytest.raises(exception.BadRequest) as caught:
+        validation.check_in_words(validators, pairs, MAX_VERSION)
+    return str(caught.value).removeprefix(validation.PREFIX)
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "sentence"),
+    [
+        ("requests", ("limit", "0"), "limit is '0', which is not a number from 1 to 1000."),
+        ("requests", ("marker", "x"), "marker is 'x', which is not the field next of a page."),
+        ("requests", ("project_id", ""), "project_id: '' should be non-empty."),
+        ("consumers", ("provider", "cn1"), "provider is 'cn1', which is not a UUID."),
+        ("explanation", ("remedies", "yes"), "remedies is 'yes'. Use one of: true, false."),
+        (
+            "explanation",
+            ("resource", "VCPU:1"),
+            "there is no parameter 'resource'. Parameters: group_policy, in_tree, limit, "
+            "member_of, remedies, required, resources, root_required, same_subtree.",
+        ),
+        ("nothing", ("a", "b"), "there is no parameter 'a'. It has no parameters."),
+        ("permissions", ("service", "nova"), "roles is missing."),
+    ],
+)
+def test_errors_are_sentences(name, pair, sentence):
+    assert message(name, pair) == sentence
+
+
+def test_long_values_are_shortened():
+    assert len(message("requests", ("limit", "x" * 100_000))) < 1000
+    assert len(message("requests", ("x" * 100_000, "1"))) < 1000
+
+
+def test_valid_queries_pass():
+    validators = validation.query_validators(schemas.REQUESTS_QUERY)
+    validation.check_in_words(validators, [("limit", "5")], MAX_VERSION)
