@@ -241,10 +241,13 @@ def recorded(
     fields = {name: document[name] for name in columns}
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
         return {**explanation(document["explanation"], names, colored=colored), **fields}
-    claim = {"claim": facts(document["claim"])} if "claim" in document else {}
-    return {**fields, "explanation": Shown(document["explanation"], _refusal), **claim}
+    if "claim" in document:
+        subject = {"claim": facts(document["claim"])}
+    else:
+        subject = {"query": query_cell(document["query"], names)}
+    return {**fields, "explanation": Shown(document["explanation"], _refusal), **subject}
 
 
 def _refusal(explanation: Mapping[str, Any]) -> str:
-    """Return the sentence of a refused claim, or its facts if an earlier release recorded it."""
+    """Return the sentence of a refusal, or its facts if an earlier release recorded it."""
     return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()

@@ -99,6 +99,9 @@ def _print_record(recorded: Document) -> None:
         print(as_text(explanation, origin=origin))
         return
     sentence = explanation.get("sentence", recorded["reason"])
+    if "query" in recorded:
+        print(printable(f"Invalid request {recorded['query']} ({origin}): {sentence}"))
+        return
     print(printable(f"Claim refused: {sentence} ({origin})"))
     for name, value in explanation.items():
         if name not in {"version", "sentence"}:

@@ -24,9 +24,11 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
     deadline = Deadline(settings.budget_seconds, time.monotonic)
-    candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
+    reports = request.services.reports
+    with reports.invalid_names_of(request, snapshot, candidates_request):
+        candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
     request.services.observe(CandidatesReturned(len(candidates.candidates)))
     if not candidates.candidates:
-        request.services.reports.empty_response(request, snapshot, candidates_request)
+        reports.empty_response(request, snapshot, candidates_request)
     body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
     return json_response(request, body, modified_at=None)

@@ -100,6 +100,11 @@ class Reports(Protocol):
     ) -> None:
         """Report, after the response, why there are no candidates."""
 
+    def invalid_names_of(
+        self, request: "Request", snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> AbstractContextManager[None]:
+        """Return a context that reports that a trait or class does not exist, and raises it."""
+
     def refusals_of(
         self, request: "Request", claims: Sequence[ConsumerClaim]
     ) -> AbstractContextManager[None]:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 NO_CANDIDATES = "no_candidates"
 REFUSED_CLAIM = "refused_claim"
+INVALID_REQUEST = "invalid_request"
+"""A request for candidates that names a trait or a class that does not exist."""
 NAME_CONFLICT = "name_conflict"
 """A provider whose name or UUID is taken; listed by ``/insight/identity`` only."""
 

@@ -22,11 +22,18 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
-from placement.exception import DuplicateProviderName, DuplicateProviderUuid, PlacementException
+from placement.exception import (
+    DuplicateProviderName,
+    DuplicateProviderUuid,
+    PlacementException,
+    UnknownResourceClass,
+    UnknownTrait,
+)
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import Question
-from placement.insight.recording import refusals, sql, summary
+from placement.insight.recording import refusals, sql, summary, unknown_names
 from placement.insight.recording.model import (
+    INVALID_REQUEST,
     NAME_CONFLICT,
     NO_CANDIDATES,
     RANDOM_BITS,
@@ -59,6 +66,7 @@ _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
 NameTaken = DuplicateProviderName | DuplicateProviderUuid
+UnknownName = UnknownTrait | UnknownResourceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +269,24 @@ def record_empty_response(
     query = _ascii(question.query)[:_LONGEST_QUERY]
     recorder.record(replace(record, query=query, subject=subject))
     return reason.code
+
+
+def invalid_request(
+    recorder: Recorder,
+    error: UnknownName,
+    snapshot: Snapshot,
+    question: Question,
+    origin: Origin,
+) -> None:
+    """Log and record that a request for candidates has names that do not exist."""
+    if not recorder.admits(INVALID_REQUEST):
+        return
+    document = unknown_names.document(error, snapshot, question.request)
+    sentence = printable(str(document["sentence"]))
+    LOG.info("Invalid request for candidates %s: %s", origin.request_id, sentence)
+    record = _recorded(origin, INVALID_REQUEST, unknown_names.reason(error), json.dumps(document))
+    query = _ascii(question.query)[:_LONGEST_QUERY]
+    recorder.record(replace(record, query=query, subject=summary.subject([error.name])))
 
 
 def refused_claim(

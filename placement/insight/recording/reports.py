@@ -36,7 +36,7 @@ class OperatorReports:
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        question = Question(candidate_request, text(request.query_pairs), str(request.version))
+        question = _question(request, candidate_request)
         recorder, observe, source = (
             self.recorder,
             request.services.observe,
@@ -51,6 +51,27 @@ class OperatorReports:
             )
 
         request.after_response(report)
+
+    @contextmanager
+    def invalid_names_of(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> Iterator[None]:
+        """A context that logs and records that a trait or class does not exist, and raises it."""
+        try:
+            yield
+        except (exception.UnknownTrait, exception.UnknownResourceClass) as error:
+            question = _question(request, candidate_request)
+            request.after_response(
+                partial(
+                    recorders.invalid_request,
+                    self.recorder,
+                    error,
+                    snapshot,
+                    question,
+                    origin(request),
+                )
+            )
+            raise
 
     @contextmanager
     def refusals_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
@@ -96,6 +117,10 @@ class OperatorReports:
                 )
             )
             raise
+
+
+def _question(request: Request, candidate_request: CandidateRequest) -> Question:
+    return Question(candidate_request, text(request.query_pairs), str(request.version))
 
 
 def _class_of(resource_class: object) -> str:

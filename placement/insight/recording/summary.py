@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from placement.core.text import timestamp
 from placement.insight.recording.model import IDS_OF_AN_HOUR, first_id
+from placement.insight.recording.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 
 LONGEST: Final = timedelta(days=31)
 DEFAULT: Final = timedelta(hours=23)
@@ -37,10 +38,15 @@ class _Subject(NamedTuple):
 
 _SUBJECTS: Final[Mapping[str, _Subject]] = {
     **dict.fromkeys(
-        ("no_inventory", "unit", "capacity", "one_provider", "combined", "isolate"),
+        (
+            *("no_inventory", "unit", "capacity", "one_provider", "combined", "isolate"),
+            UNKNOWN_CLASS,
+        ),
         _Subject("resource_classes", _CLASS),
     ),
-    **dict.fromkeys(("root_trait", "trait", "forbidden_trait"), _Subject("traits", _TRAIT)),
+    **dict.fromkeys(
+        ("root_trait", "trait", "forbidden_trait", UNKNOWN_TRAIT), _Subject("traits", _TRAIT)
+    ),
     **dict.fromkeys(("aggregate", "forbidden_aggregate"), _Subject("aggregates", _AGGREGATE)),
 }
 

@@ -93,6 +93,15 @@ def test_recorded_requests_are_found_by_the_global_id(http, explain):
     assert len(json.loads(printed.out)["requests"]) == 2
 
 
+def test_an_invalid_request_is_found_with_similar_names(http, explain):
+    query = "resources=VCPU:1&required=HW_CPU_X86_AVX3"
+    http.get(f"/allocation_candidates?{query}", headers=HEADERS, status=400)
+    code, printed = explain("--request-id", GLOBAL_ID)
+    assert code == 0
+    assert printed.out.startswith(f"Invalid request {query} (asked ")
+    assert "): HW_CPU_X86_AVX3 does not exist; similar: HW_CPU_X86_AVX" in printed.out
+
+
 def test_an_id_without_records_is_said(explain):
     code, printed = explain("--request-id", "req-nothing")
     assert code == 1

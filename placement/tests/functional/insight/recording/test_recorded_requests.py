@@ -81,6 +81,42 @@ def test_an_empty_response_is_found_by_both_of_its_ids(http):
         }
 
 
+def test_an_unknown_name_is_found_by_both_ids_with_the_most_similar_names(http, caplog):
+    caplog.set_level(logging.INFO, "placement")
+    http.put("/traits/CUSTOM_TYPE", headers=OF_NOVA)
+    query = "resources=VCPU:1&required=CUSTOM_TYPO"
+    response = http.get(f"/allocation_candidates?{query}", headers=OF_NOVA, status=400)
+    (request,) = recorded(http)
+    assert (request["kind"], request["reason"]) == ("invalid_request", "unknown_trait")
+    assert (request["query"], request["global_request_id"]) == (query, GLOBAL_ID)
+    sentence = "CUSTOM_TYPO does not exist; similar: CUSTOM_TYPE"
+    assert request["explanation"] == {
+        "version": 1,
+        "code": "unknown_trait",
+        "error": "No such trait(s): CUSTOM_TYPO.",
+        "names": [{"name": "CUSTOM_TYPO", "similar": ["CUSTOM_TYPE"]}],
+        "sentence": sentence,
+    }
+    own_id = response.headers["x-openstack-request-id"]
+    for request_id in (own_id, GLOBAL_ID):
+        assert http.get(f"/insight/requests/{request_id}", headers=HEADERS).json["requests"] == [
+            request
+        ]
+    (line,) = loggers.messages(caplog, recorders.LOG, level=logging.INFO)
+    assert line == f"Invalid request for candidates {own_id}: {sentence}"
+
+
+def test_an_unknown_class_is_recorded(http):
+    query = "resources=VCPUS:1,VCPU:1&root_required=HW_CPU_X86_AVX3"
+    http.get(f"/allocation_candidates?{query}", headers=OF_NOVA, status=400)
+    (request,) = recorded(http)
+    assert (request["kind"], request["reason"]) == ("invalid_request", "unknown_trait")
+    assert [each["name"] for each in request["explanation"]["names"]] == [
+        *("VCPUS", "HW_CPU_X86_AVX3")
+    ]
+    assert "VCPU" in request["explanation"]["names"][0]["similar"]
+
+
 def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     put(http, claim(4), 204)
     put(http, claim(5), 409, consumer=HOST)
