@@ -12,8 +12,9 @@ from oslo_upgradecheck import common_checks, upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf as options
-from placement import db_api
+from placement import db_api, policy
 from placement.cmd import errors
+from placement.conf import register_policy_opts
 from placement.conf.base import config_files
 from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
@@ -21,6 +22,7 @@ from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
 from placement.db.snapshot import inconsistent_rows
 from placement.http import auth
+from placement.policy import files as policy_checks
 
 CANNOT_CHECK = 255
 MIGRATE = "Run `placement-manage db online_data_migrations`."
@@ -82,6 +84,17 @@ class Checks(upgradecheck.UpgradeCommands):
     def _policy_file(self) -> Result:
         return common_checks.check_policy_json(self, self._conf)
 
+    def _policy_rules(self) -> Result:
+        register_policy_opts(self._conf)
+        files = list(policy.policy_files(self._conf))
+        problems = list(policy_checks.problems(files, policy.rule_names()))
+        if problems:
+            return Result(Code.FAILURE, "; ".join(problems))
+        unknown = list(policy_checks.unknown_rules(files, policy.rule_names()))
+        if unknown:
+            return Result(Code.WARNING, f"{'; '.join(unknown)}. Correct or remove these rules.")
+        return Result(Code.SUCCESS)
+
     def _startup(self) -> Result:
         """Check the conditions for the start of the API; its start may upgrade the schema."""
         try:
@@ -107,6 +120,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Missing Root Provider IDs", _roots),
         ("Incomplete Consumers", _consumers),
         ("Policy File JSON to YAML Migration", _policy_file),
+        ("Policy Rules", _policy_rules),
         ("Usage Counters", _usage_counters),
         ("Odd Rows", _odd_rows),
     )

@@ -6,7 +6,9 @@ into one that refuses everyone, with a traceback in the log.
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,31 @@ def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
         for name, check in rules.items():
             for problem in _problems_of(check, rule_names):
                 yield f"{path}, line {_line_of(path, name)}: the check of {name} {problem}"
+
+
+def unknown_rules(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
+    """Yield the rules in policy files that have no effect: no operation and no rule uses them.
+
+    Files that cannot be read are skipped: ``problems`` reports them.
+    """
+    used = set(known_rules)
+    defined: list[tuple[str, str]] = []
+    for path in paths:
+        if os.path.isdir(path) or not _is_read(path):
+            continue
+        with suppress(ValueError, OSError):
+            for name, check in _parsed(path).items():
+                defined.append((path, name))
+                used |= _references(check)
+    for path, name in defined:
+        if name not in used:
+            yield f"{path}, line {_line_of(path, name)}: {name} is no rule of the service"
+
+
+def _references(check: Any) -> set[str]:
+    """Return the rules that a check refers to."""
+    nodes = requirements.nodes(_tree(check))
+    return {node.match for node in nodes if isinstance(node, oslo_policy.RuleCheck)}
 
 
 def _is_read(path: str) -> bool:
@@ -85,12 +112,6 @@ def _refusals(tree: Any) -> int:
 
 def _line_of(path: str, rule: str) -> int:
     """Return the number of the line that defines a rule, 1 if it is not found."""
+    definition = re.compile(rf"\s*[\"'{{]*{re.escape(rule)}[\"']?\s*:(?:\s|$)")
     lines = Path(path).read_text(errors="replace").splitlines()
-    return next(
-        (
-            number
-            for number, line in enumerate(lines, start=1)
-            if line.strip().lstrip("'\"{").startswith(rule)
-        ),
-        1,
-    )
+    return next((number for number, line in enumerate(lines, 1) if definition.match(line)), 1)

@@ -1,5 +1,6 @@
 """Each command reports each wrong configuration in one sentence, without a traceback."""
 
+import json
 import os
 import sys
 import tempfile
@@ -133,6 +134,27 @@ def test_invalid_policy_file(run, tmp_path):
     configure(tmp_path, WORKING + "[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")
     assert run("placement-manage", "db", "sync")[0] == 0
     check_reported(run, COMMANDS[-1], f"Check {tmp_path}/policy.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "problem"),
+    [
+        ("a: [\n", 2, "is not valid YAML, line 2"),
+        ('"a": "rule:b"\n', 2, "line 1: the check of a refers to the rule b"),
+        ('"placement:usage": "@"\n', 1, "placement:usage is no rule of the service. Correct"),
+        ('"placement:usages": "@"\n', 0, ""),
+    ],
+)
+def test_upgrade_check_reports_mistakes_in_policy_files(
+    run, tmp_path, *, capsys, text, code, problem
+):
+    (tmp_path / "policy.yaml").write_text(text)
+    configure(tmp_path, WORKING + "[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")
+    assert run("placement-manage", "db", "sync")[0] == 0
+    assert status.main(["upgrade", "check", "--json"]) == code
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    (details,) = [check["details"] for check in checks if check["check"] == "Policy Rules"]
+    assert problem in (details or "")
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="NOT TESTED: only root can become another user")

@@ -5,7 +5,7 @@ from oslo_config import cfg
 
 from placement.conf import register_policy_opts
 from placement.policy import Policy
-from placement.policy.files import problems
+from placement.policy.files import problems, unknown_rules
 
 KNOWN = ["placement:usages", "admin_api"]
 WRONG = {
@@ -61,6 +61,17 @@ def test_a_rule_of_another_file_may_be_referred_to(tmp_path):
 def test_a_file_that_cannot_be_opened_is_reported(tmp_path):
     (problem,) = problems([str(tmp_path / "gone.yaml")], KNOWN)
     assert "No such file" in problem
+
+
+def test_a_rule_that_nothing_uses_is_reported_with_its_line(tmp_path):
+    first, second = tmp_path / "1.yaml", tmp_path / "2.yaml"
+    first.write_text('"placement:usages": "rule:mine"\n"placement:usage": "role:x"\n')
+    second.write_text('"mine": "role:x"\n"admin_api": "!"\n')
+    (tmp_path / "3.yaml").write_text("a: [\n")
+    paths = [str(tmp_path), *map(str, sorted(tmp_path.iterdir())), str(tmp_path / "gone")]
+    assert list(unknown_rules(paths, KNOWN)) == [
+        f"{first}, line 2: placement:usage is no rule of the service"
+    ]
 
 
 def policy_of(tmp_path, text):
