@@ -12,6 +12,9 @@ from placement_compare.run import curl
 _UUID = re.compile(r"/[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[^/?]*")
 _NAME = re.compile(r"^/(traits|resource_classes)/[^?]+|(?<=/inventories)/[^?]+")
 
+_STATISTICS = {"median": 0.5, "p95": 0.95, "max": 1.0}
+"""What is reported of the latencies of a route, and where it is in the ordered latencies."""
+
 
 def report(results: Sequence[Result], old_url: str, new_url: str) -> dict[str, Any]:
     """Return the report as a JSON document. Latencies are in milliseconds."""
@@ -85,10 +88,9 @@ def _latencies(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 def _statistics(seconds: Sequence[float]) -> dict[str, float]:
     ordered = sorted(seconds)
-    positions = {"median": 0.5, "p95": 0.95, "max": 1.0}
     return {
         name: round(1000 * ordered[round(position * (len(ordered) - 1))], 2)
-        for name, position in positions.items()
+        for name, position in _STATISTICS.items()
     }
 
 
@@ -116,7 +118,8 @@ def _difference_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _table(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the latencies as a table with aligned columns."""
-    header = ("milliseconds", "requests", "old", "p95", "max", "new", "p95", "max")
+    statistics = [f"{service} {name}" for service in ("old", "new") for name in _STATISTICS]
+    header = ("milliseconds", "requests", *statistics)
     rows = [header, *map(_row, document["latencies"])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     yield ""

@@ -1,4 +1,5 @@
 import json
+import re
 import stat
 from contextlib import closing
 
@@ -63,6 +64,15 @@ def test_latencies_are_in_milliseconds_by_route():
     assert usages["requests"] == 2
     assert usages["old"] == {"median": 200, "p95": 400, "max": 400}
     assert usages["new"] == {"median": 100, "p95": 100, "max": 100}
+
+
+def test_each_column_of_the_table_names_its_service_and_its_statistic():
+    (header,) = re.findall("^milliseconds.*", text(report(RESULTS, OLD, NEW)), re.MULTILINE)
+    assert re.split("  +", header) == [
+        "milliseconds",
+        "requests",
+        *(f"{service} {name}" for service in ("old", "new") for name in ("median", "p95", "max")),
+    ]
 
 
 def test_the_text_has_a_line_of_curl_for_each_kind():
