@@ -25,6 +25,7 @@ from placement.cli.names import CommandNames, resolve_groups
 from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
+from placement.insight.recording.text import SummaryRow, bars, period_line, summary_rows
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
 _LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
@@ -124,6 +125,12 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         parser.add_argument(
             "--long", action="store_true", help="Also show project, user and microversion."
         )
+        parser.add_argument(
+            "--summary",
+            action="store_true",
+            help="Instead of a list, show the number of requests in each hour: in total, and by "
+            "kind, reason, class, trait, aggregate and project. Default of --since: a day.",
+        )
         return parser
 
     def take_action(
@@ -131,9 +138,12 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each recorded request."""
         names = CommandNames(self.app)
-        query = given(parsed_args, ("since", "project_id", "reason", "limit", "marker"))
+        query = given(parsed_args, ("since", "project_id", "reason"))
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
+        if parsed_args.summary:
+            return SummaryRow._fields, self._summary(names, query, parsed_args)
+        query |= given(parsed_args, ("limit", "marker"))
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
         is_table = parsed_args.formatter == "table" and not parsed_args.columns
         columns = _columns(parsed_args, is_table=is_table)
@@ -144,6 +154,23 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         return columns, (
             cells((cell(request, name, known) for name in columns), known)
             for request in document["requests"]
+        )
+
+    def _summary(
+        self, names: CommandNames, query: Mapping[str, str], arguments: argparse.Namespace
+    ) -> Iterable[Sequence[Any]]:
+        """Return a row for all requests, and for each name."""
+        document = get(self.app, f"/insight/requests/summary?{urlencode(query)}")
+        known: Names = {}
+        if wants_names(arguments, ()):
+            known = {
+                **(names.aggregates if document["aggregates"] else {}),
+                **(names.projects if document["projects"] else {}),
+            }
+        self.app.stderr.write(f"{period_line(document)}\n")
+        return (
+            cells((*row[:-1], Complete(row.per_hour, bars)), known)
+            for row in summary_rows(document)
         )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
+from osc_lib.exceptions import CommandError
 
+from placement.cli import capacity
 from placement.cli.client import (
     Shown,
     WrittenOutput,
@@ -28,9 +30,6 @@ from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
-_NAMES = ("name", "root", "aggregate", "root_trait")
-"""The properties that identify a group of roots; the first one that it has is shown."""
-
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
@@ -74,28 +73,16 @@ _FILTERS = {
 }
 
 
-def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return the capacity of each group of roots, in lines with aligned columns."""
-    rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        f"{name:<{widths[0]}} {claims:>{widths[1]}}{'' if group['exact'] else ' or more'} on "
-        f"{roots:>{widths[2]}} {'root' if roots == '1' else 'roots'}"
-        for group, (name, claims, roots) in zip(groups, rows, strict=True)
-    )
-
-
-def _name(group: Mapping[str, Any]) -> str:
-    name = next(str(group[name]) for name in _NAMES if name in group)
-    return f"{printable(name)}:"
-
-
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     """Show how often a request can still be claimed, on how many roots, and what limits it.
 
     The shape is given by the options of ``allocation candidate list``, or as a query string:
 
     $ openstack resource capacity show --resource VCPU=4 --resource MEMORY_MB=8192 --by aggregate
+
+    With --flavors, the shapes are the flavors of nova:
+
+    $ openstack resource capacity show --flavors
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -108,27 +95,50 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             default="none",
             help="aggregate, root, or root_trait:<prefix>, such as root_trait:CUSTOM_AZ_.",
         )
+        parser.add_argument(
+            "--flavors",
+            action="store_true",
+            help="Show the capacity for each flavor of nova that is not disabled, instead of a "
+            "request.",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         """Return names and values of the capacity."""
         names = CommandNames(self.app)
+        if parsed_args.flavors:
+            capacities = self._of_flavors(names, parsed_args)
+            return tuple(map(printable, capacities)), [
+                Shown(of_flavor, capacity.line) for of_flavor in capacities.values()
+            ]
         resolve_groups(names, parsed_args)
-        shape = explanation_command.pairs_of(parsed_args, "Give --resource or --query.")
+        shape = explanation_command.pairs_of(parsed_args, "Give --resource, --query or --flavors.")
         pairs = [*shape, ("by", parsed_args.by)]
         document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
-        groups = [_with_name(group, names) for group in fields["by"]]
-        fields["by"] = Shown(groups, _groups) if groups else groups
+        groups = capacity.with_names(fields["by"], names)
+        fields["by"] = Shown(groups, capacity.of_groups) if groups else groups
         fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
         return tuple(fields), cells(fields.values())
 
+    def _of_flavors(
+        self, names: CommandNames, arguments: argparse.Namespace
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Return the capacity by flavor.  Raises: CommandError."""
+        # openstacksdk takes long to import, and each command of `openstack` imports this module
+        from placement.insight.capacity import flavors  # noqa: PLC0415
 
-def _with_name(group: Mapping[str, Any], names: CommandNames) -> Mapping[str, Any]:
-    """Return a group of roots with the name of its aggregate, if nova lists it."""
-    name = names.aggregates.get(group["aggregate"]) if "aggregate" in group else None
-    return {**group, "name": name} if name else group
+        if explanation_command.has_request(arguments):
+            raise CommandError("Give either --flavors or the options of a request.")
+        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        capacities = {
+            name: capacity.of_request(self.app, names, request, arguments.by)
+            for name, request in flavors.requests_of(manager.sdk_connection).items()
+        }
+        if not capacities:
+            raise CommandError("Nova has no flavors.")
+        return capacities
 
 
 class ListResourceConsumer(WrittenOutput, command.Lister):

@@ -105,6 +105,11 @@ def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
     return pairs
 
 
+def has_request(arguments: argparse.Namespace) -> bool:
+    """Return whether the options specify a request."""
+    return bool(arguments.query or _of_options(arguments))
+
+
 def _of_options(arguments: argparse.Namespace) -> Pairs:
     options = arguments.groups or []
     suffixes = list(dict.fromkeys(suffix for suffix, _, _ in options))

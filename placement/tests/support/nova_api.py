@@ -11,7 +11,6 @@ from placement.tests.support.nova_documents import flavor, image, server
 PAGE = 3
 NAMES = ("/os-aggregates", "/servers", "/v3/projects")
 CONSTANT = {
-    "/flavors/detail": {"flavors": [flavor()]},
     "/image/v2/images": {
         "images": [image()],
         "schema": "/v2/schemas/images",
@@ -30,6 +29,7 @@ class NovaApi:
 
     def __init__(self):
         self.servers, self.migrations, self.hypervisors, self.shown = [], [], [], set()
+        self.flavors = [flavor()]
         self.aggregates, self.projects = {}, {}  # names by id
         self.failures = {}
         self.refused, self.named = {}, []
@@ -47,6 +47,8 @@ class NovaApi:
             return self.show(path.rpartition("/")[2])
         if path in CONSTANT:
             return 200, CONSTANT[path]
+        if path == "/flavors/detail":
+            return 200, self.page("flavors", "id", self.flavors, query)
         if path in NAMES:
             return self.names(path.rpartition("/")[2], query, version)
         return self.list(path, query, version)

@@ -96,6 +96,7 @@ EXTERNAL = {
     "insight": {"numpy", "sqlalchemy", "webob"},
     "insight.audit.live_sources": {"openstack", "keystoneauth1"},
     "insight.audit.nova": {"openstack", "keystoneauth1"},
+    "insight.capacity.flavors": {"openstack", "keystoneauth1", "osc_lib"},
     "insight.explanation.command": {"osc_lib"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "waitress"},
 }

@@ -108,6 +108,20 @@ def test_a_recorded_request_is_found_by_its_id(openstack):
     assert explanation["request_id"] == recorded["request_id"]
 
 
+def test_a_summary_counts_by_the_hour(openstack):
+    assert openstack("allocation candidate list", "--resource=VCPU=50") == []
+    rows = openstack("allocation request list", "--summary", "--reason=capacity")
+    counts = {(row["by"], row["name"]): row for row in rows}
+    total = counts["all", ""]
+    assert total["requests"] == sum(total["per_hour"]) >= 1
+    assert len(total["per_hour"]) == 24
+    assert counts["reason", "capacity"]["requests"] == total["requests"]
+    assert {("kind", "no_candidates"), ("class", "VCPU"), ("project", "admin")} <= counts.keys()
+    shown = openstack.run("allocation request list", "--summary", "--reason=capacity")
+    assert "·█" in shown.stdout or "█·" in shown.stdout
+    assert "a bar for each hour." in shown.stderr
+
+
 def test_a_refused_claim_is_shown_with_its_numbers(openstack):
     (row,) = openstack("allocation candidate list", "--resource=VCPU=16")
     owner = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]

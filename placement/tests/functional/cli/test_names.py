@@ -6,7 +6,7 @@ import pytest
 
 from placement.tests.support import nova_api as stand_in
 from placement.tests.support.nova_api import nova_api
-from placement.tests.support.nova_documents import server
+from placement.tests.support.nova_documents import flavor, server
 from placement.tests.support.openstack_client import AGGREGATE, Client
 from placement.tests.support.processes import ApiProcess
 
@@ -85,6 +85,44 @@ def test_a_table_has_names_beside_uuids(openstack, nova):
     assert "| cn1.example.org: VCPU=2 " in shown
     # pages of three servers; one request for the projects
     assert sorted(nova.named) == ["projects", "servers", "servers"]
+
+
+def test_capacity_is_shown_by_flavor(openstack, nova):
+    """Disabled flavors are not shown, and an invalid request does not hide the other flavors."""
+    small = flavor() | {"name": "small", "id": "2", "vcpus": 4, "ram": 0, "disk": 0}
+    nova.flavors = [
+        small,
+        small | {"name": "old", "id": "3", "OS-FLV-DISABLED:disabled": True},
+        small | {"name": "gold", "id": "4", "extra_specs": {"trait:CUSTOM_NO": "required"}},
+        flavor(),
+    ]
+    capacity = openstack("resource capacity show", "--flavors", "--by=root")
+    assert list(capacity) == ["small", "gold", "m1.tiny"]
+    assert capacity["small"]["query"] == "resources=VCPU:4&root_required=!COMPUTE_STATUS_DISABLED"
+    assert (capacity["small"]["claims"], capacity["small"]["roots"]) == (9, 3)
+    assert len(capacity["small"]["by"]) == 3
+    assert "CUSTOM_NO" in capacity["gold"]["error"]
+    assert capacity["m1.tiny"]["claims"] == 0
+    shown = table(openstack, "resource capacity show", "--flavors")
+    assert "9 on 3 roots; limited by VCPU on 3" in shown
+    nova.flavors = []
+    assert "no flavors" in openstack.refused("resource capacity show", "--flavors")
+
+
+def test_flavors_take_the_place_of_a_request(openstack, placement):
+    refused = openstack.refused("resource capacity show", "--flavors", "--root-required=CUSTOM_A")
+    assert "Give either --flavors" in refused
+    refused = placement.refused("resource capacity show", "--flavors")
+    assert "The flavors of nova could not be listed" in refused
+
+
+def test_a_summary_has_names(openstack, nova):
+    nova.aggregates = {MIGRATION: "az2"}
+    assert (
+        openstack("allocation candidate list", "--resource=VCPU=1", f"--member-of={MIGRATION}")
+        == []
+    )
+    assert f"az2 ({MIGRATION})" in table(openstack, "allocation request list", "--summary")
 
 
 def test_data_formats_have_names_in_fields(openstack, placement):

@@ -54,7 +54,8 @@ def test_capacity_is_shown_for_a_shape(openstack):
     assert [(each["aggregate"], each["claims"]) for each in grouped["by"]] == [(AGGREGATE, 3)]
     shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")
     assert "host1: 3 on 1 root " in shown.stdout
-    assert "--resource or --query" in openstack.refused("resource capacity show")
+    refused = openstack.refused("resource capacity show")
+    assert "--resource, --query or --flavors" in refused
     assert "by is" in openstack.refused("resource capacity show", "--resource=VCPU=3", "--by=x")
 
 

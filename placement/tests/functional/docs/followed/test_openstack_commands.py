@@ -33,11 +33,13 @@ PRINTED = {
     "openstack resource provider usage show": r"\| VCPU .* 8 \|",
     "openstack resource provider trait list": "HW_CPU_X86_AVX2",
     "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU +8/16",
+    "openstack resource capacity show --flavors": "m1.tiny",
     "openstack resource capacity show": AGGREGATE,
     "openstack resource consumer list": "^$",  # none is as old as the example says
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
     "openstack allocation candidate explain --resource": r"cn1 \(VCPU 8 of 12\)",
+    "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement permission check": "reshaper",
     "openstack placement identity": "cn1.example.org",
 }

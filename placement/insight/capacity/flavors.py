@@ -1,0 +1,107 @@
+"""The flavors of nova, as requests for candidates.
+
+A flavor requests VCPU, MEMORY_MB and DISK_GB. Its extra specs ``resources:CLASS=AMOUNT`` replace
+and add amounts, ``trait:TRAIT=required`` and ``=forbidden`` add traits. Both can name a group, as
+in ``resources_GPU:CUSTOM_GPU=1``. ``hw:cpu_policy=dedicated`` requests PCPU instead of VCPU. Nova
+does not request disabled hosts.
+
+A server can need more than its flavor: nova also adds what its image, its ports, the aggregates of
+its project and zone, and other extra specs, such as aliases of PCI devices, require.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from keystoneauth1.exceptions import ClientException
+from openstack import exceptions
+from osc_lib.exceptions import CommandError
+
+Pairs = list[tuple[str, str]]
+Flavor = Mapping[str, Any]
+
+_WITH_EXTRA_SPECS: Final = "2.61"
+_NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
+_EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
+_PREFIXES: Final = {"required": "", "forbidden": "!"}
+_MIB_OF_GIB: Final = 1024
+
+
+def requests_of(connection: Any) -> dict[str, Pairs]:
+    """Return the requests by the names of the flavors, without disabled flavors.
+
+    ``connection`` is a connection of openstacksdk.  Raises: CommandError.
+    """
+    try:
+        return {
+            flavor["name"]: request_of(flavor)
+            for flavor in _flavors(connection.compute)
+            if not flavor.get("OS-FLV-DISABLED:disabled")
+        }
+    except (exceptions.SDKException, ClientException, ValueError, LookupError) as error:
+        text = str(error).partition("\n")[0].rstrip(".")
+        raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
+
+
+def _flavors(compute: Any) -> Iterator[Flavor]:
+    """Yield public and private flavors, page by page."""
+    query = {"is_public": "None"}
+    while True:
+        response = compute.get("/flavors/detail", params=query, microversion=_WITH_EXTRA_SPECS)
+        exceptions.raise_from_response(response)
+        document = response.json()
+        yield from document["flavors"]
+        if "flavors_links" not in document:
+            return
+        query["marker"] = document["flavors"][-1]["id"]
+
+
+@dataclass(slots=True)
+class _Group:
+    """The amounts and traits that a flavor requests in one group."""
+
+    amounts: dict[str, int] = field(default_factory=dict)
+    traits: list[str] = field(default_factory=list)
+
+    def pairs(self, suffix: str) -> Iterator[tuple[str, str]]:
+        """Yield the parameters; nova removes a class by the amount 0."""
+        amounts = [f"{name}:{amount}" for name, amount in self.amounts.items() if amount]
+        if amounts:
+            yield f"resources{suffix}", ",".join(amounts)
+        if self.traits:
+            yield f"required{suffix}", ",".join(self.traits)
+
+
+def request_of(flavor: Flavor) -> Pairs:
+    """Return the parameters of the request for candidates."""
+    specs: Mapping[str, str] = flavor["extra_specs"]
+    groups = _groups(flavor, specs)
+    pairs = [pair for suffix in sorted(groups) for pair in groups[suffix].pairs(suffix)]
+    if len(groups) > 1:
+        pairs.append(("group_policy", specs.get("group_policy", "none")))
+    return [*pairs, _NOT_DISABLED]
+
+
+def _groups(flavor: Flavor, specs: Mapping[str, str]) -> Mapping[str, _Group]:
+    """Return the groups by suffix."""
+    groups: defaultdict[str, _Group] = defaultdict(_Group)
+    groups[""].amounts = _own_amounts(flavor, specs)
+    for name, value in specs.items():
+        match = _EXTRA_SPEC.fullmatch(name)
+        if match and match[1] == "resources" and value.isdecimal():
+            groups[match[2]].amounts[match[3]] = int(value)
+        elif match and match[1] == "trait" and value in _PREFIXES:
+            groups[match[2]].traits.append(f"{_PREFIXES[value]}{match[3]}")
+    return groups
+
+
+def _own_amounts(flavor: Flavor, specs: Mapping[str, str]) -> dict[str, int]:
+    cpus = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
+    swap = -(-int(flavor["swap"] or 0) // _MIB_OF_GIB)
+    return {
+        cpus: flavor["vcpus"],
+        "MEMORY_MB": flavor["ram"],
+        "DISK_GB": flavor["disk"] + flavor["OS-FLV-EXT-DATA:ephemeral"] + swap,
+    }
