@@ -20,6 +20,7 @@ from osc_lib.exceptions import CommandError
 from osc_placement import version
 
 from placement import terminal
+from placement.cli.endpoints import wrong_endpoint
 from placement.core.text import printable
 from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line
 from placement.insight.names import Names, legend, named
@@ -47,22 +48,23 @@ def get(app: Any, url: str) -> Any:
     try:
         client = manager.placement  # it may negotiate the version
         response = client.request("GET", url, **({"version": "latest"} if newest else {}))
+        return response.json()
     except exceptions.NotFound as error:
         if error.message not in _MISSING:
             raise
-        raise exceptions.CommandError(_missing_route(url)) from error
+        raise CommandError(wrong_endpoint(manager) or _missing_route(url)) from error
     except ConnectionError as error:
-        raise exceptions.CommandError(
+        raise CommandError(
             f"{str(error).rstrip('.')}. Check that the service runs, and the endpoint: "
             "--os-endpoint, or the one in the catalog."
         ) from error
     except (ValueError, LookupError, TypeError) as error:
-        # osc-placement found no error document: Keystone's middleware or a proxy responded
-        raise exceptions.CommandError(
-            f"GET {url.partition('?')[0]} failed: {_cause(error)}. Check the token, "
-            "and the endpoint in the catalog."
+        # no document of Placement: Keystone's middleware, a proxy or another program responded
+        raise CommandError(
+            wrong_endpoint(manager)
+            or f"GET {url.partition('?')[0]} failed: {_cause(error)}. Check the token, and the "
+            "endpoint in the catalog."
         ) from error
-    return response.json()
 
 
 def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

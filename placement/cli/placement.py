@@ -14,6 +14,7 @@ from osc_lib.exceptions import CommandError
 from waitress import create_server
 
 from placement.cli.client import WrittenOutput, cells, consumers, get, given
+from placement.cli.endpoints import wrong_endpoint
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable
@@ -179,9 +180,12 @@ class ServeDashboard(command.Command):
 
     def _check_service(self) -> None:
         response = self._get("/insight", {})
-        if response.status_code != 200:
+        is_document = "json" in response.headers.get("Content-Type", "")
+        if response.status_code != 200 or not is_document:
+            manager: Any = self.app.client_manager
             raise CommandError(
-                f"GET /insight returned {response.status_code}: "
+                wrong_endpoint(manager)
+                or f"GET /insight returned {response.status_code}: "
                 f"{response.content.decode(errors='replace')}. The service must be this "
                 "implementation of Placement, and your roles must pass placement:insight:*."
             )

@@ -431,7 +431,7 @@ def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_pa
 def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
-    older = Client(f"{openstack.options[1]}/older")
+    elsewhere = Client(f"{openstack.options[1]}/elsewhere")
     nothing = Client("http://127.0.0.1:1")
     host = create(openstack, "os2")
     plan = f"--plan={tmp_path / 'plan'}"
@@ -440,7 +440,7 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         (openstack, ["os2", plan, f"--adopt={host}"], "has the name os2 already"),
         (openstack, ["os2", f"--retire={host}"], "Give --plan FILE together with"),
         (reader, ["os2"], "Policy does not allow placement:insight:identity"),
-        (older, ["os2"], "The service has no /insight/identity"),
+        (elsewhere, ["os2"], "has no version document (HTTP 404); is the path right?"),
         (nothing, ["os2"], "Unable to establish connection"),
     ):
         result = client.run(SHOW, *arguments)

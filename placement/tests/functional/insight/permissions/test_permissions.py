@@ -1,6 +1,7 @@
 """Which calls of other services a set of roles may send: the route and both commands."""
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -203,20 +204,14 @@ def test_openstack_reports_mistakes_in_one_line(openstack):
         assert "Traceback" not in result.stderr
 
 
-def test_openstack_says_that_the_service_is_older(openstack, tmp_path):
-    older = Client(f"{openstack.options[1]}/older")
-    result = older.run(CHECK, "--roles=admin")
-    assert result.returncode == 1
-    assert "The service has no /insight/permissions" in result.stderr
-
-
 @pytest.fixture
 def responds(request):
-    """An HTTP server that responds with a status and a body, as a proxy or middleware does."""
-    status, body = request.param
+    """An HTTP server that responds as a proxy or middleware does: statuses and bodies by path."""
+    responses = request.param
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
+            status, body = responses.get(self.path, responses["other"])
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -236,12 +231,46 @@ def responds(request):
 
 @pytest.mark.parametrize(
     "responds",
-    [(401, b'{"error": {"code": 401}}'), (404, b"<html>"), (403, b'{"errors": []}')],
+    [
+        {"other": (401, b'{"error": {"code": 401}}')},
+        {"other": (403, b'{"errors": []}')},
+    ],
     indirect=True,
 )
 def test_openstack_reports_what_a_proxy_or_keystone_responds(responds):
     result = Client(responds).run(CHECK, "--roles=admin")
     assert result.returncode == 1
     assert result.stderr.startswith("GET /insight/permissions failed: ")
-    assert "(HTTP 40" in result.stderr
+    assert re.search(r"\(HTTP 40[13]\)", result.stderr)
+    assert result.stderr.count("\n") == 1
+
+
+VERSIONS = (200, b'{"versions": [{"id": "v1.0"}]}')
+
+
+@pytest.mark.parametrize(
+    "responds", [{"/": VERSIONS, "other": (404, b'{"errors": [{"detail": ""}]}')}], indirect=True
+)
+def test_openstack_says_that_the_service_is_older(responds):
+    result = Client(responds).run(CHECK, "--roles=admin")
+    assert result.returncode == 1
+    assert "The service has no /insight/permissions" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "responds",
+    [
+        {"/": VERSIONS, "other": (404, b"<html>")},
+        {"other": (404, b'{"errors": [{"detail": ""}]}')},
+        {"other": (200, b"<html>")},
+    ],
+    indirect=True,
+)
+@pytest.mark.parametrize("command", [[CHECK, "--roles=admin"], ["placement dashboard"]])
+def test_openstack_asks_for_the_path_of_an_endpoint_without_versions(responds, command):
+    endpoint = f"{responds}/horizon"
+    result = Client(endpoint).run(*command)
+    assert result.returncode == 1
+    assert f"The endpoint {endpoint} of service type placement has no version" in result.stderr
+    assert "is the path right?" in result.stderr
     assert result.stderr.count("\n") == 1
