@@ -90,6 +90,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.TraitNotFound: _NOT_FOUND,
         exception.TraitsNotFound: _BAD_REQUEST,
         exception.UnknownTrait: _BAD_REQUEST,
+        exception.UnknownRoot: _BAD_REQUEST,
         exception.StandardTraitNotDeletable: _BAD_REQUEST,
         exception.TraitInUse: _CONFLICT,
         exception.NoAllocations: _NOT_FOUND,

@@ -56,6 +56,11 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             help="Show the records of a request ID or global request ID instead of a query.",
         )
         parser.add_argument(
+            "--host",
+            metavar="<host>",
+            help="Explain whether this host fits: the name or UUID of a provider of its tree.",
+        )
+        parser.add_argument(
             "--remedies",
             action="store_true",
             help="Also look for changes of the request after which a host fits.",
@@ -92,6 +97,8 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         )
         if arguments.remedies:
             pairs.append(("remedies", "true"))
+        if arguments.host:
+            pairs.append(("root", names.provider(arguments.host)))
         document: dict[str, Any] = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
         return document
 

@@ -22,7 +22,12 @@ from osc_placement import version
 from placement import terminal
 from placement.cli.endpoints import wrong_endpoint
 from placement.core.text import printable
-from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line
+from placement.insight.explanation.text import (
+    closest_line,
+    funnel_lines,
+    remedy_line,
+    unmet_lines,
+)
 from placement.insight.names import Names, legend, named
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
@@ -222,6 +227,17 @@ def explanation(
     document: Mapping[str, Any], names: Names = _NO_NAMES, *, colored: bool
 ) -> dict[str, Any]:
     """Return the fields of an explanation, the result first."""
+    if "root" in document:
+        return {
+            "host": document["root"]["name"],
+            "fits": document["root"]["fits"],
+            "unmet": Shown(document["near_misses"], by_line(unmet_lines)),
+            "remedies": Shown(document["remedies"], by_line(remedy_line)),
+            "undetermined": Shown(document["undetermined"], by_line(printable)),
+            "query": query_cell(document["query"], names),
+            "microversion": document["microversion"],
+            "at": document["at"],
+        }
     return {
         "fits": Shown(document["fits"], partial(_fits, colored=colored)),
         "roots": document["roots"],

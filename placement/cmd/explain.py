@@ -14,12 +14,14 @@ from urllib.parse import parse_qsl
 from oslo_config import cfg
 
 from placement import db_api, exception, microversion
+from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.explanation import explain
 from placement.insight.explanation import query as parse
 from placement.insight.explanation.text import as_text
+from placement.insight.names import UnknownName, uuid_of
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
 
@@ -40,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--request-id",
         metavar="<id>",
         help="Show the records of a request ID or global request ID instead of a query.",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="<host>",
+        help="Explain whether this host fits: the name or UUID of a provider of its tree.",
     )
     parser.add_argument(
         "--microversion",
@@ -65,7 +72,7 @@ def run(conf: cfg.ConfigOpts) -> int:
                 _print_current(store, arguments)
     except exception.DatabaseUnavailable:
         raise  # the caller reports the reason, which the message lacks
-    except exception.PlacementException as error:
+    except (exception.PlacementException, UnknownName) as error:
         print(printable(str(error)), file=sys.stderr)
         return NOT_FOUND
     return FOUND
@@ -78,8 +85,17 @@ def _print_current(store: Store, arguments: Any) -> None:
     question = parse.question(pairs, version)
     if arguments.remedies:
         question = replace(question, remedies=True)
-    body = explain.explanation(Engine(store).current(), question)
+    snapshot = Engine(store).current()
+    if arguments.host:
+        question = replace(question, root=_provider(snapshot, arguments.host))
+    body = explain.explanation(snapshot, question)
     _print(json.loads(body), as_json=arguments.json)
+
+
+def _provider(snapshot: Snapshot, host: str) -> str:
+    """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
+    names = {state.provider.uuid: state.provider.name for state in snapshot.states()}
+    return host if host in names else uuid_of(host, names, "provider")
 
 
 def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:

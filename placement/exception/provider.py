@@ -42,6 +42,13 @@ class ProviderNotFound(PlacementException):
     template = "No resource provider with uuid {uuid} found"
 
 
+class UnknownRoot(PlacementException):
+    """The provider in the parameter ``root`` of a query does not exist."""
+
+    uuid: str
+    template = "Invalid query string parameters: root: No resource provider with uuid {uuid} found"
+
+
 class ProviderNotFoundForDelete(PlacementException):
     """The provider to delete does not exist."""
 

@@ -59,7 +59,7 @@ OVERVIEW = always(
 # --- explanations ---------------------------------------------------------------------
 
 
-EXPLANATION_QUERY = _also(queries.CANDIDATES_QUERY, remedies=_FLAG)
+EXPLANATION_QUERY = _also(queries.CANDIDATES_QUERY, remedies=_FLAG, root=UUID)
 
 _REQUIREMENT = {"code": TEXT, "group": TEXT, "requirement": TEXT}
 _NEAR_MISS = opened(

@@ -30,6 +30,7 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
         "near_misses": [_near_miss(miss) for miss in explanation.near_misses],
         "remedies": [_remedy(remedy) for remedy in explanation.remedies],
         "undetermined": list(explanation.undetermined),
+        **({"root": asdict(explanation.root)} if explanation.root else {}),
     }
 
 

@@ -29,12 +29,12 @@ from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
-from placement.exception import SearchDeadlineExceeded
+from placement.exception import SearchDeadlineExceeded, UnknownRoot
 from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import Reach, groups_of
-from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.model import ExplainedRoot, Explanation
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
@@ -57,15 +57,17 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     now: Callable[[], float],
     budget_seconds: float = 1.0,
     remedies: bool = False,
+    root: str | None = None,
 ) -> Explanation:
     """Return the explanation of a request on a snapshot.
 
     ``request.limit`` is ignored. ``undetermined`` lists the computations that do not finish within
-    the budget.
+    the budget. ``root`` is the UUID of a provider of the only tree that the caller asks about.
 
-    Raises: UnknownTrait, UnknownResourceClass.
+    Raises: UnknownTrait, UnknownResourceClass, UnknownRoot.
     """
     check_names(snapshot, request)
+    row = None if root is None else _root_of(snapshot, root)
     deadline = Deadline(budget_seconds, now)
     plan = SearchPlan.of(request)
     reach = Reach(snapshot)
@@ -79,7 +81,10 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
     near_misses = NearMisses(snapshot, reach, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
-            near_misses.run(plan, groups, funnel, NEAR_MISSES)
+            if row is None:
+                near_misses.run(plan, groups, funnel, NEAR_MISSES)
+            elif not funnel.left[row]:
+                near_misses.run_for(row, plan, groups)
     possible_remedies = Remedies(snapshot, request, fitting_roots)
     if remedies:
         with _listed("remedies", undetermined):
@@ -92,7 +97,24 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         near_misses=near_misses.best(NEAR_MISSES),
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
+        root=None if row is None else _explained_root(snapshot, row, funnel, fits),
     )
+
+
+def _root_of(snapshot: Snapshot, uuid: str) -> int:
+    """Return the row of the root of a provider's tree.  Raises: UnknownRoot."""
+    row = snapshot.forest.row_of.get(uuid)
+    if row is None:
+        raise UnknownRoot(uuid)
+    return snapshot.forest.root.item(row)
+
+
+def _explained_root(
+    snapshot: Snapshot, row: int, funnel: Funnel, fits: int | None
+) -> ExplainedRoot:
+    provider = snapshot.entries.state(row).provider
+    is_left = None if fits is None else bool(funnel.left[row])
+    return ExplainedRoot(provider.uuid, provider.name, is_left)
 
 
 @contextmanager
@@ -117,7 +139,7 @@ def explanation(snapshot: Snapshot, question: Question) -> bytes:
     """Return the explanation of the request on this snapshot, as JSON.
 
     Takes about ``BUDGET_SECONDS`` at most.
-    Raises: UnknownTrait, UnknownResourceClass.
+    Raises: UnknownTrait, UnknownResourceClass, UnknownRoot.
     """
     explanation = _explained(snapshot, question)
     return json.dumps(_document(explanation, question)).encode("ascii")
@@ -152,6 +174,7 @@ def _explained(snapshot: Snapshot, question: Question) -> Explanation:
         now=time.monotonic,
         budget_seconds=BUDGET_SECONDS,
         remedies=question.remedies,
+        root=question.root,
     )
 
 

@@ -127,6 +127,15 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedRoot:
+    """The root that the caller asks about; ``fits`` is None if the funnel did not finish."""
+
+    uuid: str
+    name: str
+    fits: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Remedy:
     """A change to the request after which ``roots`` roots have a candidate.
 
@@ -157,7 +166,8 @@ class Explanation:
 
     ``fits`` is the number of roots with a candidate, None if the funnel did not finish. If the
     funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
-    the caller requests remedies. ``undetermined`` names the computations that did not finish
+    the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
+    root only, unless it fits. ``undetermined`` names the computations that did not finish
     within the budget: "funnel", "near_misses", "remedies".
     """
 
@@ -168,3 +178,4 @@ class Explanation:
     near_misses: tuple[NearMiss, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     undetermined: tuple[str, ...] = ()
+    root: ExplainedRoot | None = None

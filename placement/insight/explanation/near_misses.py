@@ -7,7 +7,7 @@ conditions between groups, and are ranked again by the result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -75,17 +75,26 @@ class NearMisses:
         rest = 2 * (len(funnel.rows) - funnel.lost_at[self._roots]) + shortfall
         score = is_other * (1 + counts * (2 * len(funnel.rows) + 2) + rest)
         order = missing[np.argsort(score[missing], kind="stable")]
-        shared_by_aggregate = sharing_by_aggregate(
-            self._snapshot, self._snapshot.sharing.numbers.tolist()
-        )
         for place, at in enumerate(order[: SOLVED_FOR_EACH * number].tolist()):
             lower_bound = is_other.item(at), counts.item(at)
             if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
                 return
-            rows = self._rows(at, groups, shared_by_aggregate)
-            miss = near_miss(self._snapshot, plan, rows, self._deadline)
+            miss = self._miss(at, plan, groups)
             rank = (lower_bound[0], _distance(miss), rest.item(at), place)
             self._solved.append((rank, miss))
+
+    def run_for(self, root: int, plan: SearchPlan, groups: Sequence[Group]) -> None:
+        """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
+        at = int(np.searchsorted(self._roots, root))
+        self._solved.append(((False, 0, 0.0, 0), self._miss(at, plan, groups)))
+
+    def _miss(self, at: int, plan: SearchPlan, groups: Sequence[Group]) -> NearMiss:
+        rows = self._rows(at, groups, self._shared_by_aggregate)
+        return near_miss(self._snapshot, plan, rows, self._deadline)
+
+    @cached_property
+    def _shared_by_aggregate(self) -> Mapping[str, Sequence[int]]:
+        return sharing_by_aggregate(self._snapshot, self._snapshot.sharing.numbers.tolist())
 
     @property
     def _ranked(self) -> list[tuple[Rank, NearMiss]]:

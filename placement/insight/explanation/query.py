@@ -1,6 +1,7 @@
 """The query of ``GET /insight/explanation``, parsed."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from placement.core.request import CandidateRequest
 from placement.insight import schemas
@@ -16,13 +17,15 @@ _EXPLANATION = validation.query_validators(schemas.EXPLANATION_QUERY)
 class Question:
     """A request for candidates, with its query string and its microversion.
 
-    ``remedies`` is whether changes of the request that would help are requested.
+    ``remedies`` is whether changes of the request that would help are requested. ``root`` is the
+    UUID of a provider of the tree that the caller asks about, if any.
     """
 
     request: CandidateRequest
     query: str
     microversion: str
     remedies: bool = False
+    root: str | None = None
 
 
 def question(pairs: validation.QueryPairs, version: Version) -> Question:
@@ -32,6 +35,12 @@ def question(pairs: validation.QueryPairs, version: Version) -> Question:
     """
     check_has_candidates(version)
     validation.check_in_words(_EXPLANATION, pairs, version)
-    remedies = dict(pairs).get("remedies") == "true"
-    pairs = [(key, value) for key, value in pairs if key != "remedies"]
-    return Question(candidate_request(pairs, version), text(pairs), str(version), remedies)
+    own = dict(pairs)
+    pairs = [(key, value) for key, value in pairs if key not in ("remedies", "root")]
+    return Question(
+        request=candidate_request(pairs, version),
+        query=text(pairs),
+        microversion=str(version),
+        remedies=own.get("remedies") == "true",
+        root=str(UUID(own["root"])) if "root" in own else None,
+    )

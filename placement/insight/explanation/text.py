@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from placement.core.text import printable
-from placement.insight.explanation.words import Document, change_text, lacks, note, phrase
+from placement.insight.explanation.words import (
+    Document,
+    change_text,
+    distinct_lacks,
+    lacks,
+    note,
+    phrase,
+)
 
 
 def as_line(document: Document) -> str:
@@ -28,10 +35,12 @@ def as_line(document: Document) -> str:
 def as_text(document: Document, *, origin: str = "") -> str:
     """Return an explanation as a table.
 
-    The first line has the result. The funnel, the closest roots and the remedies follow.
-    ``origin`` is the time and the ids of the request.
+    The first line has the result. The funnel, the closest roots and the remedies follow; or, if
+    the caller asked about one root, what this root lacks. ``origin`` is the time and the ids of
+    the request.
     """
-    return "\n".join(map(printable, _lines(document, origin)))
+    lines = _lines_of_root(document) if "root" in document else _lines(document, origin)
+    return "\n".join(map(printable, lines))
 
 
 # --- the line ------------------------------------------------------------------
@@ -81,6 +90,24 @@ def _lines(document: Document, origin: str) -> Iterator[str]:
         yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
 
 
+def _lines_of_root(document: Document) -> Iterator[str]:
+    """Yield whether one root fits, and what it lacks."""
+    name, query = document["root"]["name"], document["query"]
+    if document["root"]["fits"]:
+        yield f"{name} fits {query}"
+        return
+    if document["root"]["fits"] is None or not document["near_misses"]:
+        yield f"Not determined within the time allowed: whether {name} fits {query}"
+        return
+    (miss,) = document["near_misses"]
+    yield f"{name} does not fit {query}"
+    yield from (f"  {lacking}" for lacking in distinct_lacks(miss))
+    if miss["complete"]:
+        yield "Everything else fits."
+    if document["remedies"]:
+        yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
+
+
 def _title(document: Document) -> str:
     return str(document["query"])
 
@@ -107,6 +134,11 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
 def closest_line(miss: Document) -> str:
     """Return the name of a near miss, and the requirements that it does not meet."""
     return printable(f"{miss['name']} ({lacks(miss)})")
+
+
+def unmet_lines(miss: Document) -> str:
+    """Return the requirements that a root does not meet, one per line."""
+    return "\n".join(map(printable, distinct_lacks(miss)))
 
 
 def _closest(misses: Sequence[Document]) -> Iterator[str]:

@@ -167,10 +167,15 @@ def _limits(detail: Document) -> str:
 
 
 def lacks(miss: Document) -> str:
-    """Return the unmet requirements of a near miss, equal ones once."""
-    lacks = list(dict.fromkeys(lack(unmet, miss["uuid"]) for unmet in miss["unmet"]))
+    """Return the unmet requirements of a near miss in one line."""
+    lacks = distinct_lacks(miss)
     is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss.get("complete", False)
     return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
+
+def distinct_lacks(miss: Document) -> list[str]:
+    """Return the unmet requirements of a near miss in words, equal ones once."""
+    return list(dict.fromkeys(lack(unmet, miss["uuid"]) for unmet in miss["unmet"]))
 
 
 def lack(unmet: Document, root: str) -> str:

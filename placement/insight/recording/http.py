@@ -15,7 +15,7 @@ from placement.insight.documents import document
 from placement.insight.explanation.explain import NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.model import CODES
 from placement.insight.queries import nothing, time
-from placement.insight.recording import refusals, sql, summary
+from placement.insight.recording import refusals, sql, summary, unknown_names
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation
@@ -25,7 +25,9 @@ _REQUESTS = validation.query_validators(schemas.REQUESTS_QUERY)
 _SUMMARY = validation.query_validators(schemas.REQUESTS_SUMMARY_QUERY)
 _LIMIT = 100
 
-REASONS = tuple(dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *refusals.CODES)))
+REASONS = tuple(
+    dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *unknown_names.CODES, *refusals.CODES))
+)
 """The codes of recorded requests."""
 
 

@@ -7,14 +7,17 @@ unknown names and the most similar names that exist.
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
+from typing import Final
 
 from placement.core.model import CUSTOM_PREFIX
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import PlacementException, UnknownResourceClass
 
-UNKNOWN_CLASS = "unknown_class"
-UNKNOWN_TRAIT = "unknown_trait"
+UNKNOWN_CLASS: Final = "unknown_class"
+UNKNOWN_TRAIT: Final = "unknown_trait"
+CODES: Final = (UNKNOWN_TRAIT, UNKNOWN_CLASS)
+"""The reasons of invalid requests."""
 
 MOST_NAMES = 10
 MOST_SIMILAR = 3

@@ -98,6 +98,25 @@ def test_a_query_is_taken_from_a_log_line(openstack):
     assert explanation["fits"] == 1
 
 
+def test_one_host_is_explained(openstack):
+    explanation = openstack(EXPLAIN, "--resource=VCPU=12", "--host=host1")
+    assert (explanation["host"], explanation["fits"]) == ("host1", False)
+    ((lack,),) = [miss["unmet"] for miss in explanation["unmet"]]
+    assert lack["text"] == "VCPU 8 of 12"
+    table = openstack.run(EXPLAIN, "--resource=VCPU=12", "--host=host2").stdout
+    assert "| fits         | True " in table
+    assert "host3" in openstack.refused(EXPLAIN, "--resource=VCPU=12", "--host=host3")
+
+
+def test_an_invalid_request_is_shown_with_similar_names(openstack):
+    openstack.refused("allocation candidate list", "--resource=VCPUS=1")
+    recorded = openstack("allocation request list", "--reason=unknown_class")[0]
+    assert (recorded["kind"], recorded["request"]) == ("invalid_request", "resources=VCPUS:1")
+    table = openstack.run(EXPLAIN, "--request-id", recorded["request_id"]).stdout
+    assert "VCPUS does not exist; similar: VCPU" in table
+    assert "resources=VCPUS:1" in table
+
+
 def test_a_recorded_request_is_found_by_its_id(openstack):
     assert openstack("allocation candidate list", "--resource=VCPU=50") == []
     recorded = openstack("allocation request list", "--reason=capacity")[0]

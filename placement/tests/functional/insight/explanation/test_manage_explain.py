@@ -102,6 +102,38 @@ def test_an_invalid_request_is_found_with_similar_names(http, explain):
     assert "): HW_CPU_X86_AVX3 does not exist; similar: HW_CPU_X86_AVX" in printed.out
 
 
+def test_one_host_is_explained_by_its_name(explain):
+    code, printed = explain("resources=VCPU:12&required=HW_CPU_X86_VMX", "--host", "HOST1.example")
+    assert code == 0
+    assert printed.out.splitlines() == [
+        "host1 does not fit resources=VCPU:12&required=HW_CPU_X86_VMX",
+        "  no trait HW_CPU_X86_VMX",
+        "  VCPU 8 of 12",
+        "Everything else fits.",
+    ]
+
+
+def test_one_host_that_fits(explain):
+    for host in ("host1", HOST):
+        code, printed = explain("resources=VCPU:8", "--host", host)
+        assert (code, printed.out) == (0, "host1 fits resources=VCPU:8\n")
+
+
+def test_a_host_that_does_not_exist_is_said_with_similar_names(explain):
+    code, printed = explain("resources=VCPU:8", "--host", "host2")
+    assert (code, printed.out) == (1, "")
+    assert printed.err == "No provider has the name host2. Similar names: host1.\n"
+
+
+def test_a_root_of_the_route_is_explained(http):
+    path = f"/insight/explanation?resources=VCPU:9&root={HOST.upper()}"
+    document = http.get(path, headers=HEADERS).json
+    assert document["root"] == {"uuid": HOST, "name": "host1", "fits": False}
+    assert [miss["uuid"] for miss in document["near_misses"]] == [HOST]
+    missing = http.get(path[:-1] + "f", headers=HEADERS, status=400)
+    assert "root: No resource provider with uuid" in missing.text
+
+
 def test_an_id_without_records_is_said(explain):
     code, printed = explain("--request-id", "req-nothing")
     assert code == 1
