@@ -13,7 +13,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import WrittenOutput, cells, consumers, get, given
+from placement.cli.client import Shown, WrittenOutput, cells, consumers, get, given
 from placement.cli.endpoints import wrong_endpoint
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
@@ -28,10 +28,15 @@ from placement.insight.identity.model import (
     UsedInventory,
     nothing_found,
 )
-from placement.insight.permissions.command import DENIED, add_permission_arguments
-
-_COLUMNS = ("service", "method", "path", "allowed", "rule", "needs")
-_LONG_COLUMNS = (*_COLUMNS, "purpose")
+from placement.insight.permissions.command import (
+    DENIED,
+    add_permission_arguments,
+    columns,
+    remarks,
+    shown_calls,
+    summary,
+    yes_or_no,
+)
 
 HOST = "127.0.0.1"
 NAMES = "/insight/names"
@@ -109,7 +114,6 @@ class CheckPermission(WrittenOutput, command.Lister):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
-        parser.add_argument("--long", action="store_true", help="Also show the purpose of a call.")
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -124,11 +128,15 @@ class CheckPermission(WrittenOutput, command.Lister):
         query = given(parsed_args, ("roles", "project_id", "service"))
         document = get(self.app, f"/insight/permissions?{urlencode(query)}")
         self._denied = document["denied"]
-        for role in document["unnamed_roles"]:
-            self.app.stderr.write(f"No rule names the role {role}: it allows nothing.\n")
-        columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
-        calls = [call for call in document["calls"] if parsed_args.all or not call["allowed"]]
-        return columns, [[call[name] for name in columns] for call in calls]
+        for line in (*remarks(document), summary(document)):
+            self.app.stderr.write(f"{line}\n")
+        names = columns(parsed_args)
+        calls = shown_calls(document, parsed_args)
+        return names, [[_permission_cell(call[name]) for name in names] for call in calls]
+
+
+def _permission_cell(value: str | bool) -> Any:
+    return Shown(value, yes_or_no) if isinstance(value, bool) else value
 
 
 class ServeDashboard(command.Command):

@@ -4,8 +4,8 @@ It reads the configuration and the policy files of this host: no token, no datab
 """
 
 import argparse
+import json
 import sys
-from collections.abc import Sequence
 from typing import Final
 
 import prettytable
@@ -14,14 +14,8 @@ from oslo_config import cfg
 from placement.conf import register_policy_opts
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions import http as render
-from placement.insight.permissions.command import DENIED
-from placement.insight.permissions.model import (
-    SERVICES,
-    CheckedCall,
-    Permissions,
-    permissions,
-    role_names,
-)
+from placement.insight.permissions.command import DENIED, Document, yes_or_no
+from placement.insight.permissions.model import SERVICES, permissions, role_names
 from placement.policy import Policy, policy_files, rule_names
 from placement.policy.files import problems
 
@@ -63,37 +57,20 @@ def run(conf: cfg.ConfigOpts) -> int:
         project_id=options.project_id,
         service=options.service,
     )
-    if options.json:
-        print(render.permissions_document(checked).decode())
-    else:
-        print(_text(checked, checked.calls if options.all else checked.denied))
+    body = render.permissions_document(checked)
+    print(body.decode() if options.json else _text(json.loads(body), options))
     return DENIED if checked.denied else ALLOWED
 
 
-def _text(checked: Permissions, shown: Sequence[CheckedCall]) -> str:
-    lines = [
-        f"No rule names the role {role}: it allows nothing." for role in checked.unnamed_roles
-    ]
-    if shown:
-        lines.append(_table(shown))
-    count, denied = len(checked.calls), len(checked.denied)
-    roles = ", ".join(checked.roles)
-    return "\n".join((*lines, f"Denied with the roles {roles}: {denied} of {count} calls."))
+def _text(document: Document, options: argparse.Namespace) -> str:
+    lines = list(permissions_command.remarks(document))
+    if calls := permissions_command.shown_calls(document, options):
+        columns = permissions_command.columns(options)
+        table = prettytable.PrettyTable(columns, align="l")
+        table.add_rows([[_cell(call[name]) for name in columns] for call in calls])
+        lines.append(str(table))
+    return "\n".join((*lines, permissions_command.summary(document)))
 
 
-def _table(shown: Sequence[CheckedCall]) -> str:
-    table = prettytable.PrettyTable(["Service", "Call", "Allowed", "Rule", "Needs"], align="l")
-    table.add_rows([_row(checked) for checked in shown])
-    return str(table)
-
-
-def _row(checked: CheckedCall) -> list[str]:
-    call = checked.call
-    allowed = "yes" if checked.is_allowed else "no"
-    return [
-        call.service,
-        f"{call.method} {call.path}",
-        allowed,
-        checked.rule.removeprefix("placement:"),
-        checked.requirement,
-    ]
+def _cell(value: str | bool) -> str:
+    return yes_or_no(value) if isinstance(value, bool) else value
