@@ -27,6 +27,8 @@ from placement.exception import SearchDeadlineExceeded
 from placement.insight.capacity.counts import Reading, Shape, considered, simulate
 
 Name = TypeVar("Name")
+NO_TRAIT = "none"
+"""The name of the group of roots without a trait: names of traits are in upper case."""
 FORMULA = "capacity = int((total - reserved) * allocation_ratio); free = capacity - used"
 
 
@@ -167,9 +169,18 @@ def by_aggregate(snapshot: Snapshot, rows: Indices) -> Iterator[tuple[str, Indic
 
 
 def by_root_trait(snapshot: Snapshot, rows: Indices, prefix: str) -> Iterator[tuple[str, Indices]]:
-    """Yield the traits with this prefix that any of the roots has, with these roots."""
+    """Yield the traits with this prefix that any of the roots has, with these roots.
+
+    The last group, ``NO_TRAIT``, has the roots without such a trait.
+    """
     traits = {name: having for name, having in snapshot.traits.items() if name.startswith(prefix)}
-    yield from _grouped(traits, snapshot, rows)
+    with_traits = np.zeros(snapshot.size, dtype=bool)
+    for name, roots in _grouped(traits, snapshot, rows):
+        with_traits[roots] = True
+        yield name, roots
+    without = rows[~with_traits[rows]]
+    if len(without):
+        yield NO_TRAIT, without
 
 
 def _grouped(

@@ -7,7 +7,12 @@ import pytest
 from placement import exception
 from placement.core.search.deadline import Deadline
 from placement.insight.capacity.counts import simulate
-from placement.insight.capacity.model import CapacityOfRoots, by_aggregate, by_root_trait
+from placement.insight.capacity.model import (
+    NO_TRAIT,
+    CapacityOfRoots,
+    by_aggregate,
+    by_root_trait,
+)
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
 
@@ -141,6 +146,17 @@ def test_roots_are_grouped():
         "CUSTOM_AZ_1": (4, 1),
         "CUSTOM_AZ_2": (1, 1),
     }
+
+
+def test_roots_without_the_trait_are_the_last_group():
+    shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100")
+
+    def groups(prefix):
+        grouped = by_root_trait(shape_capacity.snapshot, shape_capacity.rows, prefix)
+        return [(name, shape_capacity.of(rows).claims) for name, rows in grouped]
+
+    assert groups("CUSTOM_AZ_1") == [("CUSTOM_AZ_1", 4), (NO_TRAIT, 1)]
+    assert groups("CUSTOM_NO_SUCH_") == [(NO_TRAIT, 5)]
 
 
 def test_an_empty_snapshot_takes_nothing():
