@@ -1,23 +1,35 @@
 """Run by alembic: migrates on the connection that ``placement.db.schema.migration`` opened.
 
-``alembic revision --autogenerate`` opens the connection that the environment variable specifies.
+``alembic revision --autogenerate`` in a checkout opens the configured connection.
 """
-
-import os
 
 import sqlalchemy as sa
 from alembic import context
+from oslo_config import cfg
 
+from placement.conf import base, database
 from placement.db.schema.migration import check_recorded_once
+from placement.db.settings import DatabaseSettings
 from placement.db.tables import metadata
 
 if context.is_offline_mode():
     raise RuntimeError("Revisions look at the data, so they cannot be written out as a script.")
 
+
+def configured_url() -> sa.URL:
+    """Return the URL in [placement_database].  Raises: RequiredOptError without one."""
+    conf = cfg.ConfigOpts()
+    conf.register_opts(database.options, group=database.group.name)
+    conf([], project="placement", default_config_files=base.config_files())
+    options = conf.placement_database
+    return DatabaseSettings(
+        connection=options.connection, connection_parameters=options.connection_parameters
+    ).url
+
+
 existing_connection = context.config.attributes.get("connection")
 if existing_connection is None:
-    url = os.environ["OS_PLACEMENT_DATABASE__CONNECTION"]
-    connection = sa.create_engine(url, poolclass=sa.NullPool).connect()
+    connection = sa.create_engine(configured_url(), poolclass=sa.NullPool).connect()
 else:
     connection = existing_connection
 context.configure(
