@@ -20,6 +20,7 @@ PLUGINS = ("openstack.placement.v1", "openstack.identity.v3", "openstack.compute
 OTHER_PROGRAMS = {
     *("a2enmod", "a2ensite", "adduser", "apachectl", "apt-get", "buildah", "cd", "cp", "curl"),
     *("done", "dpkg", "dpkg-query", "export", "for", "gunicorn", "install", "ln", "make"),
+    *("mariadb", "mariadb-dump", "pg_dump", "pg_restore"),
     *("mysql", "mysqldump", "mysql-migrate-db.sh", "nginx", "oslo-config-generator"),
     *("oslo-config-validator", "oslopolicy-sample-generator", "packaging/build-deb", "pip"),
     *("packaging/build-image", "podman", "python", "python3", "reno", "sqlite3", "systemctl"),

@@ -17,6 +17,7 @@ from placement.tests.support.processes import BIN, ApiProcess, environment
 
 COMMANDS = [
     *executed("admin/audit-and-repair", matching="openstack|.* nova "),
+    *executed("admin/day-2"),
     *executed("admin/operations"),
     *executed("admin/troubleshooting-no-valid-host", matching="openstack"),
     *executed("cli/openstack"),
@@ -35,6 +36,7 @@ PRINTED = {
     "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU +8/16",
     "openstack resource capacity show --flavors": "m1.tiny",
     "openstack resource capacity show": AGGREGATE,
+    "openstack resource consumer list --in-tree cn1": "cn1: VCPU=8",
     "openstack resource consumer list": "^$",  # none is as old as the example says
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
