@@ -141,7 +141,9 @@ def _elsewhere(row: Document) -> str:
         classes, name = ", ".join(outside["resource_classes"]), outside["provider"]["name"]
         return f"{name}, which shares {classes} with {outside['roots']:,} that are, is not"
     if excluded := detail.get("excluded"):
-        return f"{excluded['provider']['name']} has it, but: {phrase({**excluded, 'group': ''})}"
+        return (
+            f"{excluded['provider']['name']} has it, excluded: {phrase({**excluded, 'group': ''})}"
+        )
     if "without" in detail:
         classes = " or ".join(detail["without"])
         return f"{_providers(detail)} have it, none with {classes}"
@@ -196,7 +198,7 @@ def _lack_of_provider(unmet: Document) -> str:
         where = " together" if unmet["code"] == "combined" else _in_group(unmet)
         amount = f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}"
         is_reserved = unmet["capacity"] <= 0 < unmet["reserved"]
-        return f"{amount}{', all reserved' if is_reserved else ''}{where}"
+        return f"{amount}{' (all reserved)' if is_reserved else ''}{where}"
     return phrase(unmet)
 
 
