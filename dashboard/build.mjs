@@ -17,5 +17,10 @@ await build({
   legalComments: "none",
   charset: "utf8",
 });
-await build({ entryPoints: { dashboard: "src/style.css" }, outdir: target, minify: true });
-for (const name of ["index.html", "icon.svg"]) await copyFile(`src/${name}`, target + name);
+await build({
+  entryPoints: { dashboard: "src/style.css" },
+  outdir: target,
+  bundle: true,
+  minify: true,
+});
+for (const name of ["index.html", "icon.svg", "icon-refusals.svg", "icon-lost.svg"]) await copyFile(`src/${name}`, target + name);

@@ -1,6 +1,6 @@
 // The providers of the cloud, kept current by applying changes, and sums over its trees.
 
-import type { Changes, Provider } from "./api";
+import type { Changes, Provider } from "./documents";
 
 export const SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE";
 export const DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED";
@@ -10,6 +10,11 @@ export interface Amounts {
   used: number;
   free: number;
   reserved: number;
+}
+
+// Sums over all trees: `free` is on enabled hosts, `disabled` is free on the others.
+export interface Totals extends Amounts {
+  disabled: number;
 }
 
 // One tree of providers: a host, usually.
@@ -48,6 +53,11 @@ export class Cloud {
     );
   }
 
+  // The name of a provider; its UUID if the cloud does not have it.
+  nameOf(uuid: string): string {
+    return this.providers.get(uuid)?.name ?? uuid;
+  }
+
   traits(): string[] {
     const names = new Set<string>();
     for (const provider of this.providers.values()) {
@@ -67,10 +77,15 @@ export class Cloud {
     );
   }
 
-  totals(): Map<string, Amounts> {
-    const totals = new Map<string, Amounts>();
-    for (const root of this.roots.values()) {
-      for (const [name, amounts] of root.amounts) addAmounts(totals, name, amounts);
+  totals(): Map<string, Totals> {
+    const totals = new Map<string, Totals>();
+    for (const { amounts, disabled } of this.roots.values()) {
+      for (const [name, { free, ...others }] of amounts) {
+        const sum = totals.get(name) ?? { ...NOTHING, disabled: 0 };
+        add(sum, { ...others, free: disabled ? 0 : free });
+        if (disabled) sum.disabled += free;
+        totals.set(name, sum);
+      }
     }
     return totals;
   }
@@ -99,9 +114,9 @@ export class Cloud {
   }
 
   private summarize(uuid: string): void {
-    const own = this.providers.get(uuid);
+    const top = this.providers.get(uuid);
     const uuids = this.membersOf.get(uuid);
-    if (own === undefined || uuids === undefined || uuids.size === 0) {
+    if (top === undefined || uuids === undefined || uuids.size === 0) {
       this.roots.delete(uuid);
       return;
     }
@@ -111,17 +126,19 @@ export class Cloud {
     for (const member of members) {
       for (const [name, inventory] of Object.entries(member.inventories)) {
         const { capacity, used, reserved } = inventory;
-        addAmounts(amounts, name, { capacity, used, reserved, free: Math.max(0, capacity - used) });
+        const sum = amounts.get(name) ?? { ...NOTHING };
+        add(sum, { capacity, used, reserved, free: Math.max(0, capacity - used) });
+        amounts.set(name, sum);
       }
       for (const aggregate of member.aggregates) aggregates.add(aggregate);
     }
     this.roots.set(uuid, {
       uuid,
-      name: own.name,
+      name: top.name,
       members,
       amounts,
       aggregates: [...aggregates].sort(compare),
-      disabled: own.traits.includes(DISABLED_TRAIT),
+      disabled: top.traits.includes(DISABLED_TRAIT),
     });
   }
 }
@@ -133,36 +150,42 @@ function rank(name: string): number {
   return index === -1 ? USUAL.length : index;
 }
 
-// How many roots have no free capacity of a class.
-export function fullRoots(roots: Iterable<Root>, name: string): number {
+// A host without room for much more: the last step of the heat map begins here.
+export const FULL_SHARE = 0.95;
+
+export function isFull({ capacity, used }: Amounts): boolean {
+  return used > FULL_SHARE * capacity || capacity === 0;
+}
+
+// How many enabled hosts are full of a class.
+export function fullHosts(roots: Iterable<Root>, name: string): number {
   let count = 0;
-  for (const root of roots) if (root.amounts.get(name)?.free === 0) count += 1;
+  for (const { amounts, disabled } of roots) {
+    const amountsOfClass = amounts.get(name);
+    if (!disabled && amountsOfClass && isFull(amountsOfClass)) count += 1;
+  }
   return count;
 }
 
-// Free capacity of a class on roots where another class is exhausted: it cannot be claimed
-// together with that one. The share of capacity that such roots hold is what operators look for.
-export function stranded(roots: Iterable<Root>, name: string, others: readonly string[]): number {
-  let sum = 0;
-  for (const root of roots) {
-    const own = root.amounts.get(name);
-    if (own === undefined || own.free === 0) continue;
-    const exhausted = others.some((other) => other !== name && root.amounts.get(other)?.free === 0);
-    if (exhausted) sum += own.free;
-  }
-  return sum;
+// The class of which most hosts are full; of several, the one with the largest used share.
+export function scarcest(cloud: Cloud, classes: readonly string[]): string {
+  const totals = cloud.totals();
+  const roots = [...cloud.roots.values()];
+  const ranked = classes.map((name) => {
+    const { capacity, used } = totals.get(name) ?? NOTHING;
+    return { name, full: fullHosts(roots, name), share: capacity > 0 ? used / capacity : 0 };
+  });
+  ranked.sort((a, b) => b.full - a.full || b.share - a.share);
+  return ranked[0]?.name ?? "VCPU";
 }
 
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function addAmounts(sums: Map<string, Amounts>, name: string, more: Amounts): void {
-  const sum = sums.get(name);
-  if (sum === undefined) {
-    sums.set(name, { ...more });
-    return;
-  }
+const NOTHING: Amounts = { capacity: 0, used: 0, free: 0, reserved: 0 };
+
+function add(sum: Amounts, more: Amounts): void {
   sum.capacity += more.capacity;
   sum.used += more.used;
   sum.free += more.free;

@@ -15,10 +15,26 @@ const UNITS: Record<string, [number, string][]> = {
 
 // An amount in the unit of its class: 4 for VCPU, "4 GiB" for MEMORY_MB.
 export function amount(name: string, value: number): string {
-  for (const [size, unit] of UNITS[name] ?? []) {
-    if (Math.abs(value) >= size) return `${decimal(value / size)} ${unit}`;
-  }
-  return decimal(value);
+  const [size, unit] = unitOf(name, value);
+  return `${decimal(value / size)}${unit && value !== 0 ? ` ${unit}` : ""}`;
+}
+
+// Amounts of several classes: "VCPU 4, MEMORY_MB 8 GiB".
+export function amounts(resources: Record<string, number>): string {
+  return Object.entries(resources)
+    .map(([name, value]) => `${name} ${amount(name, value)}`)
+    .join(", ");
+}
+
+// Two amounts in the unit of the second one: "28 / 128", "26.3 / 35.1 TiB".
+export function amountOf(name: string, part: number, whole: number): string {
+  const [size, unit] = unitOf(name, whole);
+  return `${decimal(part / size)} / ${decimal(whole / size)}${unit && ` ${unit}`}`;
+}
+
+function unitOf(name: string, value: number): [number, string] {
+  const units = UNITS[name] ?? [];
+  return units.find(([size]) => Math.abs(value) >= size) ?? units.at(-1) ?? [1, ""];
 }
 
 export function decimal(value: number): string {
@@ -37,6 +53,22 @@ export function dateTime(text: string): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return text;
   return `${time.toLocaleDateString("sv")} ${clock(time)}`;
+}
+
+const SPANS: [number, string][] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "min"],
+];
+
+// How long ago a time is: "just now", "12 min ago", "3 d ago".
+export function ago(text: string, now: number): string {
+  const seconds = (now - new Date(text).getTime()) / 1000;
+  if (Number.isNaN(seconds)) return text;
+  for (const [span, unit] of SPANS) {
+    if (seconds >= span) return `${Math.floor(seconds / span)} ${unit} ago`;
+  }
+  return "just now";
 }
 
 const REASONS: Record<string, string> = {

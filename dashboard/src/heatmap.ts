@@ -1,123 +1,128 @@
-// Layout and drawing of the heat map: one cell a root, groups below each other.
+// Layout of the heat map: one cell a host, in rows; groups below each other.
 
-import type { Root } from "./cloud";
+import { FULL_SHARE, type Root } from "./cloud";
 
-export interface Group {
+export interface LabeledHosts {
   label: string;
-  roots: Root[];
+  roots: readonly Root[];
 }
 
 export interface Cell {
   root: Root;
   x: number;
   y: number;
+  width: number;
 }
 
 export interface Layout {
   cells: Cell[];
   labels: { text: string; y: number }[];
+  // The height of a cell.
   size: number;
-  columns: number;
+  width: number;
   height: number;
 }
 
-const TARGET_HEIGHT = 380;
 const SMALLEST = 6;
-const LARGEST = 28;
+const NARROWEST = 3;
 const LABEL_HEIGHT = 22;
+const GAP_BELOW_GROUP = 6;
 const MINIMUM_WIDTH = 40;
 
-// Cells are as large as fits the target height; many groups or roots make the map higher.
-export function layOut(groups: readonly Group[], width: number): Layout {
+export interface Box {
+  width: number;
+  height: number;
+  // The largest size of a cell.
+  largest: number;
+}
+
+// Cells are as large as fits the box; many hosts or groups make the map higher. `weight` is the
+// width of a cell relative to the mean of 1.
+export function layOut(
+  groups: readonly LabeledHosts[],
+  box: Box,
+  weight: (root: Root) => number,
+): Layout {
+  const width = Math.max(box.width, MINIMUM_WIDTH);
   const count = groups.reduce((sum, group) => sum + group.roots.length, 0);
-  const room = Math.max(width, MINIMUM_WIDTH) * TARGET_HEIGHT;
-  const size = Math.max(SMALLEST, Math.min(LARGEST, Math.floor(Math.sqrt(room / (count || 1)))));
-  const columns = Math.max(1, Math.floor(width / size));
-  const layout: Layout = { cells: [], labels: [], size, columns, height: 0 };
-  for (const group of groups) {
-    if (group.label) {
-      layout.labels.push({ text: group.label, y: layout.height });
+  const size = sizeFor(count, width, box);
+  const layout: Layout = { cells: [], labels: [], size, width, height: 0 };
+  for (const { label, roots } of groups) {
+    if (label) {
+      layout.labels.push({ text: label, y: layout.height });
       layout.height += LABEL_HEIGHT;
     }
-    group.roots.forEach((root, index) => {
-      const x = (index % columns) * size;
-      const y = layout.height + Math.floor(index / columns) * size;
-      layout.cells.push({ root, x, y });
-    });
-    layout.height += Math.ceil(group.roots.length / columns) * size + (group.label ? 6 : 0);
+    addRows(layout, roots, weight);
+    if (label) layout.height += GAP_BELOW_GROUP;
   }
   return layout;
+}
+
+// The largest size of which all cells of equal width fit the box.
+function sizeFor(count: number, width: number, { height, largest }: Box): number {
+  let size = Math.min(largest, Math.floor(Math.sqrt((width * height) / (count || 1))));
+  while (size > SMALLEST && Math.ceil(count / Math.floor(width / size)) * size > height) size -= 1;
+  return Math.max(SMALLEST, size);
+}
+
+function addRows(layout: Layout, roots: readonly Root[], weight: (root: Root) => number): void {
+  const { size } = layout;
+  let x = 0;
+  for (const root of roots) {
+    const width = Math.min(layout.width, Math.max(NARROWEST, Math.round(size * weight(root))));
+    if (x > 0 && x + width > layout.width) {
+      x = 0;
+      layout.height += size;
+    }
+    layout.cells.push({ root, x, y: layout.height, width });
+    x += width;
+  }
+  if (roots.length > 0) layout.height += size;
+}
+
+// The weight of a host by its capacity of a class.
+export function byCapacity(roots: readonly Root[], name: string): (root: Root) => number {
+  const capacity = (root: Root) => root.amounts.get(name)?.capacity ?? 0;
+  const mean = roots.reduce((sum, root) => sum + capacity(root), 0) / (roots.length || 1);
+  return (root) => (mean > 0 ? capacity(root) / mean : 1);
 }
 
 export function cellAt(layout: Layout, x: number, y: number): number {
   return layout.cells.findIndex(
     (cell) =>
-      x >= cell.x && x < cell.x + layout.size && y >= cell.y && y < cell.y + layout.size,
+      x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + layout.size,
   );
 }
 
-// Steps of the color scale: upper bounds of the used share, in percent.
-export const STEPS = [20, 40, 60, 80, 95] as const;
-export const STEP_NAMES = ["≤ 20 %", "≤ 40 %", "≤ 60 %", "≤ 80 %", "≤ 95 %", "> 95 %", "over capacity"];
+// The cell that an arrow key leads to; null for other keys.
+export function neighbor(layout: Layout, index: number, key: string): number | null {
+  const { cells } = layout;
+  const cell = cells[index];
+  if (cells.length === 0 || !/^Arrow(Right|Left|Down|Up)$/.test(key)) return null;
+  if (cell === undefined) return 0;
+  if (key === "ArrowRight") return Math.min(index + 1, cells.length - 1);
+  if (key === "ArrowLeft") return Math.max(index - 1, 0);
+  const beyond = cells.filter(({ y }) => (key === "ArrowDown" ? y > cell.y : y < cell.y));
+  const row = key === "ArrowDown" ? beyond[0]?.y : beyond.at(-1)?.y;
+  const middle = cell.x + cell.width / 2;
+  const nearest = beyond.filter(({ y }) => y === row).sort((a, b) => off(a, middle) - off(b, middle))[0];
+  return nearest ? cells.indexOf(nearest) : index;
+}
 
-// The step of a root: 0 is nearly free, 5 full, 6 over capacity; -1 without the class.
+function off(cell: Cell, x: number): number {
+  return Math.abs(cell.x + cell.width / 2 - x);
+}
+
+// Steps of the color scale: upper bounds of the used share.
+const STEPS = [0.2, 0.4, 0.6, 0.8, FULL_SHARE] as const;
+export const STEP_NAMES = ["≤ 20 %", "≤ 40 %", "≤ 60 %", "≤ 80 %", "≤ 95 %", "full", "over capacity"];
+
+// The step of a host: 0 is nearly free, 5 full, 6 over capacity; -1 without the class.
 export function stepOf(root: Root, name: string): number {
   const amounts = root.amounts.get(name);
   if (amounts === undefined) return -1;
   if (amounts.used > amounts.capacity) return STEP_NAMES.length - 1;
   if (amounts.capacity === 0) return STEPS.length;
-  const share = (100 * amounts.used) / amounts.capacity;
-  const step = STEPS.findIndex((bound) => share <= bound);
+  const step = STEPS.findIndex((bound) => amounts.used <= bound * amounts.capacity);
   return step === -1 ? STEPS.length : step;
-}
-
-export interface Paint {
-  steps: string[];
-  outline: string;
-  text: string;
-  font: string;
-  focus: string;
-}
-
-export function draw(
-  context: CanvasRenderingContext2D,
-  layout: Layout,
-  name: string,
-  paint: Paint,
-  focused: number,
-): void {
-  const inner = layout.size - (layout.size > 10 ? 2 : 1);
-  context.font = paint.font;
-  context.fillStyle = paint.text;
-  for (const label of layout.labels) context.fillText(label.text, 0, label.y + 15);
-  context.strokeStyle = paint.outline;
-  for (const cell of layout.cells) drawCell(context, cell, stepOf(cell.root, name), inner, paint);
-  const cell = layout.cells[focused];
-  if (cell !== undefined) {
-    context.strokeStyle = paint.focus;
-    context.lineWidth = 2;
-    context.strokeRect(cell.x, cell.y, inner, inner);
-    context.lineWidth = 1;
-  }
-}
-
-function drawCell(
-  context: CanvasRenderingContext2D,
-  { root, x, y }: Cell,
-  step: number,
-  inner: number,
-  paint: Paint,
-): void {
-  if (step === -1) {
-    context.strokeRect(x + 0.5, y + 0.5, inner - 1, inner - 1);
-    return;
-  }
-  context.fillStyle = paint.steps[step] ?? paint.outline;
-  context.fillRect(x, y, inner, inner);
-  if (root.disabled) {
-    context.beginPath();
-    context.moveTo(x, y + inner);
-    context.lineTo(x + inner, y);
-    context.stroke();
-  }
 }

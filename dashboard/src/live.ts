@@ -1,7 +1,8 @@
-// Keeps a Cloud current: reads everything once, then asks for changes every second.
+// Keeps a Cloud and its history current: reads everything once, then asks for changes every second.
 
 import { type Api, RequestFailed } from "./api";
 import { Cloud } from "./cloud";
+import { History } from "./history";
 
 export interface Status {
   state: "loading" | "live" | "unauthorized" | "unavailable";
@@ -16,6 +17,7 @@ const LONGEST_WAIT_MS = 8_000;
 
 export class Live {
   readonly cloud = new Cloud();
+  readonly history = new History();
   status: Status = { state: "loading", at: null, detail: "" };
   private token: string | null = null;
   private failures = 0;
@@ -39,7 +41,9 @@ export class Live {
       this.token = changes.token;
       this.failures = 0;
       this.status = { state: "live", at: new Date(), detail: "" };
-      this.notify(changes.complete || changes.providers.length + changes.removed.length > 0);
+      const hasChanged = changes.complete || changes.providers.length + changes.removed.length > 0;
+      if (hasChanged) this.history.add(this.cloud.totals(), Date.now());
+      this.notify(hasChanged);
     } catch (error) {
       this.failures += 1;
       this.status = { ...statusOf(error), at: this.status.at };

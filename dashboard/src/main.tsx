@@ -1,56 +1,46 @@
 // Start: settings, then the live cloud, then the view that the address names.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { Api, loadSettings } from "./api";
-import { clock } from "./format";
-import { Live, type Status } from "./live";
-import { type Address, addressOf, parseAddress } from "./router";
-import { Provide } from "./state";
-import { CloudView } from "./views/cloud";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Api, loadSettings, NO_NAMES, type Settings } from "./api";
+import type { Names } from "./documents";
+import { Live } from "./live";
+import { Refusals } from "./refusals";
+import { type Address, parseAddress } from "./router";
+import { FIRST_QUERY } from "./shape";
+import { Provide, ProvideNow, useLoaded, useTicks } from "./state";
+import { showInTab, tabOf } from "./tab";
+import { CloudView, isWallboard } from "./views/cloud";
 import { FindingsView } from "./views/findings";
+import { Header } from "./views/header";
 import { RequestsView } from "./views/requests";
+import { SearchView } from "./views/search";
 import { ShapeView } from "./views/shape";
 import { TreeView } from "./views/tree";
 
-const TABS = [
-  ["cloud", "Cloud"],
-  ["shape", "Shape"],
-  ["requests", "Requests"],
-  ["findings", "Findings"],
-] as const;
+const REFUSALS_INTERVAL_MS = 5_000;
+const NAMES_INTERVAL_MS = 60_000;
 
-function App({ api }: { api: Api }) {
-  const [version, setVersion] = useState(0);
-  const [status, setStatus] = useState<Status>({ state: "loading", at: null, detail: "" });
-  const [live] = useState(
-    () =>
-      new Live(api, (changed) => {
-        setStatus(live.status);
-        if (changed) setVersion((last) => last + 1);
-      }),
-  );
+function App({ api, region }: { api: Api; region: string }) {
+  const { live, version } = useLive(api);
   const address = useAddress();
-  useEffect(() => void live.run(), []);
+  const refusals = useRefusals(api, address.view === "requests");
+  const shape = useLastShape(address);
+  const names = useNames(api);
+  useEffect(() => showInTab(tabOf(live.status.state, refusals.unseen)));
   return (
-    <Provide value={{ api, live, version }}>
-      <a class="skip" href="#main" onClick={focusMain}>
-        Skip to content
-      </a>
-      <header>
-        <span class="brand">Placement</span>
-        <nav aria-label="Views">
-          {TABS.map(([view, title]) => (
-            <a key={view} href={addressOf(view)} aria-current={isCurrent(address, view)}>
-              {title}
-            </a>
-          ))}
-        </nav>
-        <StatusLine status={status} />
-      </header>
-      <main id="main" tabIndex={-1}>
-        <View address={address} />
-      </main>
+    <Provide value={{ api, live, version, refusals, names, shape }}>
+      <ProvideNow value={Date.now()}>
+        <a class="skip" href="#main" onClick={focusMain}>
+          Skip to content
+        </a>
+        <div class={isWallboard(address) ? "wallboard" : undefined}>
+          <Header address={address} region={region} />
+          <main id="main" tabIndex={-1}>
+            <View address={address} />
+          </main>
+        </div>
+      </ProvideNow>
     </Provide>
   );
 }
@@ -58,11 +48,6 @@ function App({ api }: { api: Api }) {
 function focusMain(event: MouseEvent): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
-}
-
-function isCurrent(address: Address, view: string): "page" | undefined {
-  const shown = address.view === "tree" ? "cloud" : address.view;
-  return shown === view ? "page" : undefined;
 }
 
 function View({ address }: { address: Address }) {
@@ -75,33 +60,53 @@ function View({ address }: { address: Address }) {
       return <RequestsView id={address.id} query={address.query} />;
     case "findings":
       return <FindingsView />;
+    case "search":
+      return <SearchView text={address.id} />;
     default:
       return <CloudView query={address.query} />;
   }
 }
 
-const STATES = {
-  loading: "Loading",
-  live: "Live",
-  unauthorized: "Not authorized",
-  unavailable: "Not connected",
-} as const;
-
-function StatusLine({ status }: { status: Status }) {
-  return (
-    <div class={`status ${status.state}`}>
-      <span class="dot" aria-hidden="true" />
-      <span role="status">
-        {STATES[status.state]}
-        {status.detail && `: ${status.detail}`}
-      </span>
-      {status.at && (
-        <span class="at">
-          State of <time>{clock(status.at)}</time>
-        </span>
-      )}
-    </div>
+function useLive(api: Api): { live: Live; version: number } {
+  const [version, setVersion] = useState(0);
+  const [, setStatus] = useState<Live["status"] | null>(null);
+  const [live] = useState(
+    () =>
+      new Live(api, (changed) => {
+        setStatus(live.status);
+        if (changed) setVersion((last) => last + 1);
+      }),
   );
+  useEffect(() => void live.run(), []);
+  return { live, version };
+}
+
+// Those that the operator sees in the list of requests are no longer new.
+function useRefusals(api: Api, areShown: boolean): Refusals {
+  const refusals = useMemo(() => new Refusals(api), [api]);
+  const [, setReads] = useState(0);
+  const ticks = useTicks(REFUSALS_INTERVAL_MS, { hidden: true });
+  useEffect(() => {
+    void refusals.refresh().then(() => {
+      if (areShown && !document.hidden) refusals.markSeen();
+      setReads((last) => last + 1);
+    });
+  }, [ticks, areShown]);
+  return refusals;
+}
+
+function useNames(api: Api): Names {
+  const ticks = useTicks(NAMES_INTERVAL_MS);
+  return useLoaded(`names ${ticks}`, () => api.names()).value ?? NO_NAMES;
+}
+
+function useLastShape(address: Address): string {
+  const [shape, setShape] = useState(FIRST_QUERY);
+  const shown = address.view === "shape" ? address.query : "";
+  useEffect(() => {
+    if (shown !== "") setShape(shown);
+  }, [shown]);
+  return shape;
 }
 
 function useAddress(): Address {
@@ -116,7 +121,8 @@ function useAddress(): Address {
 
 const container = document.getElementById("app") as HTMLElement;
 loadSettings().then(
-  (settings) => render(<App api={new Api(settings)} />, container),
+  (settings: Settings) =>
+    render(<App api={new Api(settings)} region={settings.region} />, container),
   (error: unknown) => {
     container.textContent = `The dashboard cannot start: settings.json: ${String(error)}`;
   },

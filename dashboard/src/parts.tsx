@@ -3,27 +3,78 @@
 import type { ComponentChildren } from "preact";
 import type { RequestFailed } from "./api";
 import type { Amounts } from "./cloud";
-import { amount, percent } from "./format";
+import { FULL_SHARE } from "./cloud";
+import type { Names as NamesByKind } from "./documents";
+import { ago, amount, dateTime } from "./format";
 import { addressOf } from "./router";
+import { useNow, useShared } from "./state";
 
 export function Bar({ name, amounts }: { name: string; amounts: Amounts }) {
   const whole = Math.max(amounts.capacity, amounts.used, 1);
-  const share = (100 * amounts.used) / whole;
-  const over = amounts.used > amounts.capacity;
+  const share = amounts.used / whole;
+  const state = amounts.used > amounts.capacity ? " over" : share > FULL_SHARE ? " full" : "";
   const label = `${name}: ${amount(name, amounts.used)} of ${amount(name, amounts.capacity)} used`;
   return (
-    <div class={`bar${over ? " over" : ""}${share > 95 ? " full" : ""}`} role="img" aria-label={label}>
-      <div class="bar-used" style={{ width: `${share}%` }} />
+    <div class={`bar${state}`} role="img" aria-label={label}>
+      <div class="bar-used" style={{ width: `${100 * share}%` }} />
     </div>
   );
 }
 
-export function Share({ amounts }: { amounts: Amounts }) {
-  return <>{percent(amounts.used, amounts.capacity)}</>;
+// A name in one line; what does not fit ends with an ellipsis, and the title has all of it.
+export function Name({ text, href }: { text: string; href?: string }) {
+  return href === undefined ? (
+    <span class="name" title={text}>
+      {text}
+    </span>
+  ) : (
+    <a class="name" title={text} href={href}>
+      {text}
+    </a>
+  );
 }
 
 export function TreeLink({ uuid, name }: { uuid: string; name: string }) {
-  return <a href={addressOf("tree", uuid)}>{name}</a>;
+  return <Name text={name} href={addressOf("tree", uuid)} />;
+}
+
+// A UUID after the name that nova or keystone has for it.
+export function Id({ uuid, kind }: { uuid: string; kind: keyof NamesByKind }) {
+  const name = useShared().names[kind][uuid];
+  return (
+    <span class="id">
+      {name !== undefined && <Name text={name} />} <span class="uuid">{uuid}</span>
+    </span>
+  );
+}
+
+const AFTER_SEPARATOR = /(?<=[&,;_\s])|(?<==)(?=[0-9a-f]{8}-)/;
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-/;
+// Longer pieces may not fit a narrow screen: they end with an ellipsis.
+const LONGEST_PIECE = 40;
+
+// A text with queries, traits or names: lines end after separators only, not inside a name.
+export function Breakable({ text }: { text: string }) {
+  return (
+    <span>
+      {text.split(AFTER_SEPARATOR).flatMap((piece) => [<Piece text={piece} />, <wbr />])}
+    </span>
+  );
+}
+
+function Piece({ text }: { text: string }) {
+  const word = text.trimEnd();
+  const space = text.slice(word.length);
+  if (word.length > LONGEST_PIECE) return [<Name text={word} />, space];
+  return [<span class={UUID.test(word) ? "uuid" : "piece"}>{word}</span>, space];
+}
+
+export function Ago({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={dateTime(at)}>
+      {ago(at, useNow())}
+    </time>
+  );
 }
 
 export function Failure({ error, what }: { error: RequestFailed; what: string }) {
@@ -31,42 +82,6 @@ export function Failure({ error, what }: { error: RequestFailed; what: string })
     <p class="failure" role="alert">
       {what} cannot be shown. {error.message}
     </p>
-  );
-}
-
-type Column = string | { number: string };
-
-// Return the column of a table in which numbers are aligned.
-export function number(name: string): Column {
-  return { number: name };
-}
-
-// A table with a header row; the children are its other rows.
-export function Table(props: {
-  columns: readonly Column[];
-  caption?: string;
-  label?: string;
-  class?: string;
-  children: ComponentChildren;
-}) {
-  return (
-    <table class={props.class} aria-label={props.label}>
-      {props.caption && <caption>{props.caption}</caption>}
-      <thead>
-        <tr>
-          {props.columns.map((column) =>
-            typeof column === "string" ? (
-              <th scope="col">{column}</th>
-            ) : (
-              <th scope="col" class="number">
-                {column.number}
-              </th>
-            ),
-          )}
-        </tr>
-      </thead>
-      <tbody>{props.children}</tbody>
-    </table>
   );
 }
 
@@ -79,8 +94,41 @@ export function Chips({ names, title }: { names: readonly string[]; title: strin
   return (
     <ul class="chips" aria-label={title}>
       {names.map((name) => (
-        <li key={name}>{name}</li>
+        <li key={name}>
+          <Breakable text={name} />
+        </li>
       ))}
     </ul>
+  );
+}
+
+export function Select(props: {
+  label: string;
+  value: string;
+  options: readonly string[];
+  onChange: (value: string) => void;
+}) {
+  return (
+    <label>
+      {props.label}{" "}
+      <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+        {props.options.map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+// The suggestions of fields with `list={id}`.
+export function Names({ id, names }: { id: string; names: readonly string[] }) {
+  return (
+    <datalist id={id}>
+      {names.map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
   );
 }

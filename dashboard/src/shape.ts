@@ -10,8 +10,17 @@ export interface GroupForm {
 
 export interface ShapeForm {
   groups: GroupForm[];
-  isolate: boolean;
+  // Whether hosts that are disabled in nova are left out, as nova does.
+  enabledOnly: boolean;
+  policy: "" | "isolate" | "none";
+  // Parameters that the form has no field for, as they are in the query.
+  others: string[];
 }
+
+// Shown first: one server of a usual size, on a host that nova may use.
+export const FIRST_QUERY = "resources=VCPU:4,MEMORY_MB:8192&root_required=!COMPUTE_STATUS_DISABLED";
+
+const ENABLED_ONLY = ["root_required", "!COMPUTE_STATUS_DISABLED"] as const;
 
 export function emptyGroup(suffix: string): GroupForm {
   return { suffix, resources: [{ name: "", amount: "" }], required: "", forbidden: "", memberOf: "" };
@@ -19,54 +28,75 @@ export function emptyGroup(suffix: string): GroupForm {
 
 // The query of GET /allocation_candidates; rows without a class or an amount are left out.
 export function queryOf(form: ShapeForm): string {
-  const parts: string[] = [];
-  const add = (name: string, value: string) => {
-    if (value !== "") parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2C", ",").replaceAll("%3A", ":")}`);
-  };
-  for (const { suffix, resources, required, forbidden, memberOf } of form.groups) {
-    const given = resources.filter((row) => row.name.trim() && row.amount.trim());
-    add(`resources${suffix}`, given.map((row) => `${row.name.trim()}:${row.amount.trim()}`).join(","));
-    add(`required${suffix}`, [...words(required), ...words(forbidden).map((t) => `!${t}`)].join(","));
-    const aggregates = words(memberOf);
-    add(`member_of${suffix}`, aggregates.length > 1 ? `in:${aggregates.join(",")}` : aggregates.join(""));
-  }
-  if (form.groups.filter((group) => group.suffix !== "").length > 1) {
-    add("group_policy", form.isolate ? "isolate" : "none");
-  }
-  return parts.join("&");
+  const parts = form.groups.flatMap(parametersOf);
+  if (form.enabledOnly) parts.push(ENABLED_ONLY.join("="));
+  const policy = hasSeveralGroups(form) ? form.policy || "isolate" : form.policy;
+  if (policy !== "") parts.push(`group_policy=${policy}`);
+  return [...parts, ...form.others].join("&");
 }
 
-// Whether a group asks for anything.
-export function isEmpty(form: ShapeForm): boolean {
-  return !queryOf(form).includes("resources");
+function parametersOf({ suffix, resources, required, forbidden, memberOf }: GroupForm): string[] {
+  const rows = resources
+    .map((row) => ({ name: row.name.trim(), amount: row.amount.trim() }))
+    .filter((row) => row.name && row.amount);
+  const aggregates = words(memberOf);
+  const parameters = {
+    resources: rows.map((row) => `${row.name}:${row.amount}`).join(","),
+    required: [...words(required), ...words(forbidden).map((trait) => `!${trait}`)].join(","),
+    member_of: aggregates.length > 1 ? `in:${aggregates.join(",")}` : aggregates.join(""),
+  };
+  return Object.entries(parameters)
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name}${suffix}=${encoded(value)}`);
+}
+
+function encoded(value: string): string {
+  return encodeURIComponent(value).replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+export function hasSeveralGroups(form: ShapeForm): boolean {
+  return form.groups.filter((group) => group.suffix !== "").length > 1;
 }
 
 function words(text: string): string[] {
   return text.split(/[\s,]+/).filter((word) => word !== "");
 }
 
-const PARAMETER = /^(resources|required|member_of)(.*)$/;
+const PARAMETER = /^(resources|required|member_of)(_.+|\d+|)$/;
 
-// The form of a query; null if it uses what the form has no field for.
-export function formOf(query: string): ShapeForm | null {
+// The form of a query. What the form has no field for is in `others`.
+export function formOf(query: string): ShapeForm {
   const groups = new Map<string, GroupForm>();
-  let isolate = false;
-  for (const [key, value] of new URLSearchParams(query)) {
-    if (key === "group_policy") {
-      isolate = value === "isolate";
-      continue;
-    }
-    const [, parameter, suffix = ""] = PARAMETER.exec(key) ?? [];
-    if (parameter === undefined) return null;
-    const group = groups.get(suffix) ?? { ...emptyGroup(suffix), resources: [] };
-    groups.set(suffix, group);
-    if (!fill(group, parameter, value)) return null;
+  const form: ShapeForm = { groups: [], enabledOnly: false, policy: "", others: [] };
+  for (const text of query.split("&").filter((part) => part !== "")) {
+    if (!fillIn(form, groups, text)) form.others.push(text);
   }
-  return groups.size > 0 ? { groups: [...groups.values()], isolate } : null;
+  form.groups = groups.size > 0 ? [...groups.values()] : [emptyGroup("")];
+  return form;
+}
+
+// Return whether the form has a field for this parameter that is not used yet.
+function fillIn(form: ShapeForm, groups: Map<string, GroupForm>, text: string): boolean {
+  const [[key, value] = ["", ""]] = new URLSearchParams(text);
+  if (key === ENABLED_ONLY[0] && value === ENABLED_ONLY[1]) {
+    form.enabledOnly = true;
+    return true;
+  }
+  if (key === "group_policy" && (value === "isolate" || value === "none")) {
+    form.policy = value;
+    return true;
+  }
+  const [, parameter, suffix = ""] = PARAMETER.exec(key) ?? [];
+  if (parameter === undefined || value === "") return false;
+  const group = groups.get(suffix) ?? { ...emptyGroup(suffix), resources: [] };
+  const isFilled = fill(group, parameter, value);
+  if (isFilled) groups.set(suffix, group);
+  return isFilled;
 }
 
 function fill(group: GroupForm, parameter: string, value: string): boolean {
   if (parameter === "resources") {
+    if (group.resources.length > 0) return false;
     group.resources = value.split(",").map((piece) => {
       const [name = "", amount = ""] = piece.split(":");
       return { name, amount };

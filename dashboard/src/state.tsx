@@ -1,15 +1,21 @@
-// What every view can reach: the routes, the live cloud and the address.
+// What every view can reach: the routes, the live cloud, the refusals and the time.
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { type Api, RequestFailed } from "./api";
+import type { Names } from "./documents";
 import type { Live } from "./live";
+import type { Refusals } from "./refusals";
 
 export interface Shared {
   api: Api;
   live: Live;
   // Increases with each change of the cloud.
   version: number;
+  refusals: Refusals;
+  names: Names;
+  // The query that the shape view showed last.
+  shape: string;
 }
 
 const SharedContext = createContext<Shared | null>(null);
@@ -19,6 +25,14 @@ export function useShared(): Shared {
   const shared = useContext(SharedContext);
   if (shared === null) throw new Error("used outside of the application");
   return shared;
+}
+
+const NowContext = createContext(Date.now());
+export const ProvideNow = NowContext.Provider;
+
+// The time for relative times, in milliseconds; it advances in steps of some seconds.
+export function useNow(): number {
+  return useContext(NowContext);
 }
 
 export interface Loaded<T> {
@@ -44,18 +58,29 @@ export function useLoaded<T>(key: string, load: () => Promise<T>): Loaded<T> {
   return state;
 }
 
-function failure(error: unknown): RequestFailed {
+export function failure(error: unknown): RequestFailed {
   return error instanceof RequestFailed ? error : new RequestFailed(0, String(error));
 }
 
-// Increases every `milliseconds`, to load again; stands still while the page is hidden.
-export function useTicks(milliseconds: number): number {
+// Increases every `milliseconds`, to load again; stands still while the page is hidden, unless
+// the tab shows what is loaded.
+export function useTicks(milliseconds: number, { hidden = false } = {}): number {
   const [ticks, setTicks] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!document.hidden) setTicks((last) => last + 1);
+      if (hidden || !document.hidden) setTicks((last) => last + 1);
     }, milliseconds);
     return () => clearInterval(timer);
   }, [milliseconds]);
   return ticks;
+}
+
+// The value once it has not changed for a moment: what a person types is not looked up by letter.
+export function useSettled<T>(value: T, milliseconds = 300): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
 }

@@ -1,39 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Inventory, Provider } from "../src/api";
 import { parseChanges } from "../src/api";
-import { Cloud, fullRoots, stranded } from "../src/cloud";
-
-function inventory(capacity: number, used: number): Inventory {
-  return {
-    total: capacity,
-    reserved: 0,
-    min_unit: 1,
-    max_unit: capacity,
-    step_size: 1,
-    allocation_ratio: 1,
-    capacity,
-    used,
-  };
-}
-
-function provider(uuid: string, parent: string | null, root: string, more: Partial<Provider> = {}): Provider {
-  return {
-    uuid,
-    name: uuid,
-    generation: 0,
-    parent_provider_uuid: parent,
-    root_provider_uuid: root,
-    inventories: {},
-    traits: [],
-    aggregates: [],
-    ...more,
-  };
-}
-
-function changes(providers: Provider[], removed: string[] = [], complete = false) {
-  return { token: "t", complete, providers, removed };
-}
+import { Cloud, DISABLED_TRAIT, fullHosts, scarcest } from "../src/cloud";
+import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const HOST = provider("h", null, "h", { inventories: { VCPU: inventory(8, 6) }, aggregates: ["a"] });
 const NUMA = provider("n", "h", "h", { inventories: { VCPU: inventory(4, 4) } });
@@ -85,18 +54,42 @@ test("a complete response replaces everything", () => {
   assert.deepEqual([...cloud.roots.keys()], ["g"]);
 });
 
-test("free capacity is stranded where another class is exhausted", () => {
-  const cloud = new Cloud();
-  const full = { VCPU: inventory(8, 2), MEMORY_MB: inventory(10, 10) };
-  const half = { VCPU: inventory(8, 4), MEMORY_MB: inventory(10, 5) };
-  cloud.apply(
-    changes([
-      provider("f", null, "f", { inventories: full }),
-      provider("e", null, "e", { inventories: half }),
-    ]),
+test("the free capacity of disabled hosts is not free", () => {
+  const cloud = cloudOf(
+    host("a", { VCPU: [8, 2] }),
+    host("b", { VCPU: [8, 5] }, { traits: [DISABLED_TRAIT] }),
   );
-  assert.deepEqual(stranded(cloud.roots.values(), "VCPU", ["VCPU", "MEMORY_MB"]), 6);
-  assert.deepEqual(fullRoots(cloud.roots.values(), "MEMORY_MB"), 1);
+  assert.deepEqual(cloud.totals().get("VCPU"), {
+    capacity: 16,
+    used: 7,
+    free: 6,
+    reserved: 0,
+    disabled: 3,
+  });
+});
+
+test("a host is full above 95 % of its capacity; a disabled one does not count", () => {
+  const cloud = cloudOf(
+    host("a", { VCPU: [100, 96] }),
+    host("b", { VCPU: [100, 95] }),
+    host("c", { VCPU: [100, 120] }),
+    host("d", { VCPU: [100, 100] }, { traits: [DISABLED_TRAIT] }),
+    host("e", { MEMORY_MB: [100, 100] }),
+  );
+  assert.equal(fullHosts(cloud.roots.values(), "VCPU"), 2);
+});
+
+test("the scarcest class is full on most hosts, not the most used one", () => {
+  const cloud = cloudOf(
+    host("a", { VCPU: [8, 0], MEMORY_MB: [10, 10], DISK_GB: [100, 90] }),
+    host("b", { VCPU: [8, 0], MEMORY_MB: [90, 0], DISK_GB: [100, 90] }),
+  );
+  assert.equal(scarcest(cloud, cloud.classes()), "MEMORY_MB");
+});
+
+test("without full hosts, the scarcest class is the most used one", () => {
+  const cloud = cloudOf(host("a", { VCPU: [8, 1], MEMORY_MB: [10, 5] }));
+  assert.equal(scarcest(cloud, cloud.classes()), "MEMORY_MB");
 });
 
 test("sharing providers are found through the aggregates of the tree", () => {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptyGroup, formOf, queryOf } from "../src/shape";
+import { emptyGroup, FIRST_QUERY, formOf, queryOf } from "../src/shape";
 import { addressOf, parseAddress } from "../src/router";
-import { layOut, cellAt } from "../src/heatmap";
 
 test("a form becomes the query of its groups", () => {
   const form = {
@@ -11,44 +10,47 @@ test("a form becomes the query of its groups", () => {
       { ...emptyGroup("1"), resources: [{ name: "CUSTOM_GPU", amount: "1" }], memberOf: "x y" },
       { ...emptyGroup("2"), resources: [{ name: "CUSTOM_GPU", amount: "1" }] },
     ],
-    isolate: true,
+    enabledOnly: true,
+    policy: "" as const,
+    others: ["limit=5"],
   };
   assert.equal(
-    queryOf(form),
+    decodeURIComponent(queryOf(form)),
     "resources=VCPU:4&required=A,B,!C&resources1=CUSTOM_GPU:1&member_of1=in:x,y" +
-      "&resources2=CUSTOM_GPU:1&group_policy=isolate",
+      "&resources2=CUSTOM_GPU:1&root_required=!COMPUTE_STATUS_DISABLED&group_policy=isolate&limit=5",
   );
 });
 
 for (const query of [
+  FIRST_QUERY,
   "resources=VCPU:4,MEMORY_MB:1024",
   "resources=VCPU:4&required=A,!C",
   "resources1=G:1&resources2=G:1&member_of2=in:x,y&group_policy=none",
+  "resources_GPU=G:1&group_policy=isolate",
 ]) {
   test(`the form of ${query} has the same query`, () => {
-    const form = formOf(query);
-    assert.equal(form && decodeURIComponent(queryOf(form)), query);
+    assert.equal(decodeURIComponent(queryOf(formOf(query))), query);
+    assert.deepEqual(formOf(query).others, []);
   });
 }
 
-for (const query of [
-  "resources=VCPU:1&in_tree=x",
-  "resources=VCPU:1&member_of=!x",
-  "resources=V:1&required=in:A,B",
-]) {
-  test(`${query} is shown as text, not as a form`, () => assert.equal(formOf(query), null));
+for (const [query, others] of [
+  ["resources=VCPU:1&in_tree=x", ["in_tree=x"]],
+  ["resources=VCPU:1&member_of=!x", ["member_of=!x"]],
+  ["resources=VCPU:1&member_of=x&member_of=y", ["member_of=y"]],
+  ["resources=V:1&required=in:A,B", ["required=in:A,B"]],
+  ["resources=V:1&root_required=A&same_subtree=_a,_b", ["root_required=A", "same_subtree=_a,_b"]],
+] as const) {
+  test(`what the form has no field for stays in ${query}`, () => {
+    const form = formOf(query);
+    assert.deepEqual(form.others, others);
+    assert.deepEqual(queryOf(form), query);
+    const grown = queryOf({ ...form, groups: [...form.groups, emptyGroup("1")] });
+    assert.equal(grown, query);
+  });
 }
 
 test("addresses keep ids and queries as they are", () => {
   const address = addressOf("requests", "req-a/b?c", "x=1&y=%2C");
   assert.deepEqual(parseAddress(address), { view: "requests", id: "req-a/b?c", query: "x=1&y=%2C" });
-});
-
-test("every cell of the map is found where it is drawn", () => {
-  const root = { uuid: "", name: "", members: [], amounts: new Map(), aggregates: [], disabled: false };
-  const layout = layOut([{ label: "a", roots: Array(30).fill(root) }, { label: "", roots: [root] }], 200);
-  layout.cells.forEach((cell, index) => {
-    assert.equal(cellAt(layout, cell.x + 1, cell.y + 1), index);
-  });
-  assert.deepEqual(cellAt(layout, -1, -1), -1);
 });

@@ -31,13 +31,26 @@ class DashboardMiddleware:
 
     The page adds ``request_headers`` to its requests, for example a development token. With
     Keystone they are empty: a proxy that authenticates the user adds the token, for example
-    ``openstack placement dashboard``.
+    ``openstack placement dashboard``. ``region`` is the name of the region that the page displays.
+    ``has_names`` is whether ``/insight/names`` has the names of aggregates, projects and servers.
     """
 
-    def __init__(self, application: WSGIApplication, request_headers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        application: WSGIApplication,
+        request_headers: Mapping[str, str],
+        region: str | None = None,
+        *,
+        has_names: bool = False,
+    ) -> None:
         self._application = application
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
-        self._files["settings.json"] = json.dumps({"headers": dict(request_headers)}).encode()
+        settings = {
+            "headers": dict(request_headers),
+            "region": region or "",
+            "has_names": has_names,
+        }
+        self._files["settings.json"] = json.dumps(settings).encode()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Respond to a request for the page; pass all others on."""

@@ -36,16 +36,18 @@ class LocalDashboard:
 
     Other users of the machine reach that address as well, and so do pages in the browser. The
     path therefore begins with a random secret, and requests that name another host (DNS
-    rebinding) are refused. Only GET is forwarded, and only to the routes below ``/insight``.
+    rebinding) are refused. Only GET is forwarded, and only to the routes below ``/insight``;
+    ``get`` also responds to ``/insight/names``, with the names in nova and keystone.
     """
 
     get: Get
     secret: str
+    region: str | None = None
 
     @classmethod
-    def with_new_secret(cls, get: Get) -> "LocalDashboard":
+    def with_new_secret(cls, get: Get, region: str | None = None) -> "LocalDashboard":
         """Return a dashboard under a path that cannot be guessed."""
-        return cls(get, secrets.token_urlsafe(24))
+        return cls(get, secrets.token_urlsafe(24), region)
 
     @property
     def path(self) -> str:
@@ -58,7 +60,8 @@ class LocalDashboard:
         is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
         if not (is_allowed and _is_local(webob.Request(environ).host)):
             return _sent(webob.Response("Not found", status=404), environ, start_response)
-        return DashboardMiddleware(self._forward, {})(environ, start_response)
+        page = DashboardMiddleware(self._forward, {}, self.region, has_names=True)
+        return page(environ, start_response)
 
     def _forward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         return _sent(self._forwarded(webob.Request(environ)), environ, start_response)

@@ -6,6 +6,7 @@ microversion. Documents have a separate ``version``. Later releases only add fie
 
 from collections.abc import Mapping
 from datetime import datetime
+from importlib import metadata
 from typing import Final
 
 import webob
@@ -33,6 +34,7 @@ PREFIX: Final = "/insight"
 def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str, bool]) -> bytes:
     """Return the body of the overview.  Cost: one pass over the mask of roots."""
     return document(
+        release=metadata.version("openplacement"),
         enabled=enabled,
         snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
         last_write_seen=timestamp(refreshed_at),
@@ -41,7 +43,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
 
 @accepts_json
 def show_insight(request: Request) -> webob.Response:
-    """Return the version, the enabled features, and the size and age of the snapshot."""
+    """Return the release, the enabled features, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
     parse.nothing(request.query_pairs, request.version)
     enabled = {"record": request.services.reports.is_recording}

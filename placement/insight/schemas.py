@@ -50,6 +50,7 @@ NOTHING_QUERY = always(closed({}))
 
 OVERVIEW = always(
     answer(
+        release=TEXT,
         enabled=by_key({"type": "boolean"}),
         snapshot=opened(providers=COUNT, roots=COUNT),
         last_write_seen=TIME,

@@ -1,45 +1,98 @@
-// What an audit of the database finds, with its cause and its repair.
+// What an audit of the database finds: by code, with cause, rows and the commands that repair it.
 
-import type { Finding } from "../api";
-import { Empty, Failure } from "../parts";
+import type { Finding } from "../documents";
+import { byCode, commandsFor, type FindingsOfCode, inUnits } from "../findings";
+import { decimal } from "../format";
+import { Breakable, Empty, Failure } from "../parts";
 import { useLoaded, useShared } from "../state";
+import { number, Table } from "../table";
+import { Value } from "./value";
+
+const SHOWN = 50;
 
 export function FindingsView() {
   const { api } = useShared();
   const { value, error, loading } = useLoaded("findings", () => api.findings());
-  if (error?.status === 404) {
-    return (
-      <>
-        <h1>Findings</h1>
-        <Empty>This service has no audit. Use a newer release.</Empty>
-      </>
-    );
-  }
   return (
     <>
       <h1>Findings</h1>
       {error && <Failure error={error} what="The audit" />}
       {loading && value === null && <Empty>The audit is running …</Empty>}
       {value?.findings.length === 0 && <Empty>The audit finds nothing to repair.</Empty>}
-      {value?.findings.map((finding, index) => (
-        <FindingPanel key={index} finding={finding} />
-      ))}
+      {value && byCode(value.findings).map((group) => <CodePanel key={group.code} group={group} />)}
     </>
   );
 }
 
-function FindingPanel({ finding }: { finding: Finding }) {
+function CodePanel({ group }: { group: FindingsOfCode }) {
+  const { code, severity, findings } = group;
+  const repairs = [...new Set(findings.map(({ repair }) => repair))];
+  const commands = commandsFor(findings);
+  const isSame = new Set(findings.map(({ repair_command }) => repair_command)).size === 1;
   return (
     <section class="panel">
-      <h2>{finding.code.replaceAll("_", " ")}</h2>
-      <dl>
-        {Object.entries(finding.rows).flatMap(([name, value]) => [
-          <dt key={`${name} name`}>{name.replaceAll("_", " ")}</dt>,
-          <dd key={`${name} value`}>{typeof value === "string" ? value : JSON.stringify(value)}</dd>,
-        ])}
-      </dl>
-      {finding.cause && <p>Cause: {finding.cause}</p>}
-      {finding.repair && <p>Repair: {finding.repair}</p>}
+      <h2>
+        {code.replaceAll("_", " ")} <span class={`tag ${severity}`}>{severity}</span>{" "}
+        <span class="count">{decimal(findings.length)}</span>
+      </h2>
+      <p>Repair: {repairs.join("; ")}.</p>
+      {isSame && (
+        <ul class="commands" aria-label="Commands">
+          {commands.map((command) => (
+            <li key={command}>
+              <Command text={command} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <FindingTable findings={findings.slice(0, SHOWN)} hasCommands={!isSame} />
+      {findings.length > SHOWN && (
+        <p class="more">
+          The first {SHOWN} of {decimal(findings.length)}. All:{" "}
+          <Command text={`openstack placement audit --code ${code}`} />
+        </p>
+      )}
     </section>
+  );
+}
+
+function Command({ text }: { text: string }) {
+  return (
+    <code>
+      <Breakable text={text} />
+    </code>
+  );
+}
+
+function FindingTable(props: { findings: Finding[]; hasCommands: boolean }) {
+  const { findings, hasCommands } = props;
+  const names = [...new Set(findings.flatMap(({ rows }) => Object.keys(rows)))];
+  const isNumber = (name: string) => findings.every(({ rows }) => typeof rows[name] === "number");
+  const title = (name: string) => name.replaceAll("_", " ");
+  return (
+    <Table
+      columns={[
+        ...names.map((name) => (isNumber(name) ? number(title(name)) : title(name))),
+        "cause",
+      ]}
+      rows={findings.map((finding, index) => {
+        const rows = inUnits(finding.rows);
+        const cells = names.map((name) => <Value value={rows[name]} />);
+        return { key: String(index), cells: [...cells, causeOf(finding, hasCommands)] };
+      })}
+    />
+  );
+}
+
+function causeOf({ cause, repair_command }: Finding, hasCommand: boolean) {
+  return (
+    <>
+      <Breakable text={cause} />
+      {hasCommand && repair_command && (
+        <span class="aside">
+          <Command text={repair_command} />
+        </span>
+      )}
+    </>
   );
 }

@@ -1,11 +1,15 @@
 // Requests that found no candidates, and refused claims: newest first, each with its explanation.
 
-import type { RecordedRequest } from "../api";
-import { dateTime, reason } from "../format";
-import { Empty, Failure, Table } from "../parts";
+import type { Claim, RecordedRequest } from "../documents";
+import { inUnits } from "../findings";
+import { amounts, dateTime, reason } from "../format";
+import { Ago, Breakable, Empty, Failure, Id, Name } from "../parts";
+import { keyOf } from "../refusals";
 import { addressOf } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
+import { Table } from "../table";
 import { ExplanationPanel } from "./explanation";
+import { Facts } from "./value";
 
 const LIMIT = "100";
 const INTERVAL_MS = 5_000;
@@ -21,56 +25,60 @@ function RequestList({ query }: { query: string }) {
   const { value, error } = useLoaded(`${chosen} ${ticks}`, () =>
     api.requests({ limit: LIMIT, ...(chosen ? { reason: chosen } : {}) }),
   );
-  const counts = new Map<string, number>();
-  for (const request of value?.requests ?? []) {
-    counts.set(request.reason, (counts.get(request.reason) ?? 0) + 1);
-  }
+  const requests = value?.requests ?? [];
   return (
     <>
       <h1>Requests without a result</h1>
       {error && <Failure error={error} what="The list of requests" />}
-      <ul class="filters" aria-label="Reasons">
-        {chosen !== "" && (
-          <li>
-            <a href={addressOf("requests")}>All reasons</a>
-          </li>
-        )}
-        {[...counts].map(([code, count]) => (
-          <li key={code}>
-            <a
-              href={addressOf("requests", "", `reason=${encodeURIComponent(code)}`)}
-              aria-current={code === chosen ? "true" : undefined}
-            >
-              {reason(code)} <span class="count">{count}</span>
-            </a>
-          </li>
-        ))}
-      </ul>
-      {value?.requests.length === 0 && (
+      <Reasons requests={requests} chosen={chosen} />
+      {value && requests.length === 0 && (
         <Empty>Every recorded request found candidates, and no claim was refused.</Empty>
       )}
-      {value && value.requests.length > 0 && <RequestTable requests={value.requests} />}
+      {requests.length > 0 && <RequestTable requests={requests} />}
     </>
+  );
+}
+
+function Reasons({ requests, chosen }: { requests: RecordedRequest[]; chosen: string }) {
+  const counts = new Map<string, number>();
+  for (const { reason: code } of requests) counts.set(code, (counts.get(code) ?? 0) + 1);
+  return (
+    <ul class="choices" aria-label="Reasons">
+      {chosen !== "" && (
+        <li>
+          <a href={addressOf("requests")}>All reasons</a>
+        </li>
+      )}
+      {[...counts].map(([code, count]) => (
+        <li key={code}>
+          <a
+            href={addressOf("requests", "", `reason=${encodeURIComponent(code)}`)}
+            aria-current={code === chosen ? "true" : undefined}
+          >
+            {reason(code)} <span class="count">{count}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
 function RequestTable({ requests }: { requests: RecordedRequest[] }) {
   return (
-    <Table columns={["Time", "Result", "Reason", "Request", "Project"]}>
-      {requests.map((request) => (
-        <tr key={request.request_id + request.at}>
-          <td>
-            <time>{dateTime(request.at)}</time>
-          </td>
-          <th scope="row">
-            <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>
-          </th>
-          <td>{reason(request.reason)}</td>
-          <td class="query">{summary(request)}</td>
-          <td class="uuid">{request.project_id ?? "–"}</td>
-        </tr>
-      ))}
-    </Table>
+    <Table
+      class="requests"
+      columns={["Result", "Time", "Reason", "Request", "Project"]}
+      rows={requests.map((request) => ({
+        key: keyOf(request),
+        cells: [
+          <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>,
+          <Ago at={request.at} />,
+          reason(request.reason),
+          <Summary request={request} />,
+          <Id uuid={request.project_id ?? "–"} kind="projects" />,
+        ],
+      }))}
+    />
   );
 }
 
@@ -80,9 +88,11 @@ function OneRequest({ id }: { id: string }) {
   return (
     <>
       <p class="crumbs">
-        <a href={addressOf("requests")}>Requests</a> / {id}
+        <a href={addressOf("requests")}>Requests</a> /
       </p>
-      <h1>{id}</h1>
+      <h1>
+        <Name text={id} />
+      </h1>
       {error && <Failure error={error} what="The request" />}
       {loading && value === null && <Empty>Loading …</Empty>}
       {value?.requests.length === 0 && (
@@ -92,48 +102,90 @@ function OneRequest({ id }: { id: string }) {
         </Empty>
       )}
       {value?.requests.map((request) => (
-        <section key={request.request_id + request.at} class="panel">
-          <h2>
-            {kind(request)}: {reason(request.reason)}
-          </h2>
-          <dl>
-            <dt>Time</dt>
-            <dd>{dateTime(request.at)}</dd>
-            <dt>Request id</dt>
-            <dd>{request.request_id}</dd>
-            <dt>Global request id</dt>
-            <dd>{request.global_request_id ?? "–"}</dd>
-            <dt>Project</dt>
-            <dd>{request.project_id ?? "–"}</dd>
-            <dt>User</dt>
-            <dd>{request.user_id ?? "–"}</dd>
-            <dt>{request.query ? "Query" : "Claim"}</dt>
-            <dd>
-              <code>{summary(request)}</code>
-            </dd>
-          </dl>
-          {request.query && (
-            <p>
-              <a href={addressOf("shape", "", request.query)}>Try this request now</a>
-            </p>
-          )}
-          {request.explanation && <Details request={request} />}
-        </section>
+        <RequestPanel key={keyOf(request)} request={request} />
       ))}
     </>
   );
 }
 
+function RequestPanel({ request }: { request: RecordedRequest }) {
+  const ids = {
+    "Request id": request.request_id,
+    "Global request id": request.global_request_id ?? "–",
+    User: request.user_id ?? "–",
+  };
+  return (
+    <section class="panel">
+      <h2>
+        {kind(request)}: {reason(request.reason)}
+      </h2>
+      <dl>
+        <dt>Time</dt>
+        <dd>
+          {dateTime(request.at)}, <Ago at={request.at} />
+        </dd>
+        {Object.entries(ids).map(([name, id]) => (
+          <>
+            <dt>{name}</dt>
+            <dd class="uuid">{id}</dd>
+          </>
+        ))}
+        <dt>Project</dt>
+        <dd>
+          <Id uuid={request.project_id ?? "–"} kind="projects" />
+        </dd>
+        <dt>{request.query ? "Query" : "Claim"}</dt>
+        <dd class="query">
+          <Breakable text={request.query ?? described(request.claim ?? {})} />
+        </dd>
+      </dl>
+      {request.query && (
+        <p>
+          <a href={addressOf("shape", "", request.query)}>Try this request now</a>
+        </p>
+      )}
+      {request.explanation && <Details request={request} />}
+    </section>
+  );
+}
+
 function Details({ request }: { request: RecordedRequest }) {
-  const explanation = request.explanation ?? {};
+  const { version: _, sentence, ...explanation } = request.explanation ?? {};
   if (explanation.funnel !== undefined) return <ExplanationPanel explanation={explanation} />;
-  return <pre>{JSON.stringify(explanation, null, 2)}</pre>;
+  return (
+    <>
+      {sentence && (
+        <p class="verdict">
+          <Breakable text={sentence} />
+        </p>
+      )}
+      <Facts rows={inUnits(explanation)} />
+    </>
+  );
 }
 
-function kind(request: RecordedRequest): string {
-  return request.kind === "no_candidates" ? "No candidates" : "Refused claim";
+const KINDS: Record<string, string> = {
+  no_candidates: "No candidates",
+  refused_claim: "Refused claim",
+  invalid_request: "Invalid request",
+};
+
+export function kind(request: RecordedRequest): string {
+  return KINDS[request.kind] ?? request.kind;
 }
 
-function summary(request: RecordedRequest): string {
-  return request.query ?? JSON.stringify(request.claim ?? {});
+// The query; for a claim, the sentence that says why it was refused, or what it asked of whom.
+export function Summary({ request }: { request: RecordedRequest }) {
+  const text = request.query ?? request.explanation?.sentence ?? described(request.claim ?? {});
+  return (
+    <span class="query">
+      <Breakable text={text} />
+    </span>
+  );
+}
+
+function described({ allocations = {}, providers = {} }: Claim): string {
+  return Object.entries(allocations)
+    .map(([uuid, { resources }]) => `${amounts(resources)} on ${providers[uuid] ?? uuid}`)
+    .join("; ");
 }

@@ -2,12 +2,14 @@
 
 import os
 import re
+import urllib.error
 from pathlib import Path
 
 import pytest
 
 from bench import worlds
 from bench.world_loader import load
+from placement.tests.support import clouds
 from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 
 
@@ -76,6 +78,10 @@ def inventories(generation: int, **totals: int) -> object:
     return {"resource_provider_generation": generation, "inventories": listed}
 
 
+def traits(generation: int, *names: str) -> object:
+    return {"resource_provider_generation": generation, "traits": names}
+
+
 def claim(consumer_generation: int | None, vcpus: int) -> object:
     return {
         "allocations": {HOST: {"resources": {"VCPU": vcpus}}},
@@ -115,6 +121,32 @@ def small(tmp_path_factory):
 def small_to_change(tmp_path):
     """The same for one test, which may change or stop it."""
     service = _small(tmp_path)
+    yield service
+    service.stop()
+
+
+LONG_NAME = f"compute-{'0123456789' * 10}.region-one.example.org"
+LONG_TRAIT = f"CUSTOM_{'LICENSED_WINDOWS_DATACENTER_' * 3}2026"
+FIVE_GPUS = "resources=VCPU:8,MEMORY_MB:65536&resources1=CUSTOM_GPU:5"
+
+
+@pytest.fixture(scope="module")
+def realistic(tmp_path_factory):
+    """40 unequal hosts, findings, refusals, and names and traits that are too long for a phone."""
+    folder = tmp_path_factory.mktemp("realistic")
+    (folder / "data").mkdir()
+    clouds.main([str(folder / "data" / "placement.sqlite"), "--hosts", "40"])
+    service = _service(
+        folder,
+        ("POST", "/resource_providers", {"name": LONG_NAME, "uuid": HOST}),
+        ("PUT", f"/resource_providers/{HOST}/inventories", inventories(0, VCPU=16)),
+        ("PUT", f"/traits/{LONG_TRAIT}", None),
+        ("PUT", f"/resource_providers/{HOST}/traits", traits(1, LONG_TRAIT)),
+        ("PUT", f"/allocations/{SERVER}", claim(None, 16)),
+        ("GET", f"/allocation_candidates?{FIVE_GPUS}&required={LONG_TRAIT}", None),
+    )
+    with pytest.raises(urllib.error.HTTPError):
+        service.send("PUT", f"/allocations/{MARKUP}", claim(None, 8))
     yield service
     service.stop()
 

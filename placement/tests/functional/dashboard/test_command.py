@@ -27,7 +27,8 @@ SECONDS_TO_START = 60
 
 
 def arguments(url, *more):
-    return [OPENSTACK, "--os-endpoint", url, "--os-token", "admin", *COMMAND, *more]
+    region = ("--os-region-name", "RegionOne")
+    return [OPENSTACK, "--os-endpoint", url, "--os-token", "admin", *region, *COMMAND, *more]
 
 
 def environment():
@@ -69,6 +70,8 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
     with dashboard(arguments(small.url), tmp_path) as (process, address):
         with urllib.request.urlopen(address, timeout=30) as response:
             assert b"<title>Placement</title>" in response.read()
+        with urllib.request.urlopen(f"{address}settings.json", timeout=30) as response:
+            assert json.load(response)["region"] == "RegionOne"
         insight = address.removesuffix("page/")
         with urllib.request.urlopen(f"{insight}providers", timeout=30) as response:
             assert b'"host1"' in response.read()

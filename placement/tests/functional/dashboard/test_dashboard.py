@@ -19,7 +19,15 @@ expect = pytest.importorskip("playwright.sync_api").expect
 pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 
 PAGE = "/insight/page/"
-VIEWS = ["#/cloud", f"#/tree/{HOST}", "#/shape?resources=VCPU:999", "#/requests", "#/findings"]
+VIEWS = [
+    "#/cloud",
+    "#/cloud?wallboard=1",
+    f"#/tree/{HOST}",
+    "#/shape?resources=VCPU:999",
+    "#/requests",
+    "#/findings",
+    "#/search/host",
+]
 # The console reports a response that is not 2xx, which is what these tests provoke.
 FAILED_REQUEST = "Failed to load resource"
 NOTHING_MOVES = "document.getAnimations().every((each) => each.playState !== 'running')"
@@ -41,9 +49,9 @@ def wait_for_text(page, text, seconds=60):
 # --- contents ---------------------------------------------------------------------
 
 
-def test_the_cloud_shows_totals_and_roots(small, open_page):
+def test_the_cloud_shows_totals_and_hosts(small, open_page):
     page = open_page(small.url + PAGE)
-    wait_for_text(page, "on 2 roots")
+    wait_for_text(page, "on 2 hosts")
     card = page.locator(".card", has_text="VCPU")
     assert "20 % used" in card.inner_text()
     assert "16 free" in card.inner_text()
@@ -100,16 +108,17 @@ def test_each_view_of_an_empty_cloud_says_what_is_missing(empty, open_page, view
 
 def test_a_shape_that_fits_is_counted(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/shape?resources=VCPU:4")
-    wait_for_text(page, "4 more claims on 2 roots")
+    wait_for_text(page, "4 more claims on 2 hosts")
 
 
 def test_a_shape_that_does_not_fit_is_explained(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/shape")
+    page.get_by_label("only enabled hosts").uncheck()
     page.get_by_label("Amount").first.fill("999")
     page.get_by_label("Class").nth(1).fill("")
     expect(page.get_by_label("Query")).to_have_value("resources=VCPU:999", timeout=60_000)
     page.get_by_role("button", name="Check").click()
-    wait_for_text(page, "None of 2 roots can serve the request")
+    wait_for_text(page, "None of 2 hosts can serve the request")
     assert "resources=VCPU:999" in page.locator(".funnel").inner_text()
 
 
@@ -133,7 +142,7 @@ def test_a_request_id_opens_its_explanation(small_to_change, open_page):
     link.wait_for(timeout=60_000)
     page = open_page(f"{small_to_change.url}{PAGE}{link.get_attribute('href')}")
     wait_for_text(page, "No candidates: unit limits")
-    assert "None of 2 roots can serve the request" in text_of(page)
+    assert "None of 2 hosts can serve the request" in text_of(page)
 
 
 def test_a_request_id_without_record(small, open_page):
@@ -192,7 +201,7 @@ def test_axe_finds_nothing_and_no_view_is_wider_than_the_window(small, open_page
 
 def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):
     page = open_page(small.url + PAGE)
-    wait_for_text(page, "on 2 roots")
+    wait_for_text(page, "on 2 hosts")
     page.locator("canvas").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#map-focus")).to_contain_text("VCPU used", timeout=60_000)
@@ -205,12 +214,12 @@ def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):
 
 def test_ten_thousand_roots_are_drawn_and_can_be_found(large, open_page):
     page = open_page(large.url + PAGE)
-    wait_for_text(page, "on 10,000 roots")
+    wait_for_text(page, "on 10,000 hosts")
     page.get_by_label("Find").fill("busy-5")
     wait_until(lambda: page.evaluate(ALL_NAMES_CONTAIN, "busy-5"))
     page.get_by_label("Find").fill("")
     page.get_by_label("Group by").select_option("aggregate")
-    wait_for_text(page, "on 10,000 roots")
+    wait_for_text(page, "on 10,000 hosts")
 
 
 def test_each_view_of_ten_thousand_roots(large, open_page):
@@ -218,8 +227,8 @@ def test_each_view_of_ten_thousand_roots(large, open_page):
     page.locator("table tbody a").first.click()
     wait_for_text(page, "Consumers")
     page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:500")
-    wait_for_text(page, "more claims on 5,003 roots")
+    wait_for_text(page, "more claims on 5,003 hosts")
     page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:4096")
-    wait_for_text(page, "None of 10,000 roots can serve the request")
+    wait_for_text(page, "None of 10,000 hosts can serve the request")
     page = open_page(f"{large.url}{PAGE}#/findings")
     wait_for_text(page, "The audit")

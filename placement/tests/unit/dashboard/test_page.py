@@ -15,7 +15,7 @@ def service(environ, start_response):
 
 @pytest.fixture
 def app():
-    return webtest.TestApp(DashboardMiddleware(service, {"X-Auth-Token": "admin"}))
+    return webtest.TestApp(DashboardMiddleware(service, {"X-Auth-Token": "admin"}, "RegionOne"))
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,13 @@ def test_each_file_is_served_with_a_strict_policy(app, path, content_type):
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_the_settings_hold_the_headers_of_requests(app):
+def test_the_settings_hold_the_headers_of_requests_and_the_region(app):
     settings = app.get("/insight/page/settings.json").json
-    assert settings == {"headers": {"X-Auth-Token": "admin"}}
+    assert settings == {
+        "headers": {"X-Auth-Token": "admin"},
+        "region": "RegionOne",
+        "has_names": False,
+    }
 
 
 def test_the_address_without_a_slash_redirects_below_the_mount_point(app):

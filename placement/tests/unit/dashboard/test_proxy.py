@@ -34,7 +34,7 @@ def upstream():
 
 @pytest.fixture
 def dashboard(upstream):
-    return LocalDashboard.with_new_secret(upstream)
+    return LocalDashboard.with_new_secret(upstream, "RegionOne")
 
 
 @pytest.fixture
@@ -44,7 +44,8 @@ def app(dashboard):
 
 def test_the_page_is_below_the_secret(app, dashboard):
     assert app.get(dashboard.path).content_type == "text/html"
-    assert app.get(f"{dashboard.path}settings.json").json == {"headers": {}}
+    settings = app.get(f"{dashboard.path}settings.json").json
+    assert settings == {"headers": {}, "region": "RegionOne", "has_names": True}
 
 
 def test_secrets_differ(upstream):

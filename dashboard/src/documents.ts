@@ -1,0 +1,139 @@
+// The JSON documents of the routes below /insight, as described in the API reference.
+
+export interface Inventory {
+  total: number;
+  reserved: number;
+  min_unit: number;
+  max_unit: number;
+  step_size: number;
+  allocation_ratio: number;
+  capacity: number;
+  used: number;
+}
+
+export interface Provider {
+  uuid: string;
+  name: string;
+  generation: number;
+  parent_provider_uuid: string | null;
+  root_provider_uuid: string;
+  inventories: Record<string, Inventory>;
+  traits: string[];
+  aggregates: string[];
+}
+
+// `text` says the same in words, if the release that wrote it has words.
+export interface FunnelRow {
+  code: string;
+  requirement: string;
+  lost: number;
+  left: number;
+  text?: string;
+  // Facts about the providers.
+  note?: string;
+}
+
+export interface Unmet {
+  code: string;
+  requirement: string;
+  text?: string;
+}
+
+export interface NearMiss {
+  uuid: string;
+  name: string;
+  unmet: Unmet[];
+  // Whether nothing else is in the way.
+  complete?: boolean;
+}
+
+export interface Remedy {
+  query: string;
+  roots: number;
+  text?: string;
+}
+
+export interface Explanation {
+  query: string;
+  microversion: string;
+  at: string;
+  roots: number;
+  fits: number;
+  funnel: FunnelRow[];
+  near_misses: NearMiss[];
+  remedies: Remedy[];
+  undetermined: string[];
+}
+
+export interface Claim {
+  consumer_uuid?: string;
+  allocations?: Record<string, { resources: Record<string, number> }>;
+  providers?: Record<string, string>;
+}
+
+export interface RecordedRequest {
+  request_id: string;
+  global_request_id: string | null;
+  at: string;
+  kind: string;
+  project_id: string | null;
+  user_id: string | null;
+  microversion: string;
+  query?: string | null;
+  claim?: Claim;
+  reason: string;
+  // A refused claim has the facts of its refusal instead, and a sentence of them.
+  explanation?: (Partial<Explanation> & { sentence?: string; [fact: string]: unknown }) | null;
+}
+
+export interface Capacity {
+  query: string;
+  claims: number;
+  roots: number;
+  exact: boolean;
+  largest: Record<string, number>;
+  free: Record<string, number>;
+  stranded: Record<string, number>;
+  limited_by: Record<string, number>;
+  by: ({ claims: number; roots: number } & Record<string, unknown>)[];
+}
+
+export interface Consumer {
+  uuid: string;
+  project_id: string;
+  user_id: string;
+  type: string | null;
+  generation: number;
+  created_at: string | null;
+  allocations: Record<string, Record<string, number>>;
+  // The names of the providers of the allocations.
+  providers: Record<string, string>;
+}
+
+export interface Finding {
+  code: string;
+  severity: "error" | "notice";
+  rows: Record<string, unknown>;
+  cause: string;
+  repair: string;
+  // The command with which the repair begins; empty if there is none.
+  repair_command: string;
+}
+
+export interface Changes {
+  token: string;
+  complete: boolean;
+  providers: Provider[];
+  removed: string[];
+}
+
+export interface Overview {
+  release?: string;
+}
+
+// Names by UUID, as far as nova and keystone list them.
+export interface Names {
+  aggregates: Record<string, string>;
+  projects: Record<string, string>;
+  servers: Record<string, string>;
+}

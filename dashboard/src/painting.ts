@@ -1,0 +1,108 @@
+// Drawing of the heat map on a canvas.
+
+import { type Cell, type Layout, STEP_NAMES, stepOf } from "./heatmap";
+
+export interface Paint {
+  steps: string[];
+  background: string;
+  outline: string;
+  text: string;
+  focus: string;
+  font: string;
+}
+
+const LARGE = 10;
+
+// The colors and the font of the style sheet, as they are now.
+export function paintOf(element: Element): Paint {
+  const style = getComputedStyle(element);
+  const value = (property: string) => style.getPropertyValue(property).trim();
+  return {
+    steps: STEP_NAMES.map((_, index) => value(`--heat-${index}`)),
+    background: value("--background"),
+    outline: value("--faint"),
+    text: value("--muted"),
+    focus: value("--text"),
+    font: `12px ${style.fontFamily}`,
+  };
+}
+
+export function draw(
+  context: CanvasRenderingContext2D,
+  layout: Layout,
+  name: string,
+  paint: Paint,
+  focused: number,
+): void {
+  const gap = layout.size > LARGE ? 2 : 1;
+  context.font = paint.font;
+  context.fillStyle = paint.text;
+  for (const { text, y } of layout.labels) {
+    context.fillText(fitted(context, text, layout.width), 0, y + 15);
+  }
+  for (const cell of layout.cells) {
+    const [width, height] = [cell.width - gap, layout.size - gap];
+    drawCell(context, cell, width, height, stepOf(cell.root, name), paint);
+  }
+  const cell = layout.cells[focused];
+  if (cell !== undefined) frame(context, cell, cell.width - gap, layout.size - gap, paint.focus, 2);
+}
+
+function drawCell(
+  context: CanvasRenderingContext2D,
+  cell: Cell,
+  width: number,
+  height: number,
+  step: number,
+  paint: Paint,
+): void {
+  const { root, x, y } = cell;
+  const color = paint.steps[step];
+  if (color === undefined) {
+    frame(context, cell, width, height, paint.outline, 1);
+    return;
+  }
+  context.fillStyle = color;
+  context.fillRect(x, y, width, height);
+  if (root.disabled) hollow(context, cell, width, height, paint);
+}
+
+// A disabled host is a frame in its color with a stroke across it: seen on every color.
+function hollow(
+  context: CanvasRenderingContext2D,
+  { x, y }: Cell,
+  width: number,
+  height: number,
+  paint: Paint,
+): void {
+  const border = height > LARGE ? 3 : 1;
+  context.fillStyle = paint.background;
+  context.fillRect(x + border, y + border, width - 2 * border, height - 2 * border);
+  context.strokeStyle = paint.focus;
+  context.lineWidth = height > LARGE ? 1.5 : 1;
+  context.beginPath();
+  context.moveTo(x, y + height);
+  context.lineTo(x + width, y);
+  context.stroke();
+}
+
+function frame(
+  context: CanvasRenderingContext2D,
+  { x, y }: Cell,
+  width: number,
+  height: number,
+  color: string,
+  lineWidth: number,
+): void {
+  context.strokeStyle = color;
+  context.lineWidth = lineWidth;
+  const inset = lineWidth / 2;
+  context.strokeRect(x + inset, y + inset, width - lineWidth, height - lineWidth);
+}
+
+function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let end = text.length - 1;
+  while (end > 0 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;
+  return `${text.slice(0, end)}…`;
+}

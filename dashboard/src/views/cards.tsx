@@ -1,0 +1,107 @@
+// A card for each class: used, free, full hosts, unusable capacity, trend since the page opened.
+
+import { useMemo } from "preact/hooks";
+import { fullHosts, type Totals } from "../cloud";
+import type { Capacity } from "../documents";
+import { amount, clock, percent, plural } from "../format";
+import { polyline, untilNow } from "../history";
+import { Bar, Breakable } from "../parts";
+import { addressOf } from "../router";
+import { useLoaded, useNow, useShared, useTicks } from "../state";
+
+const CARDS = 6;
+const UNUSABLE_INTERVAL_MS = 30_000;
+
+export function Cards(props: {
+  classes: string[];
+  chosen: string;
+  onChoose: (name: string) => void;
+}) {
+  const { live, version, shape } = useShared();
+  const totals = useMemo(() => live.cloud.totals(), [version]);
+  const capacity = useCapacity(shape);
+  return (
+    <section aria-label="Totals">
+      <div class="cards">
+        {props.classes.slice(0, CARDS).map((name) => (
+          <Card
+            key={name}
+            name={name}
+            totals={totals.get(name) as Totals}
+            unusable={capacity?.stranded[name] ?? 0}
+            isChosen={name === props.chosen}
+            onChoose={() => props.onChoose(name)}
+          />
+        ))}
+      </div>
+      {capacity && <UnusableNote shape={shape} />}
+    </section>
+  );
+}
+
+function useCapacity(shape: string): Capacity | null {
+  const { api } = useShared();
+  const ticks = useTicks(UNUSABLE_INTERVAL_MS);
+  return useLoaded(`${shape} ${ticks}`, () => api.capacity(shape)).value;
+}
+
+function Card(props: {
+  name: string;
+  totals: Totals;
+  unusable: number;
+  isChosen: boolean;
+  onChoose: () => void;
+}) {
+  const { name, totals, unusable } = props;
+  const { live, version } = useShared();
+  const full = useMemo(() => fullHosts(live.cloud.roots.values(), name), [version, name]);
+  return (
+    <button type="button" class="card" aria-pressed={props.isChosen} onClick={props.onChoose}>
+      <span class="card-name">
+        <Breakable text={name} />
+      </span>
+      <span class="card-share">{percent(totals.used, totals.capacity)} used</span>
+      <Bar name={name} amounts={totals} />
+      <Trend name={name} />
+      <span class="card-free">{amount(name, totals.free)} free</span>
+      {full > 0 && <span class="card-full">{plural(full, "host")} full</span>}
+      {unusable > 0 && <span class="card-unusable">{amount(name, unusable)} unusable</span>}
+      {totals.disabled > 0 && (
+        <span class="card-disabled">{amount(name, totals.disabled)} on disabled hosts</span>
+      )}
+    </button>
+  );
+}
+
+const [WIDTH, HEIGHT] = [100, 16];
+
+function Trend({ name }: { name: string }) {
+  const points = untilNow(useShared().live.history.of(name), useNow());
+  const [first, last] = [points[0], points.at(-1)];
+  if (!first || !last) return null;
+  const [from, to] = [first, last].map(({ share }) => percent(share, 1));
+  return (
+    <svg
+      class="trend"
+      viewBox={`0 -1 ${WIDTH} ${HEIGHT + 2}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${from} used at ${clock(new Date(first.at))}, ${to} now`}
+    >
+      <polyline points={polyline(points, WIDTH, HEIGHT)} />
+    </svg>
+  );
+}
+
+// The one meaning of "unusable", on this page and in `openstack resource capacity show`.
+function UnusableNote({ shape }: { shape: string }) {
+  return (
+    <p class="note">
+      Unusable: free, but left over when{" "}
+      <a class="query" href={addressOf("shape", "", shape)}>
+        <Breakable text={shape} />
+      </a>{" "}
+      is claimed as often as it fits.
+    </p>
+  );
+}

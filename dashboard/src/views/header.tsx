@@ -1,0 +1,135 @@
+// The top of the page: views with their counts, search, state of the connection, installation.
+
+import { useEffect, useRef } from "preact/hooks";
+import { clock } from "../format";
+import type { Status } from "../live";
+import { type Address, addressOf } from "../router";
+import { useLoaded, useShared, useTicks } from "../state";
+import { atMost } from "../tab";
+
+const FINDINGS_INTERVAL_MS = 300_000;
+
+export function Header({ address, region }: { address: Address; region: string }) {
+  const { live } = useShared();
+  return (
+    <header>
+      <span class="brand">Placement</span>
+      <Installation region={region} />
+      <Views address={address} />
+      <SearchField address={address} />
+      <StatusLine status={live.status} />
+    </header>
+  );
+}
+
+function Views({ address }: { address: Address }) {
+  const { refusals } = useShared();
+  const findings = useFindings();
+  const current = address.view === "tree" ? "cloud" : address.view;
+  const tab = (view: string, title: string, count = "", of = "") => (
+    <a href={addressOf(view)} aria-current={current === view ? "page" : undefined}>
+      {title}{" "}
+      {count && (
+        <span class="badge" title={of}>
+          {count}
+          <span class="visually-hidden"> {of}</span>
+        </span>
+      )}
+    </a>
+  );
+  return (
+    <nav aria-label="Views">
+      {tab("cloud", "Cloud")}
+      {tab("shape", "Shape")}
+      {tab("requests", "Requests", refusals.unseen ? atMost(refusals.unseen) : "", "new refusals")}
+      {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
+    </nav>
+  );
+}
+
+// The number of findings; an audit reads whole tables, so it is rare.
+function useFindings(): number {
+  const { api } = useShared();
+  const ticks = useTicks(FINDINGS_INTERVAL_MS);
+  const { value } = useLoaded(`findings ${ticks}`, () => api.findings());
+  return value?.findings.length ?? 0;
+}
+
+function SearchField({ address }: { address: Address }) {
+  const field = useRef<HTMLInputElement>(null);
+  const text = address.view === "search" ? address.id : "";
+  useSlashKey(() => field.current?.focus());
+  const search = (wanted: string) => {
+    const target = addressOf("search", wanted);
+    if (address.view === "search") location.replace(target);
+    else location.assign(target);
+  };
+  return (
+    <form role="search" onSubmit={openFirstResult}>
+      <input
+        ref={field}
+        type="search"
+        value={text}
+        aria-label="Search"
+        aria-keyshortcuts="/"
+        placeholder="Search  /"
+        title="Names, UUIDs, consumers, projects, request ids. Key: /"
+        spellcheck={false}
+        onInput={(event) => search(event.currentTarget.value)}
+      />
+    </form>
+  );
+}
+
+function openFirstResult(event: SubmitEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLAnchorElement>(".results a")?.click();
+}
+
+function useSlashKey(act: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || isField(event.target)) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function isField(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input, select, textarea");
+}
+
+const STATES = {
+  loading: "Loading",
+  live: "Live",
+  unauthorized: "Not authorized",
+  unavailable: "Not connected",
+} as const;
+
+function StatusLine({ status }: { status: Status }) {
+  return (
+    <div class={`status ${status.state}`}>
+      <span class="dot" aria-hidden="true" />
+      <span role="status">
+        {STATES[status.state]}
+        {status.detail && `: ${status.detail}`}
+      </span>
+      {status.at && (
+        <span class="at">
+          State of <time>{clock(status.at)}</time>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Installation({ region }: { region: string }) {
+  const { api } = useShared();
+  const { value } = useLoaded("overview", () => api.overview());
+  const texts = [region, value?.release ?? ""].filter((text) => text !== "");
+  if (texts.length === 0) return null;
+  return <span class="installation">{texts.join(" · ")}</span>;
+}

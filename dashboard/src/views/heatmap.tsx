@@ -1,0 +1,138 @@
+// The heat map: a canvas that the mouse and the keyboard can explore, and its legend.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Root } from "../cloud";
+import { amount, percent, plural } from "../format";
+import { type Box, byCapacity, cellAt, layOut, type Layout, neighbor, STEP_NAMES } from "../heatmap";
+import type { Group } from "../hosts";
+import { draw, paintOf } from "../painting";
+import { addressOf } from "../router";
+import { useShared } from "../state";
+
+const LARGEST = 28;
+const HEIGHT = 380;
+
+const BELOW = 100;
+
+// The space for the map: on a wallboard, the rest of the screen.
+function boxOf(canvas: Element | null, width: number, isWall: boolean): Box {
+  if (!isWall) return { width, height: HEIGHT, largest: LARGEST };
+  const top = canvas?.getBoundingClientRect().top ?? HEIGHT;
+  return { width, height: Math.max(HEIGHT / 2, innerHeight - top - BELOW), largest: 3 * LARGEST };
+}
+
+export function HeatMap(props: {
+  groups: Group[];
+  name: string;
+  isSized: boolean;
+  isGrouped: boolean;
+  isWall: boolean;
+}) {
+  const { groups, name, isSized, isGrouped, isWall } = props;
+  const names = useShared().names.aggregates;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(canvas);
+  const [focused, setFocused] = useState(-1);
+  const layout = useMemo(() => {
+    const labeled = groups.map((group) => ({ ...group, label: isGrouped ? labelOf(group, names) : "" }));
+    const weight = isSized ? byCapacity(groups.flatMap(({ roots }) => roots), name) : () => 1;
+    return layOut(labeled, boxOf(canvas.current, width, isWall), weight);
+  }, [groups, width, isSized, isGrouped, isWall, names]);
+  const paint = () => paintOn(canvas.current, layout, name, focused);
+  useEffect(paint);
+  useEffect(() => onSchemeChange(paint));
+  const root = layout.cells[focused]?.root;
+  const open = () => root && location.assign(addressOf("tree", root.uuid));
+  return (
+    <div class="map">
+      <Legend />
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        role="application"
+        aria-label={`Heat map of ${name}. Arrow keys choose a host, Enter opens it.`}
+        aria-describedby="map-focus"
+        style={{ height: `${layout.height}px` }}
+        onMouseMove={(event) => setFocused(cellAt(layout, event.offsetX, event.offsetY))}
+        onMouseLeave={() => setFocused(-1)}
+        onClick={open}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") open();
+          const next = neighbor(layout, focused, event.key);
+          if (next === null) return;
+          event.preventDefault();
+          setFocused(next);
+        }}
+      />
+      <p id="map-focus" class="map-focus" aria-live="polite">
+        {root ? describe(root, name) : "Point at a cell, or use the arrow keys."}
+      </p>
+    </div>
+  );
+}
+
+function labelOf({ aggregate, roots }: Group, names: Record<string, string>): string {
+  const name = aggregate === "" ? "no aggregate" : (names[aggregate] ?? aggregate);
+  return `${plural(roots.length, "host")}  ·  ${name}`;
+}
+
+function describe(root: Root, name: string): string {
+  const amounts = root.amounts.get(name);
+  if (amounts === undefined) return `${root.name}: no ${name}`;
+  const state = root.disabled ? ", disabled" : "";
+  const used = percent(amounts.used, amounts.capacity);
+  return (
+    `${root.name}: ${amount(name, amounts.used)} of ${amount(name, amounts.capacity)} ${name} ` +
+    `used (${used}), ${amount(name, amounts.free)} free${state}`
+  );
+}
+
+function paintOn(
+  canvas: HTMLCanvasElement | null,
+  layout: Layout,
+  name: string,
+  focused: number,
+): void {
+  const context = canvas?.getContext("2d");
+  if (!canvas || !context) return;
+  const scale = devicePixelRatio;
+  canvas.width = Math.round(layout.width * scale);
+  canvas.height = Math.round(layout.height * scale);
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  draw(context, layout, name, paintOf(canvas), focused);
+}
+
+function onSchemeChange(repaint: () => void): () => void {
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", repaint);
+  return () => scheme.removeEventListener("change", repaint);
+}
+
+function useWidth(element: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(800);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(Math.floor(entry.contentRect.width));
+    });
+    if (element.current) observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+function Legend() {
+  return (
+    <ul class="legend" aria-label="Used share of the capacity">
+      {STEP_NAMES.map((text, index) => (
+        <li key={text}>
+          <span class={`swatch heat-${index}`} aria-hidden="true" />
+          {text}
+        </li>
+      ))}
+      <li>
+        <span class="swatch disabled" aria-hidden="true" />
+        disabled
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,32 @@
+// The recent refusals, beside the map.
+
+import { reason } from "../format";
+import { Ago, Empty } from "../parts";
+import { keyOf } from "../refusals";
+import { addressOf } from "../router";
+import { failure, useShared } from "../state";
+import { kind, Summary } from "./requests";
+
+const SHOWN = 6;
+
+export function RecentRefusals() {
+  const { refusals } = useShared();
+  return (
+    <section aria-labelledby="refusals-title" class="narrow">
+      <h2 id="refusals-title">Recent refusals</h2>
+      {refusals.error !== null && <p class="failure">{failure(refusals.error).message}</p>}
+      {refusals.latest.length === 0 && <Empty>Nothing was refused.</Empty>}
+      <ul class="refusals">
+        {refusals.latest.slice(0, SHOWN).map((request) => (
+          <li key={keyOf(request)}>
+            <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>:{" "}
+            <strong>{reason(request.reason)}</strong>
+            <Summary request={request} />
+            <Ago at={request.at} />
+          </li>
+        ))}
+      </ul>
+      <a href={addressOf("requests")}>All requests</a>
+    </section>
+  );
+}

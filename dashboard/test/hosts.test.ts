@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DISABLED_TRAIT } from "../src/cloud";
+import { byAggregate, inOrder, positionsOf, selected, sorted } from "../src/hosts";
+import { changes, cloudOf, host, inventory, provider } from "./clouds";
+
+const ALL = { className: "VCPU", text: "", trait: "", status: "all" as const };
+
+function cloud() {
+  return cloudOf(
+    host("a-host", { VCPU: [8, 8] }, { aggregates: ["x", "y"] }),
+    host("b-host", { VCPU: [32, 8] }, { traits: [DISABLED_TRAIT], aggregates: ["x"] }),
+    host("c-host", { VCPU: [16, 12], MEMORY_MB: [1, 0] }),
+    provider("gpu", "c-host", "c-host", {
+      name: "gpu_0",
+      traits: ["CUSTOM_A100"],
+      inventories: { PGPU: inventory(1, 0) },
+    }),
+  );
+}
+
+function names(roots: { name: string }[]): string {
+  return roots.map(({ name }) => name[0]).join("");
+}
+
+for (const [selection, expected] of [
+  [{}, "abc"],
+  [{ text: "C-HO" }, "c"],
+  [{ text: "gpu_0" }, "c"],
+  [{ trait: "CUSTOM_A100" }, "c"],
+  [{ status: "disabled" as const }, "b"],
+  [{ status: "enabled" as const }, "ac"],
+  [{ className: "PGPU" }, "c"],
+] as const) {
+  test(`hosts are selected by ${JSON.stringify(selection)}`, () => {
+    assert.equal(names(selected(cloud(), { ...ALL, ...selection })), expected);
+  });
+}
+
+for (const [sort, expected] of [
+  ["used", "acb"],
+  ["free", "bca"],
+  ["capacity", "bca"],
+  ["name", "abc"],
+] as const) {
+  test(`hosts are sorted by ${sort}`, () => {
+    assert.equal(names(sorted(selected(cloud(), ALL), "VCPU", sort)), expected);
+  });
+}
+
+test("usage without capacity comes first", () => {
+  const { roots } = cloudOf(host("a", { VCPU: [8, 9] }), host("b", { VCPU: [0, 1] }));
+  assert.equal(names(sorted([...roots.values()], "VCPU", "used")), "ba");
+});
+
+test("hosts keep their places when amounts change; new ones are last", () => {
+  const changing = cloud();
+  const positions = positionsOf(sorted(selected(changing, ALL), "VCPU", "used"));
+  changing.apply(changes([host("b-host", { VCPU: [32, 32] }), host("0-new", { VCPU: [8, 8] })]));
+  const ranked = sorted(selected(changing, ALL), "VCPU", "used");
+  assert.equal(names(inOrder(ranked, positions)), "acb0");
+});
+
+test("a host is in the group of each of its aggregates", () => {
+  const groups = byAggregate(selected(cloud(), ALL));
+  assert.deepEqual(
+    groups.map(({ aggregate, roots }) => `${aggregate}: ${names(roots)}`),
+    ["x: ab", "y: a", ": c"],
+  );
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Api } from "../src/api";
+import type { RecordedRequest } from "../src/documents";
+import { ago, amount, amountOf } from "../src/format";
+import { History, polyline, untilNow } from "../src/history";
+import { MOST_REFUSALS, Refusals } from "../src/refusals";
+import { tabOf } from "../src/tab";
+
+function refusal(id: string, at = "2026-11-21T02:14:07Z"): RecordedRequest {
+  return {
+    request_id: id,
+    global_request_id: null,
+    at,
+    kind: "no_candidates",
+    project_id: null,
+    user_id: null,
+    microversion: "1.39",
+    query: "resources=VCPU:1",
+    reason: "capacity",
+  };
+}
+
+// The routes, with these pages of requests one after another.
+function apiWith(...pages: RecordedRequest[][]): { api: Api; queries: Record<string, string>[] } {
+  const queries: Record<string, string>[] = [];
+  const requests = (query: Record<string, string>) => {
+    queries.push(query);
+    return Promise.resolve({ requests: pages.shift() ?? [], next: null });
+  };
+  return { api: { requests } as unknown as Api, queries };
+}
+
+test("refusals from before the page was opened are not new, later ones are until seen", async () => {
+  const { api, queries } = apiWith([refusal("a")], [refusal("b"), refusal("a")], []);
+  const refusals = new Refusals(api);
+  await refusals.refresh();
+  assert.equal(refusals.unseen, 0);
+  await refusals.refresh();
+  assert.equal(refusals.unseen, 1);
+  assert.deepEqual(refusals.latest.map((request) => request.request_id), ["b", "a"]);
+  assert.equal(queries[1]?.["since"], "2026-11-21T02:14:07Z");
+  refusals.markSeen();
+  assert.equal(refusals.unseen, 0);
+});
+
+test("a failure keeps the refusals that are known", async () => {
+  const { api } = apiWith([refusal("a")]);
+  const refusals = new Refusals(api);
+  await refusals.refresh();
+  api.requests = () => Promise.reject(new Error("lost"));
+  await refusals.refresh();
+  assert.equal(refusals.latest.length, 1);
+  assert.notEqual(refusals.error, null);
+});
+
+test("the tab says what is wrong: the connection first, then new refusals", () => {
+  assert.deepEqual(tabOf("live", 0), { title: "Placement", icon: "icon.svg" });
+  assert.equal(tabOf("live", 3).title, "(3) refused - Placement");
+  assert.equal(tabOf("live", MOST_REFUSALS).title, `(${MOST_REFUSALS}+) refused - Placement`);
+  assert.deepEqual(tabOf("unavailable", 3), {
+    title: "Not connected - Placement",
+    icon: "icon-lost.svg",
+  });
+});
+
+test("the history of a class is thinned, and keeps its first and last point", () => {
+  const history = new History();
+  const totals = (used: number) =>
+    new Map([["VCPU", { capacity: 1000, used, free: 0, reserved: 0, disabled: 0 }]]);
+  for (let time = 0; time < 1000; time += 1) history.add(totals(time), time);
+  const points = history.of("VCPU");
+  assert.ok(points.length <= 240);
+  assert.deepEqual([points[0]?.at, points.at(-1)?.at], [0, 999]);
+});
+
+test("a trend reaches until now, and a small change is a small step", () => {
+  const points = untilNow([{ at: 0, share: 0.5 }, { at: 50, share: 0.501 }], 100);
+  assert.equal(polyline(points, 100, 10), "0.0,5.5 50.0,4.5 100.0,4.5");
+});
+
+test("relative times have one unit", () => {
+  const now = Date.parse("2026-11-21T02:14:07Z");
+  const texts = ["2026-11-21T02:14:00Z", "2026-11-21T02:00:00Z", "2026-11-20T02:14:07Z", "none"];
+  assert.deepEqual(texts.map((text) => ago(text, now)), ["just now", "14 min ago", "1 d ago", "none"]);
+});
+
+test("amounts have the unit of their class", () => {
+  assert.equal(amount("MEMORY_MB", 0), "0");
+  assert.equal(amount("MEMORY_MB", 512), "512 MiB");
+  assert.equal(amountOf("DISK_GB", 280, 2048), "0.3 / 2 TiB");
+  assert.equal(amountOf("VCPU", 28, 128), "28 / 128");
+});
