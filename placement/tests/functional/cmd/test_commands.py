@@ -203,6 +203,27 @@ def test_make_repairs_an_interrupted_environment(tmp_path):
     subprocess.run(pip, check=True, capture_output=True)
 
 
+REQUIREMENTS = Path("placement/tests/functional/keystone/requirements.txt")
+
+
+@pytest.mark.parametrize(
+    ("tests", "installed"),
+    [
+        ("placement", True),
+        ("placement/tests/unit", False),
+        ("placement/tests/unit/parse placement/tests/property", False),
+        ("placement/tests/unit placement/tests/functional/keystone", True),
+    ],
+)
+def test_make_installs_keystone_for_functional_tests(tmp_path, tests, installed):
+    (tmp_path / REQUIREMENTS.parent).mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", REQUIREMENTS):
+        shutil.copy(ROOT / name, tmp_path / name)
+    make = ["make", "-n", "test", f"T={tests}"]
+    planned = subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert (".keystone/bin/python -m pip install" in planned) == installed
+
+
 def test_make_serve_takes_a_port():
     make = ["make", "-n", "serve", "PORT=9999"]
     result = subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True)

@@ -292,3 +292,9 @@ def test_links_lead_to_this_machine_or_reserved_names():
 
 def is_reserved(host):
     return host == "127.0.0.1" or host.endswith((".example.org", ".example.com"))
+
+
+def test_each_module_of_the_tests_support_is_listed():
+    lines = re.findall(r"^``.*``$", page("contributor/testing"), re.MULTILINE)
+    modules = {path.stem for path in (PACKAGE / "tests/support").glob("[a-z]*.py")}
+    assert modules <= set(re.findall(r"``(\w+)``", "".join(lines)))
