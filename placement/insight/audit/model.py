@@ -59,7 +59,6 @@ _PLAN_LIVE = "placement-manage audit --live nova --code {code} --plan repair.pla
 _CONSUMERS = "openstack resource consumer list --provider {uuid}"
 _CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type}"
 _IDENTITY = "placement-manage identity {name}"
-_TREE = "openstack resource provider tree --in-tree {uuid}"
 
 REPAIR_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("missing_root", "missing_parent", "wrong_root"), _PLAN),
@@ -69,7 +68,8 @@ REPAIR_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("missing_inventory", "over_capacity"), _CONSUMERS),
     **dict.fromkeys(("similar_names", "stale_provider"), _IDENTITY),
     **dict.fromkeys(("hypervisor_without_provider", "provider_without_hypervisor"), _IDENTITY),
-    **dict.fromkeys(("nested_compute_node", "provider_without_inventory"), _TREE),
+    "nested_compute_node": "openstack placement preview --root {uuid}",
+    "provider_without_inventory": "openstack resource provider tree --in-tree {uuid}",
     "host_without_aggregate": "nova-manage placement sync_aggregates",
     "unused_type": "",
     **dict.fromkeys(("similar_types", "untyped_consumers"), _CONSUMERS_OF_TYPE),

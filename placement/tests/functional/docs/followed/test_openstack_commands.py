@@ -43,6 +43,7 @@ PRINTED = {
     "openstack allocation candidate explain --resource": r"cn1 \(VCPU 8 of 12\)",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement permission check": "reshaper",
+    "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",
 }
 STATUSES = {"openstack placement permission": 3}  # a call is denied
