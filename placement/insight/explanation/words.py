@@ -11,6 +11,7 @@ Document = Mapping[str, Any]
 _COUNTED = {
     "aggregate": ("members", "the aggregate has no providers"),
     "in_tree": ("exists", "no such provider"),
+    "root_trait": ("providers", "no provider has it"),
     "trait": ("providers", "no provider has it"),
     "no_inventory": ("providers", "no provider has it"),
 }
@@ -144,16 +145,14 @@ def _elsewhere(row: Document) -> str:
         return (
             f"{excluded['provider']['name']} has it, excluded: {phrase({**excluded, 'group': ''})}"
         )
+    is_one = detail.get("providers") == 1
+    having = "1 provider has it" if is_one else f"{detail.get('providers', 0):,} providers have it"
     if "without" in detail:
         classes = " or ".join(detail["without"])
-        return f"{_providers(detail)} have it, none with {classes}"
+        return f"{having}, {'not' if is_one else 'none'} with {classes}"
     if detail.get("roots") == 0:
-        return f"{_providers(detail)} have it, none is a root"
+        return f"{having}, {'which is no root' if is_one else 'none is a root'}"
     return ""
-
-
-def _providers(detail: Document) -> str:
-    return f"{detail['providers']:,} providers"
 
 
 def _limits(detail: Document) -> str:

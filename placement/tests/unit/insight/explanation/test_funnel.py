@@ -90,6 +90,70 @@ def test_more_devices_than_any_host_has():
     assert note(document) == "best: h1 has 3 free"
 
 
+def test_groups_that_the_sum_would_suffice_for_are_counted():
+    """64 are free in all, but two of the three groups fit: a sum of amounts says nothing."""
+    world = "h1\n  a VCPU=32\n  b VCPU=32\nh2\n  c VCPU=16\n  d VCPU=48(used=28)"
+    groups = "&".join(f"resources{number}=VCPU:20" for number in (1, 2, 3))
+    (row,) = as_json(explained(world, f"{groups}&group_policy=none"))["funnel"]
+    assert (row["code"], row["detail"]["free"], row["detail"]["needed"]) == ("combined", 64, 60)
+    assert (row["text"], row["note"]) == (
+        "3 x 20 VCPU together",
+        "best: h1 fits 2 of 3 x 20 VCPU",
+    )
+
+
+def test_the_named_tree_is_the_first_requirement():
+    explanation = explained(FLAT, "resources=VCPU:1&in_tree=$h3&required=!CUSTOM_OFF")
+    assert losses(explanation) == [("in_tree", 2), ("forbidden_trait", 1)]
+    (row, _) = explanation.funnel
+    assert row.left == 1
+
+
+def test_devices_of_one_host_are_added_up_if_none_is_enough():
+    explanation = explained(NESTED, "resources=CUSTOM_GPU:2")
+    row = explanation.funnel[-1]
+    assert row.code == "capacity"
+    tree = {name: row.detail["tree"][name] for name in ("free", "providers", "largest")}
+    assert tree == {"free": 3, "providers": 3, "largest": 1}
+    assert note(as_json(explanation)["funnel"][-1]).endswith(
+        "h1 has 3 CUSTOM_GPU free on 3 providers, none has 2: request them in 2 groups"
+    )
+
+
+def test_a_sharing_provider_outside_the_aggregate_is_named():
+    world = SHARING.replace("@rack +MISC", "@pool +MISC").replace("@rack", "@rack @pool")
+    explanation = explained(world, "resources=VCPU:1,DISK_GB:1&member_of=@rack")
+    row = next(row for row in explanation.funnel if row.code == "aggregate")
+    outside = row.detail["outside"]
+    assert (outside["provider"]["name"], outside["roots"]) == ("ss", 3)
+    assert outside["resource_classes"] == ["DISK_GB"]
+
+
+def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
+    world = """
+        h1    VCPU=64       @az @rack
+        slow  DISK_GB=1000  @az   +MISC_SHARES_VIA_AGGREGATE
+        fast  DISK_GB=1000  @rack +MISC_SHARES_VIA_AGGREGATE +CUSTOM_FAST
+    """
+    query = "resources=VCPU:1&resources1=DISK_GB:1&required1=CUSTOM_FAST&member_of1=@az"
+    row = as_json(explained(world, query))["funnel"][-1]
+    assert row["code"] == "trait"
+    assert row["note"].startswith("fast has it, excluded: not in aggregate ")
+
+
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("resources=VCPU:1&required=CUSTOM_FAST", "1 provider has it, not with VCPU"),
+        ("resources=VCPU:1&root_required=CUSTOM_FAST", "1 provider has it, which is no root"),
+    ],
+)
+def test_a_trait_that_only_children_have(query, fact):
+    world = "h1 VCPU=8\n  gpu CUSTOM_GPU=1 +CUSTOM_FAST"
+    (row,) = as_json(explained(world, query))["funnel"]
+    assert row["note"] == fact
+
+
 def test_the_clock_is_read_for_each_different_group():
     reads = {}
     for number in (10, 100):

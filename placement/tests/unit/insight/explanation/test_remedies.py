@@ -69,6 +69,57 @@ def test_the_requirement_that_lets_most_hosts_fit_comes_first():
     assert [each.change for each in suggestions] == ["drop", "drop"]
 
 
+GPUS = """
+    h1 VCPU=8
+      a CUSTOM_GPU=1
+      b CUSTOM_GPU=1
+      c CUSTOM_GPU=1
+"""
+
+
+def test_an_amount_that_several_providers_have_is_requested_in_groups():
+    split, lowered = remedies(GPUS, "resources=CUSTOM_GPU:3")
+    assert split == Remedy(
+        change="split",
+        roots=1,
+        query="resources=CUSTOM_GPU:1&resources1=CUSTOM_GPU:1&resources2=CUSTOM_GPU:1&group_policy=none",
+        resource_class="CUSTOM_GPU",
+        to=1,
+        parts=3,
+    )
+    assert (lowered.change, lowered.to) == ("amount", 1)
+
+
+def test_a_group_keeps_its_conditions_when_it_is_split():
+    query = "resources=VCPU:1&resources_G=CUSTOM_GPU:2&required_G=!CUSTOM_OFF"
+    split = remedies(GPUS, query)[0]
+    assert split.query == (
+        "resources=VCPU:1&resources_G=CUSTOM_GPU:1&required_G=!CUSTOM_OFF"
+        "&resources1=CUSTOM_GPU:1&required1=!CUSTOM_OFF&group_policy=none"
+    )
+
+
+def test_a_group_of_several_classes_loses_its_suffix():
+    first = remedies(GPUS, "resources1=VCPU:1,CUSTOM_GPU:1")[0]
+    assert (first.change, first.requirement, first.instead, first.query) == (
+        "unsuffix",
+        "resources1=VCPU:1,CUSTOM_GPU:1",
+        *["resources=VCPU:1,CUSTOM_GPU:1"] * 2,
+    )
+
+
+def test_the_same_change_of_equal_groups_is_listed_once():
+    four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
+    (remedy,) = remedies(GPUS, f"{four}&group_policy=isolate")
+    assert (remedy.requirement, remedy.alike) == ("resources1=CUSTOM_GPU:1", tuple("1234"))
+
+
+def test_a_smaller_amount_comes_before_a_dropped_class():
+    world = "h1 VCPU=8 MEMORY_MB=64\nh2 VCPU=4 MEMORY_MB=64"
+    suggestions = remedies(world, "resources=VCPU:9,MEMORY_MB:1")
+    assert [(each.change, each.roots) for each in suggestions] == [("amount", 1), ("drop", 2)]
+
+
 def test_two_changes_if_no_single_one_helps():
     (both,) = remedies("h1 VCPU=8", "resources=VCPU:9&required=CUSTOM_OFF")
     assert both == Remedy(
