@@ -8,11 +8,12 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
 
-from placement import exception
+from placement import exception, profiling
 from placement.db import errors, server_settings
 from placement.db.maintenance import reconcile
 from placement.db.schema import revisions, seed
@@ -62,7 +63,12 @@ placement_context_manager = StoreManager()
 
 def configure(conf: cfg.ConfigOpts) -> None:
     """Set up the database of the process from [placement_database]; further calls only warn."""
-    placement_context_manager.configure(settings(conf))
+    placement_context_manager.configure(_of_service(conf))
+
+
+def _of_service(conf: cfg.ConfigOpts) -> DatabaseSettings:
+    """Return the settings of a service: commands trace nothing, and need no OSProfiler."""
+    return replace(settings(conf), traces_sql=profiling.traces_sql(conf))
 
 
 def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
@@ -112,7 +118,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
     Raises: DatabaseUnavailable if the database is not reached in [placement_database]max_retries
     attempts, SchemaTooOld if it has to be upgraded first.
     """
-    ready = placement_context_manager.store(settings(conf))
+    ready = placement_context_manager.store(_of_service(conf))
     if not ready.is_ready:
         _wait_for(ready)
         server_settings.check(ready)

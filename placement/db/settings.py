@@ -7,7 +7,7 @@ from sqlalchemy.engine import URL, make_url
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """The options of [placement_database]."""
+    """The options of [placement_database]; ``traces_sql`` is of [profiler]."""
 
     connection: str
     connection_parameters: str = ""
@@ -21,6 +21,7 @@ class DatabaseSettings:
     retry_interval: int = 10
     connection_debug: int = 0
     connection_trace: bool = False
+    traces_sql: bool = False
 
     @property
     def url(self) -> URL:

@@ -9,6 +9,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
+from placement import profiling
 from placement.http import auth
 from placement.http.request import AFTER_RESPONSE, Task
 from placement.http.request_log import RequestLog
@@ -53,17 +54,15 @@ def _profiled(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplica
 
 
 def _traced(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """Return the application with OSProfiler's traces, if [profiler]enabled."""
-    try:
-        from osprofiler import initializer, opts, web  # noqa: PLC0415  an optional library
-    except ImportError:
+    """Return the application with OSProfiler's traces, if [profiler]enabled.
+
+    Raises: RuntimeError if its driver cannot work.
+    """
+    if not profiling.is_enabled(conf):
         return application
-    opts.set_defaults(conf)
-    if not conf.profiler.enabled:
-        return application
-    initializer.init_from_conf(
-        conf=conf, context={}, project="placement", service="placement", host=os.uname().nodename
-    )
+    from osprofiler import web  # noqa: PLC0415  an optional library
+
+    profiling.start(conf, os.uname().nodename)
     return cast("WSGIApplication", web.WsgiMiddleware(application))
 
 

@@ -45,6 +45,10 @@ def new_engine(settings: DatabaseSettings, **arguments: Any) -> sa.Engine:
     )
     if settings.connection_trace:
         event.listen(engine, "before_cursor_execute", _add_origin, retval=True)
+    if settings.traces_sql:
+        from osprofiler import sqlalchemy as osprofiler  # noqa: PLC0415  an optional library
+
+        osprofiler.add_tracing(sa, engine, "db")
     return engine
 
 

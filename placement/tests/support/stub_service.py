@@ -5,10 +5,9 @@ from keystonemiddleware import opts as auth_token_opts
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
-from osprofiler import opts as profiler_opts
 
 from placement import conf as options
-from placement import exception, microversion
+from placement import exception, microversion, profiling
 from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.handler import PlacementHandler
@@ -80,7 +79,7 @@ def configured(**overrides):
     for group, middleware_options in auth_token_opts.list_auth_token_opts():
         conf.register_opts(middleware_options, group)
     policy_opts.set_defaults(conf)
-    profiler_opts.set_defaults(conf)
+    profiling.register_options(conf)
     defaults = {"api__auth_strategy": "noauth2", "placement_database__connection": "sqlite://"}
     for name, value in (defaults | overrides).items():
         group, option = name.split("__")

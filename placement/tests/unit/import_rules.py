@@ -51,7 +51,11 @@ INTERNAL = {
     "engine": {*_STORE, "engine", "events"},
     "observability": {*_STORE, "db.schema", "observability", "events"},
     "http.request_body": {"exception", "core.text"},
-    "http": {*_STORE, "http", "conf", "policy", "engine", "events", "errors", "microversion"},
+    "profiling": set(),
+    "http": {
+        *(*_STORE, "http", "conf", "policy", "engine", "events", "errors", "microversion"),
+        "profiling",
+    },
     "handlers": {
         *("handlers", "http", "objects", "parse", "render", "policies", "microversion", "core"),
         "events",
@@ -89,6 +93,7 @@ EXTERNAL = {
     "conf": {"oslo_config", "oslo_middleware", "oslo_policy"},
     "policies": {"oslo_policy"},
     "db": {"sqlalchemy", "numpy"},
+    "db.connections.pools": {"sqlalchemy", "osprofiler"},
     "db.connections.timeouts": {"sqlalchemy", "pymysql"},
     "db.schema": {"sqlalchemy", "alembic", "os_traits", "os_resource_classes"},
     "db.schema.alembic": {"sqlalchemy", "alembic", "oslo_config"},

@@ -255,6 +255,7 @@ def test_missing_schema_is_reported(startup_error, tmp_path):
         ("[api]\nauth_strategy = none", "auth_strategy"),
         ("[metrics]\nenabled = true", "folder in group [metrics]"),
         ("[DEFAULT]\nuse_journal = true", "Systemd bindings do not exist"),
+        ("[profiler]\nenabled = true\nconnection_string = nosuch://host", "driver nosuch"),
         ("[placement_database]\nconnection = nonsense", "URL"),
         ("[placement_database]\nconnection = nonsense://", "nonsense"),
         ("[placement_database]\nconnection = sqlite://\nsync_on_startup = false", "db sync"),

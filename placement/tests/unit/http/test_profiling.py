@@ -58,3 +58,17 @@ def test_traces_are_sent_where_the_configuration_says():
 def test_without_osprofiler_there_are_no_traces(monkeypatch):
     monkeypatch.setitem(sys.modules, "osprofiler", None)
     service().get("/", status=200)
+
+
+@pytest.mark.parametrize(
+    ("connection", "reason"),
+    [
+        ("nosuch://user:secret@host", "The driver nosuch .*: Driver not found for"),
+        ("mysql+pymysql://user:secret@127.0.0.1:1/x", r"The driver mysql\+pymysql .* nothing\."),
+        ("jaeger://host", "no longer supported. Choose another driver, or set"),
+    ],
+)
+def test_a_driver_that_cannot_work_is_an_error_at_start(connection, reason):
+    with pytest.raises(RuntimeError, match=reason) as raised:
+        service(profiler__enabled=True, profiler__connection_string=connection)
+    assert "secret" not in str(raised.value)
