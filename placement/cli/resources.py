@@ -11,6 +11,7 @@ from osc_lib.exceptions import CommandError
 
 from placement.cli import capacity
 from placement.cli.client import (
+    Complete,
     Shown,
     WrittenOutput,
     aligned,
@@ -26,12 +27,15 @@ from placement.cli.names import CommandNames, resolve_groups
 from placement.cli.trees import Provider, rows_of_trees, with_parents
 from placement.core.text import printable
 from placement.insight.audit.model import MIGRATION
+from placement.insight.consumers.model import UNKNOWN_TYPE
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
+_TABLE_COLUMNS = ("uuid", "project_id", "allocations")
+_LONG_TABLE_COLUMNS = (*_TABLE_COLUMNS, "user_id", "generation", "updated_at")
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
     "--project": ("project_id", "<project>", "Only consumers of this project, by name or ID."),
@@ -159,11 +163,9 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each consumer."""
-        columns = columns_with_names(
-            parsed_args,
-            _LONG_CONSUMER_COLUMNS if parsed_args.long else _CONSUMER_COLUMNS,
-            _NAMES_OF_CONSUMER,
-        )
+        is_table = parsed_args.formatter == "table" and not parsed_args.columns
+        columns = _consumer_columns(parsed_args, is_table=is_table)
+        cell = _table_cell if is_table else _consumer_cell
         names = CommandNames(self.app)
         consumers = self._read(parsed_args, names)
         known: Names = {}
@@ -171,7 +173,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             servers = [consumer["uuid"] for consumer in consumers if consumer["type"] != MIGRATION]
             known = {**names.servers(servers), **names.projects}
         return columns, [
-            cells((_consumer_cell(consumer, name, known) for name in columns), known)
+            cells((cell(consumer, name, known) for name in columns), known)
             for consumer in consumers
         ]
 
@@ -189,6 +191,30 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             self.app.stderr.write(f"To list more: --marker {document['next']}\n")
         page: list[dict[str, Any]] = document["consumers"]
         return page
+
+
+def _consumer_columns(arguments: argparse.Namespace, *, is_table: bool) -> Sequence[str]:
+    if is_table:
+        return _LONG_TABLE_COLUMNS if arguments.long else _TABLE_COLUMNS
+    columns = _LONG_CONSUMER_COLUMNS if arguments.long else _CONSUMER_COLUMNS
+    return columns_with_names(arguments, columns, _NAMES_OF_CONSUMER)
+
+
+def _table_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
+    """Return the cell of a table that fits on a terminal of 80 columns.
+
+    The name, the type and the age of a consumer are in lines with its UUID, and a project has its
+    name or its id.
+    """
+    if column == "uuid":
+        name = names.get(consumer["uuid"])
+        age = f"{consumer['type'] or UNKNOWN_TYPE}, {consumer['created_at'] or 'of unknown age'}"
+        lines = (*([name] if name else []), consumer["uuid"], age)
+        return Complete(consumer["uuid"], lambda _: "\n".join(map(printable, lines)))
+    if column == "project_id":
+        project = consumer["project_id"]
+        return Complete(project, lambda _: printable(names.get(project, str(project))))
+    return _consumer_cell(consumer, column, names)
 
 
 def _consumer_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:

@@ -78,10 +78,14 @@ def table(client, command, *arguments):
 
 def test_a_table_has_names_beside_uuids(openstack, nova):
     shown = table(openstack, CONSUMERS)
+    lines = [line.split("|")[1].strip() for line in shown.splitlines() if "|" in line]
     for uuid in SERVERS:
-        assert f"web-{uuid[-1]} ({uuid})" in shown
+        number = lines.index(uuid)
+        assert lines[number - 1] == f"web-{uuid[-1]}"
+        assert lines[number + 1].startswith("INSTANCE, 20")
     assert f"| {MIGRATION} " in shown
-    assert f"shop ({PROJECT})" in shown
+    assert "| shop " in shown
+    assert PROJECT not in shown
     assert "| cn1.example.org: VCPU=2 " in shown
     # pages of three servers; one request for the projects
     assert sorted(nova.named) == ["projects", "servers", "servers"]
@@ -125,6 +129,11 @@ def test_a_summary_has_names(openstack, nova):
     assert f"az2 ({MIGRATION})" in table(openstack, "allocation request list", "--summary")
 
 
+def test_a_selected_column_of_a_table_has_names_beside_uuids(openstack):
+    shown = table(openstack, CONSUMERS, "-c", "uuid", "-c", "project_id", "-c", "type")
+    assert f"| web-0 ({SERVERS[0]}) | shop ({PROJECT}) | INSTANCE" in shown
+
+
 def test_data_formats_have_names_in_fields(openstack, placement):
     consumer = openstack(CONSUMERS)[0]
     host = placement.hosts["cn1.example.org"]
@@ -143,8 +152,7 @@ def test_text_for_scripts_has_names_on_request_only(openstack, nova):
 
 
 def test_one_server_is_requested_alone(openstack, nova):
-    shown = table(openstack, CONSUMERS, "--limit=1")
-    assert f"web-0 ({SERVERS[0]})" in shown
+    assert "| web-0 " in table(openstack, CONSUMERS, "--limit=1")
     assert nova.named.count("servers") == 1
 
 
