@@ -79,13 +79,6 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--code",
-            action="append",
-            default=[],
-            metavar="<code>",
-            help="Report only findings with this code. Can be repeated.",
-        )
         audit_command.add_arguments(parser)
         parser.add_argument(
             "--plan",

@@ -56,13 +56,15 @@ class Forest:
     ) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield the consumers in several trees, with the names of their roots by UUID.
 
-        ``moved`` has the new roots of providers. Sharing providers belong to any tree.
+        ``moved`` has the new roots of providers. Sharing providers belong to any tree; providers
+        that were created after the forest was read are left out.
         """
         roots = {**self.roots, **moved}
         for consumer, providers in holders:
-            trees = {roots[uuid] for uuid in providers if uuid not in self._sharing}
+            members = roots.keys() & set(providers) - self._sharing
+            trees = {roots[uuid] for uuid in members}
             if len(trees) > 1:
-                yield consumer, {root: self.names[root] for root in sorted(trees)}
+                yield consumer, {root: self.names.get(root, root) for root in sorted(trees)}
 
 
 class PreviewChange(WrittenOutput, command.Lister):

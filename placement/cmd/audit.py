@@ -14,7 +14,7 @@ from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit import live_sources
 from placement.insight.audit.live_consumers import live_findings
-from placement.insight.audit.model import SEVERITIES, AuditSettings, InvalidList
+from placement.insight.audit.model import AuditSettings, InvalidList
 from placement.insight.audit.report import Audit, audit, findings_document
 from placement.insight.audit.sql import StoredConsumers
 from placement.insight.audit.text import findings_text
@@ -37,14 +37,6 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("--json", action="store_true", help="Print the findings as JSON.")
-    parser.add_argument(
-        "--code",
-        action="append",
-        default=[],
-        choices=list(SEVERITIES),
-        metavar="<code>",
-        help="Report only findings with this code. Can be repeated.",
-    )
     audit_command.add_arguments(parser)
     parser.add_argument(
         "--os-cloud",

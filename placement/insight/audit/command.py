@@ -2,11 +2,19 @@
 
 import argparse
 
-from placement.insight.audit.model import GRACE_MINUTES
+from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the findings."""
+    parser.add_argument(
+        "--code",
+        action="append",
+        default=[],
+        choices=list(SEVERITIES),
+        metavar="<code>",
+        help="Report only findings with this code. Can be repeated.",
+    )
     parser.add_argument(
         "--grace-minutes",
         type=_whole,
@@ -25,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--live",
         metavar="<source>",
         help="Also report consumers that are not in a list of live consumers: nova (servers and "
-        "migrations of all projects), a file with a UUID and optionally a host per line, or - for "
-        "standard input.",
+        "migrations of all projects, and hypervisors), a file with a UUID and optionally a host "
+        "per line, or - for standard input.",
     )
     parser.add_argument(
         "--type",

@@ -66,6 +66,12 @@ def test_people_read_a_table(openstack, live):
     assert "the list of live consumers does not have it" in shown.stdout
 
 
+def test_an_unknown_code_is_refused_with_the_codes(openstack):
+    errors = openstack.refused("placement audit", "--code", "orphans")
+    assert "argument --code: invalid choice: 'orphans' (choose from " in errors
+    assert "orphaned_consumer" in errors
+
+
 def test_bad_lists_and_files_are_refused(openstack, live, tmp_path):
     missing = str(tmp_path / "missing")
     assert missing in openstack.refused("placement audit", "--live", missing)
