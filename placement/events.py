@@ -10,6 +10,9 @@ from typing import Final
 TEMPLATE: Final = "placement.route.template"
 """The key of the WSGI environment under which the router stores the declared path."""
 
+VERSION: Final = "placement.version"
+"""The key under which the microversion of the request is stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLoaded:
@@ -62,12 +65,18 @@ class WriteRetried:
 
 @dataclass(frozen=True, slots=True)
 class RequestCompleted:
-    """A request was completed. ``route`` is the declared path, empty if none matched."""
+    """A request was completed.
+
+    ``route`` is the declared path, empty if none matched. ``microversion`` is empty if the request
+    has none.
+    """
 
     method: str
     route: str
     status: int
     seconds: float
+    client: str
+    microversion: str
 
 
 Event = (

@@ -7,7 +7,7 @@ import webob
 
 from placement import exception, microversion
 from placement.core.text import canonical
-from placement.events import TEMPLATE
+from placement.events import TEMPLATE, VERSION
 from placement.handlers import (
     allocation,
     allocation_candidate,
@@ -20,7 +20,6 @@ from placement.http import request_body
 from placement.http.request import (
     ROUTE,
     SERVICES,
-    VERSION,
     HandlerFunction,
     PlacementWsgify,
     Request,

@@ -28,7 +28,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import is_storable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import Observer, ignore
+from placement.events import VERSION, Observer, ignore
 from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
@@ -38,7 +38,6 @@ LOG = logging.getLogger(__name__)
 JSON = "application/json"
 REQUEST_ID = "openstack.request_id"
 CONTEXT = "placement.context"
-VERSION = "placement.version"
 SERVICES = "placement.services"
 ROUTE = "placement.route"
 AFTER_RESPONSE = "placement.after_response"

@@ -12,11 +12,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_context.context import RequestContext
 
 from placement import exception
+from placement.events import VERSION
 from placement.http.request import (
     AFTER_RESPONSE,
     JSON,
     REQUEST_ID,
-    VERSION,
     Request,
     error_response,
     unexpected,

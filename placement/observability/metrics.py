@@ -19,6 +19,7 @@ from oslo_config import cfg
 from placement.core.snapshot.snapshot import Snapshot
 from placement.events import (
     TEMPLATE,
+    VERSION,
     CandidatesReturned,
     ClaimRefused,
     EmptyResponse,
@@ -30,9 +31,13 @@ from placement.events import (
     WriteRetried,
 )
 from placement.exception import DatabaseUnavailable
+from placement.observability.clients import client_of
 from placement.observability.inventory_metrics import InventoryMetrics
 
 PATH = "/metrics"
+INSIGHT = "/insight"
+"""The routes without microversions."""
+
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -57,6 +62,11 @@ class PrometheusObserver:
         )
         self._seconds = self._histogram(
             "placement_request_seconds", "Time to answer requests.", ("method", "route"), _SECONDS
+        )
+        self._clients = self._counter(
+            "placement_client_requests",
+            "Requests to the Placement API, by the program and the microversion.",
+            ("client", "microversion"),
         )
         self._snapshot = self._histogram(
             "placement_snapshot_refresh_seconds",
@@ -97,9 +107,11 @@ class PrometheusObserver:
     def __call__(self, event: Event) -> None:
         """Count the event."""
         match event:
-            case RequestCompleted(method, route, status, seconds):
+            case RequestCompleted(method, route, status, seconds, client, microversion):
                 self._requests.labels(method, route, str(status)).inc()
                 self._seconds.labels(method, route).observe(seconds)
+                if microversion:
+                    self._clients.labels(client, microversion).inc()
             case SnapshotLoaded():
                 self._record_refresh("load", event.seconds)
             case SnapshotRefreshed():
@@ -234,7 +246,11 @@ class MetricsMiddleware:
         response = self._application(environ, start)
         route, seconds = environ.get(TEMPLATE, ""), time.monotonic() - started_at
         method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
-        self._observer(RequestCompleted(method, route, statuses[-1], seconds))
+        client = client_of(environ.get("HTTP_USER_AGENT", ""))
+        microversion = "" if route.startswith(INSIGHT) else str(environ.get(VERSION, ""))
+        self._observer(
+            RequestCompleted(method, route, statuses[-1], seconds, client, microversion)
+        )
         return response
 
 

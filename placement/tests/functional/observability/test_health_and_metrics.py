@@ -240,6 +240,8 @@ def test_any_process_serves_the_metrics_of_all(deployment, options):
             for name in ("total", "usage", "reserved", "allocation_ratio")
         }
         assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
+    assert counted(samples, "placement_client_requests_total", client="python-requests") > 20
+    assert counted(samples, "placement_client_requests_total", client="other") == 0
     assert deployment.request("GET", "/nowhere/x%0ay").status_code == 404
     assert counted(figures(deployment), "placement_requests_total", route="", status="404") == 1
 
