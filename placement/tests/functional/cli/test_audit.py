@@ -7,7 +7,7 @@ import pytest
 
 from placement.insight.repair.plan_file import planned_actions, read_document
 from placement.tests.support.nova_api import nova_api
-from placement.tests.support.nova_documents import migration, server
+from placement.tests.support.nova_documents import hypervisor, migration, server
 from placement.tests.support.openstack_client import Client
 from placement.tests.support.processes import ApiProcess
 
@@ -119,6 +119,13 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59", "2.53"}
     actions = planned_actions(read_document(plan.read_text()))
     assert [action.consumer for action in actions] == SERVERS[1:]
+    nova.hypervisors = [hypervisor(SERVERS[0], "host1")]
+    reported = findings(with_password, "--live", "nova", "--code", "hypervisor_without_provider")
+    assert reported["hypervisor_without_provider"] == {
+        "hypervisor": {"uuid": SERVERS[0], "name": "host1"},
+        "provider": {"uuid": openstack.hosts[0], "name": "host1"},
+    }
+    nova.hypervisors = []
     nova.shown = {SERVERS[1]}
     nova.migrations = [migration(SERVERS[1], SERVERS[2])]
     assert findings(with_password, "--live", "nova", *NO_GRACE) == {}

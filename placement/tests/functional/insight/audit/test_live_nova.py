@@ -5,10 +5,11 @@ import json
 import pytest
 
 from placement.cmd import audit as command
-from placement.tests.support.defects import Host
+from placement.tests.support.defects import Host, compute_node
 from placement.tests.support.factories import set_inventories, uuid
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import (
+    hypervisor,
     migration,
     server,
     server_of_a_cell_that_is_down,
@@ -130,6 +131,28 @@ def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_stat
     assert audit() == ([("doubled_consumer", consumer)] if is_found else [])
     nova.migrations = [migration(uuid(), consumer)]
     assert audit() == []
+
+
+def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova, run_audit):
+    """More hypervisors than a page has; while a cell is down they are not compared."""
+    compute_node(store, host.uuid)
+    nova.servers = [server(host.consumer)]
+    nova.hypervisors = [hypervisor(uuid(), f"new{number}") for number in range(4)]
+
+    def found():
+        listed = json.loads(run_audit("--live", "nova", "--json")[1])["findings"]
+        return [(each["code"], each["repair_command"].split()[-1]) for each in listed]
+
+    missing = sorted((each["id"], each["hypervisor_hostname"]) for each in nova.hypervisors)
+    assert found() == [
+        *(("hypervisor_without_provider", name) for _, name in missing),
+        ("provider_without_hypervisor", host.name),
+    ]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    assert found() == []
+    nova.hypervisors = []
+    nova.servers = [server_of_a_cell_that_is_down(host.consumer)]
+    assert found() == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 406, 500, 503])
