@@ -10,6 +10,7 @@ import type {
   Overview,
   Provider,
   RecordedRequest,
+  RequestSummary,
 } from "./documents";
 
 // A response that is not 2xx; `status` 0 means that no response arrived.
@@ -57,6 +58,10 @@ export class Api {
     next: string | null;
   }> {
     return this.json(`/requests?${new URLSearchParams(parameters)}`);
+  }
+
+  summary(): Promise<RequestSummary> {
+    return this.json("/requests/summary");
   }
 
   request(id: string): Promise<{ requests: RecordedRequest[] }> {

@@ -154,7 +154,7 @@ function rank(name: string): number {
 export const FULL_SHARE = 0.95;
 
 export function isFull({ capacity, used }: Amounts): boolean {
-  return used > FULL_SHARE * capacity || capacity === 0;
+  return used > FULL_SHARE * capacity;
 }
 
 // How many enabled hosts are full of a class.

@@ -86,6 +86,24 @@ export interface RecordedRequest {
   explanation?: (Partial<Explanation> & { sentence?: string; [fact: string]: unknown }) | null;
 }
 
+export interface Count {
+  name: string;
+  requests: number;
+  per_hour: number[];
+}
+
+// Recorded requests by the hour, the current one last.
+export interface RequestSummary {
+  since: string;
+  requests: number;
+  per_hour: number[];
+  reasons: Count[];
+  resource_classes: Count[];
+  traits: Count[];
+  aggregates: Count[];
+  projects: Count[];
+}
+
 export interface Capacity {
   query: string;
   claims: number;

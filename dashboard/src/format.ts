@@ -2,6 +2,7 @@
 
 const UNITS: Record<string, [number, string][]> = {
   MEMORY_MB: [
+    [1024 ** 3, "PiB"],
     [1024 * 1024, "TiB"],
     [1024, "GiB"],
     [1, "MiB"],

@@ -117,12 +117,12 @@ function off(cell: Cell, x: number): number {
 const STEPS = [0.2, 0.4, 0.6, 0.8, FULL_SHARE] as const;
 export const STEP_NAMES = ["≤ 20 %", "≤ 40 %", "≤ 60 %", "≤ 80 %", "≤ 95 %", "full", "over capacity"];
 
-// The step of a host: 0 is nearly free, 5 full, 6 over capacity; -1 without the class.
+// The step of a host: 0 is nearly free, 5 full, 6 over capacity; -1 without capacity.
 export function stepOf(root: Root, name: string): number {
   const amounts = root.amounts.get(name);
   if (amounts === undefined) return -1;
   if (amounts.used > amounts.capacity) return STEP_NAMES.length - 1;
-  if (amounts.capacity === 0) return STEPS.length;
+  if (amounts.capacity === 0) return -1;
   const step = STEPS.findIndex((bound) => amounts.used <= bound * amounts.capacity);
   return step === -1 ? STEPS.length : step;
 }

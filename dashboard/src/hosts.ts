@@ -47,7 +47,7 @@ export function sorted(roots: readonly Root[], className: string, sort: Sort): R
 // Usage without capacity is above everything else.
 function usedShare({ capacity, used }: Amounts): number {
   if (capacity > 0) return used / capacity;
-  return used > 0 ? Number.MAX_VALUE : 1;
+  return used > 0 ? Number.MAX_VALUE : 0;
 }
 
 // The hosts in the order of `positions`; hosts without a position are last, in their own order.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Root } from "../src/cloud";
-import { byCapacity, cellAt, layOut, neighbor } from "../src/heatmap";
+import { byCapacity, cellAt, layOut, neighbor, stepOf } from "../src/heatmap";
 import { cloudOf, host } from "./clouds";
 
 const [ROOT] = [...cloudOf(host("h", { VCPU: [8, 0] })).roots.values()] as [Root];
@@ -37,6 +37,15 @@ test("cells by capacity are wider for more of it, and stay inside", () => {
   const [a, b, c] = layout.cells.map(({ width }) => width) as [number, number, number];
   assert.ok(a <= b && b < c);
   for (const { x, width } of layout.cells) assert.ok(x + width <= BOX.width);
+});
+
+test("steps end with full and over capacity; a host without capacity has none", () => {
+  const amounts: [number, number][] = [[100, 0], [100, 95], [100, 96], [100, 101], [0, 1], [0, 0]];
+  const steps = amounts.map((pair) => {
+    const [root] = [...cloudOf(host("h", { VCPU: pair })).roots.values()];
+    return root && stepOf(root, "VCPU");
+  });
+  assert.deepEqual(steps, [0, 4, 5, 6, 6, -1]);
 });
 
 test("arrow keys lead to the neighbors, and stop at the edges", () => {

@@ -9,6 +9,7 @@ import { addressOf } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
 import { Table } from "../table";
 import { ExplanationPanel } from "./explanation";
+import { Summaries } from "./summaries";
 import { Facts } from "./value";
 
 const LIMIT = "100";
@@ -30,6 +31,7 @@ function RequestList({ query }: { query: string }) {
     <>
       <h1>Requests without a result</h1>
       {error && <Failure error={error} what="The list of requests" />}
+      {chosen === "" && <Summaries />}
       <Reasons requests={requests} chosen={chosen} />
       {value && requests.length === 0 && (
         <Empty>Every recorded request found candidates, and no claim was refused.</Empty>

@@ -1,5 +1,6 @@
 """What operators do with the dashboard in Chromium: search, filter, watch, read findings."""
 
+import re
 import urllib.error
 
 import pytest
@@ -198,6 +199,16 @@ def test_the_wallboard_has_no_controls_and_escape_leaves_it(small, open_page):
     assert page.locator(".filters").is_hidden()
     page.keyboard.press("Escape")
     page.locator("nav").wait_for(timeout=MILLISECONDS)
+
+
+def test_refusals_are_counted_by_the_hour(realistic, open_page):
+    page = opened(open_page, realistic, "#/requests")
+    wait_for_text(page, "2 refusals in 24 hours")
+    row = page.locator(".summaries tr", has_text="not enough free")
+    expect(row.locator(".number")).to_have_text("2", timeout=MILLISECONDS)
+    # both in one hour, unless an hour began between them
+    label = re.compile("^[12] in the busiest hour$")
+    expect(row.locator(".hours")).to_have_attribute("aria-label", label, timeout=MILLISECONDS)
 
 
 # --- findings ---------------------------------------------------------------------------------
