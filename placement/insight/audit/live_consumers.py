@@ -55,7 +55,10 @@ class AuditedConsumers(Protocol):
 
 
 class LiveFindings(NamedTuple):
-    """The findings that ``--live`` adds, orphans first, in the order of UUIDs; and the others."""
+    """The findings that ``--live`` adds, and the consumers that are missing but not reported.
+
+    Orphans come first, then doubled consumers, both in the order of UUIDs, then hypervisors.
+    """
 
     findings: Sequence[Finding] = ()
     skipped: Sequence[Skipped] = ()
@@ -102,8 +105,8 @@ class Comparison:
     whose types the list covers. ``located`` are instances on several providers, and the list has
     their hosts. All of them were written before the list and the grace period.
 
-    The other numbers are of consumers that the list lacks, too: written in the grace period
-    (``young``), between the list and the grace period (``newer``), or by type.
+    The list also lacks the consumers in the other numbers: written in the grace period
+    (``young``), between the list and the grace period (``newer``), or of other types.
     """
 
     orphans: list[ListedConsumer] = field(default_factory=list)

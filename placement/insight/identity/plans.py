@@ -145,7 +145,7 @@ def _reason_against(
 ) -> str | None:
     """Return why the target would refuse a consumer; otherwise count its amounts as used."""
     if target.uuid in consumer.allocations:
-        return f"it has allocations on {target.name}, too"
+        return f"it also has allocations on {target.name}"
     amounts = consumer.allocations[source.uuid]
     for name, amount in amounts.items():
         if name not in free:

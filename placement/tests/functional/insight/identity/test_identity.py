@@ -274,7 +274,7 @@ def test_adopt_checks_when_planning_what_apply_would_refuse(store, run, tmp_path
     refused = {
         "max_unit 3": {old: {"VCPU": 4}},
         "cn1.example.org has no inventory of DISK_GB": {old: {"DISK_GB": 1}},
-        "it has allocations on cn1.example.org, too": {old: {"VCPU": 1}, now: {"VCPU": 1}},
+        "it also has allocations on cn1.example.org": {old: {"VCPU": 1}, now: {"VCPU": 1}},
     }
     plan = tmp_path / "plan"
     for reason, resources in refused.items():
