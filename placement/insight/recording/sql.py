@@ -29,7 +29,8 @@ _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
 _IDS = sa.select(_columns.id).order_by(_columns.id)
 _PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
-# PostgreSQL compares a parameter of the column with a parameter of GROUP BY, which differ.
+# The number is not a parameter: for PostgreSQL, a column with one parameter and GROUP BY with
+# another one would be different expressions.
 _HOUR = (_columns.id - _columns.id % sa.literal_column(str(IDS_OF_AN_HOUR))).label("first_id")
 _OF_HOUR = (_HOUR, _columns.kind, _columns.reason, _columns.subject, _columns.project_id)
 _HOURLY = (
