@@ -10,18 +10,20 @@ import argparse
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, HttpError
 from keystoneauth1.session import Session
+from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
 
 from placement.cli.client import get
 from placement.insight.names import Names, UnknownName, is_uuid, uuid_of, uuids_in
 
-SECONDS: Final = 5.0
+SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""
 
 _NOVA: Final = "compute"
@@ -35,8 +37,8 @@ _AGGREGATES = frozenset({"--member-of", "--not-member-of"})
 class CloudNames:
     """The names in nova and keystone, as far as the user of the session may list them.
 
-    ``failures`` has, by service, why its names are unknown. A service that failed is not asked
-    again.
+    ``failures`` has, by service, why names are unknown. A service that did not respond is not
+    asked again.
     """
 
     def __init__(self, manager: Any) -> None:
@@ -46,6 +48,7 @@ class CloudNames:
         )
         self._filter = placement.ks_filter
         self.failures: dict[str, str] = {}
+        self._unresponsive: set[str] = set()
 
     def aggregates(self) -> Names:
         """Return the names of all aggregates by UUID."""
@@ -83,17 +86,19 @@ class CloudNames:
 
     def _get(self, service: str, path: str, microversion: str | None = None) -> Any:
         """Return a document, empty if the service failed."""
-        if service in self.failures:
+        if service in self._unresponsive:
             return {}
         headers = {"OpenStack-API-Version": f"{service} {microversion}"} if microversion else {}
         try:
             return self._session.get(f"{self._url(service)}{path}", headers=headers).json()
         except (ClientException, ValueError) as error:
             self.failures[service] = str(error).partition("\n")[0]
+            if not isinstance(error, HttpError):  # it may allow another list
+                self._unresponsive.add(service)
             return {}
 
     def _url(self, service: str) -> str:
-        """Return the URL of a service.  Raises: ClientException, LookupError."""
+        """Return the URL of a service.  Raises: ClientException, ValueError."""
         version = {"version": (3,)} if service == _KEYSTONE else {}
         url = self._session.get_endpoint(**{**self._filter, "service_type": service, **version})
         # With --os-endpoint there is no catalog: each service has this URL.
@@ -164,9 +169,14 @@ class CommandNames:
     def in_query(self, query: str) -> Names:
         """Return the names of the providers and aggregates in a query for candidates."""
         has_uuids = bool(uuids_in(query))
-        providers = self.providers if has_uuids and "in_tree" in query else {}
-        aggregates = self.aggregates if has_uuids and "member_of" in query else {}
-        return {**providers, **aggregates}
+        names: dict[str, str] = {}
+        if has_uuids and "member_of" in query:
+            names |= self.aggregates
+        if has_uuids and "in_tree" in query:
+            # the policy may allow explanations, and not the list of providers
+            with suppress(CommandError, OpenStackException):
+                names |= self.providers
+        return names
 
     def _providers(self, query: Mapping[str, str]) -> Names:
         fields = urlencode({**query, "fields": "uuid,name"})
@@ -187,7 +197,8 @@ class CommandNames:
         if is_uuid(text):
             return text
         names = self.aggregates
-        if failure := self._cloud.failures.get(_NOVA):
+        failure = self._cloud.failures.get(_NOVA)
+        if failure and not names:
             raise CommandError(
                 f"{text} is not the UUID of an aggregate, and nova did not list the names of "
                 f"aggregates: {failure}"

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from osc_lib.exceptions import Forbidden
 
+from placement.cli.names import CommandNames
 from placement.tests.support import nova_api as stand_in
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import flavor, server
@@ -211,6 +213,33 @@ def test_without_nova_and_keystone_uuids_are_shown(openstack, nova, settings):
         assert f"| {SERVERS[0]} " in shown
         assert f"| {PROJECT} " in shown
     assert f"| {AGGREGATE} " in table(openstack, TREE, "--long")
+
+
+def test_a_list_that_is_denied_leaves_the_others(openstack, nova):
+    nova.refused = {"servers": 403}
+    shown = table(openstack, CONSUMERS)
+    assert f"| {SERVERS[0]} " in shown
+    assert "| shop " in shown
+    assert f"az1 ({AGGREGATE})" in table(openstack, TREE, "--long")
+
+
+class WithoutProviders:
+    """A session that may not list providers."""
+
+    api_version = {"placement": "1.39"}  # noqa: RUF012
+
+    @property
+    def client_manager(self):
+        return self
+
+    placement = client_manager
+
+    def request(self, method, url, **arguments):
+        raise Forbidden(403, "Policy does not allow placement:insight:providers")
+
+
+def test_names_of_providers_are_optional_in_explanations():
+    assert CommandNames(WithoutProviders()).in_query(f"in_tree={SERVERS[0]}") == {}
 
 
 def test_without_a_catalog_uuids_are_shown(placement):
