@@ -75,11 +75,11 @@ function hollow(
   height: number,
   paint: Paint,
 ): void {
-  const border = height > LARGE ? 3 : 1;
+  const border = Math.max(1, Math.round(height / 9));
   context.fillStyle = paint.background;
   context.fillRect(x + border, y + border, width - 2 * border, height - 2 * border);
   context.strokeStyle = paint.focus;
-  context.lineWidth = height > LARGE ? 1.5 : 1;
+  context.lineWidth = Math.max(1, height / 18);
   context.beginPath();
   context.moveTo(x, y + height);
   context.lineTo(x + width, y);
