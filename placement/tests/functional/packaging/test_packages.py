@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 ROOT = Path(placement.__file__).parent.parent
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 SECONDS_TO_START = 60
 NAME, EMAIL = "Ann Operator", "ann@example.com"
 MAINTAINER = f"{NAME} <{EMAIL}>"
@@ -101,26 +103,9 @@ def wheel(distributions):
     return path
 
 
-def scm_version(folder):
-    return run(sys.executable, "-m", "setuptools_scm", cwd=folder).strip()
-
-
-@pytest.fixture
-def clone(tmp_path):
-    """A clone without tags."""
-    run("git", "clone", "--quiet", "--no-tags", ROOT, tmp_path / "clone")
-    return tmp_path / "clone"
-
-
-def test_the_version_is_the_tag_of_the_commit(clone):
-    assert re.match(r"0\.1(\.0)?\.dev\d+\+g", scm_version(clone))
-    run("git", "tag", "7.1.0", cwd=clone)
-    assert scm_version(clone) == "7.1.0"
-
-
-def test_the_version_of_a_source_tree_without_git_history(clone):
-    shutil.rmtree(clone / ".git")
-    assert scm_version(clone) == "0.1.0.dev0"
+def test_the_distributions_have_the_version_of_the_project(sdist, wheel):
+    assert sdist.name == f"openplacement-{VERSION}.tar.gz"
+    assert wheel.name.startswith(f"openplacement-{VERSION}-")
 
 
 def test_the_source_distribution_has_all_files_of_the_repository(sdist):
@@ -131,15 +116,13 @@ def test_the_source_distribution_has_all_files_of_the_repository(sdist):
     assert {"doc/source/index.rst", "placement/tests/support/worlds.py", "PKG-INFO"} <= names
 
 
-def test_the_wheel_installs_and_serves_in_a_clean_environment(sdist, wheel, tmp_path):
-    version = sdist.name.removeprefix("openplacement-").removesuffix(".tar.gz")
-    assert wheel.name.startswith(f"openplacement-{version}-")
+def test_the_wheel_installs_and_serves_in_a_clean_environment(wheel, tmp_path):
     environment = tmp_path / "environment"
     run(sys.executable, "-m", "venv", environment)
     run(environment / "bin/python", "-m", "pip", "install", "--quiet", wheel)
     conf, port = tmp_path / "placement.conf", free_port()
     conf.write_text(CONFIGURATION.format(tmp_path / "placement.sqlite"))
-    assert version in run(environment / "bin/placement-manage", "--version")
+    assert VERSION in run(environment / "bin/placement-manage", "--version")
     run(environment / "bin/placement-manage", f"--config-file={conf}", "db", "sync")
     url = f"http://127.0.0.1:{port}"
     command = [environment / "bin/placement-api", "--port", port]
@@ -197,6 +180,7 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     for package in ("placement", "sqlalchemy", "numpy"):
         assert list(packages.glob(f"{package}/__pycache__/*.pyc")), "each start would compile it"
     assert maintainer_of_installed() == MAINTAINER
+    assert VERSION in run("placement-manage", "--version")
     run("systemd-analyze", "verify", unit)
     conf.write_text(CONFIGURATION.format("/var/lib/placement/placement.sqlite"))
     run("runuser", "-u", "placement", "--", "placement-manage", "db", "sync")
