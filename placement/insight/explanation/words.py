@@ -105,12 +105,12 @@ def note(row: Document) -> str:
         return _COUNTED[code][1]
     if code in _ELSEWHERE:
         return _elsewhere(row)
-    facts = _limits(detail) if code == "unit" else _best(detail)
+    facts = [_limits(detail) if code == "unit" else _best(detail)]
     if tree := detail.get("tree"):
         groups = -(-detail["needed"] // tree["largest"])
         together = f"{tree['provider']['name']} has {_together(detail)}"
-        return f"{facts}; {together}: request them in {groups} groups"
-    return facts
+        facts.append(f"{together}: request them in {groups} groups")
+    return "; ".join(filter(None, facts))
 
 
 def _best(detail: Document) -> str:
