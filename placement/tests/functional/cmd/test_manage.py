@@ -249,7 +249,7 @@ def test_a_new_database_is_ready(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 7
+    assert printed.out.count("Result: Success") == 8
 
 
 def test_failed_checks_are_reported(run, empty_store):
