@@ -36,7 +36,7 @@ def message(name, *pairs):
             "explanation",
             ("resource", "VCPU:1"),
             "there is no parameter 'resource'. Parameters: group_policy, in_tree, limit, "
-            "member_of, remedies, required, resources, root_required, same_subtree.",
+            "member_of, remedies, required, resources, root, root_required, same_subtree.",
         ),
         ("nothing", ("a", "b"), "there is no parameter 'a'. It has no parameters."),
         ("permissions", ("service", "nova"), "roles is missing."),
