@@ -6,6 +6,7 @@ It reads ``placement.conf`` like any deployment; with ``--development`` it needs
 import argparse
 import ipaddress
 import logging
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from placement.cmd.errors import CommandError
 from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
 from placement.conf.base import config_files
 from placement.dashboard import page
-from placement.http import auth
+from placement.http import auth, request_log
 
 LOG = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
 
 _LAST_PORT = 65535
+
+# The page reads every few seconds; these lines would hide those of other clients.
+_READ_OF_PAGE = re.compile(r'\S+ "GET /insight/\S*" status: [23]')
 
 
 def main() -> int:
@@ -115,6 +119,7 @@ def run(options: argparse.Namespace) -> int:
     check_noauth2_is_local(options, conf)
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
+        request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))
     with closing(ReservedAddress(Address(options.host, options.port))) as reserved:
         application, engine = wsgi.load(conf)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:

@@ -48,6 +48,16 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
     )
 
 
+def test_the_log_of_development_mode_has_no_reads_of_the_page(tmp_path):
+    token = {"X-Auth-Token": "admin"}
+    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+        assert service.get("/insight/providers", **token)[0] == 200
+        assert service.get("/insight/providers?limit=x", **token)[0] == 400
+        assert service.get("/resource_providers?name=x", **token)[0] == 200
+    logged = re.findall(r'"GET (\S+)" status', service.output.read_text())
+    assert logged == ["/insight/providers?limit=x", "/resource_providers?name=x"]
+
+
 def test_encoded_slash_separates_segments(tmp_path):
     with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         status, body = service.get("/resource_providers/a%2Fb", **{"X-Auth-Token": "admin"})
