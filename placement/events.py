@@ -59,6 +59,14 @@ class ClaimRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsumerWrittenBothWays:
+    """A consumer was written with and without its generation, by these User-Agents."""
+
+    with_generation: str
+    without_generation: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteRetried:
     """A transaction failed because of a concurrent update; it was retried or abandoned."""
 
@@ -86,6 +94,7 @@ Event = (
     | CandidatesReturned
     | EmptyResponse
     | ClaimRefused
+    | ConsumerWrittenBothWays
     | WriteRetried
     | RequestCompleted
 )

@@ -26,7 +26,7 @@ def replace_allocations(request: Request) -> webob.Response:
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     owner = request.services.incomplete_consumer
     command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
-    with request.services.reports.refusals_of(request, command.claims):
+    with request.services.reports.results_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
@@ -44,7 +44,7 @@ def manage_allocations(request: Request) -> webob.Response:
     """Replace the allocations of several consumers, in one transaction."""
     request.context.can(policies.MANAGE_ALLOCATIONS)
     command = parse.replacements(request.json_body, request.version)
-    with request.services.reports.refusals_of(request, command.claims):
+    with request.services.reports.results_of(request, command.claims):
         allocation.replace(request.services.store_for_allocations, command)
     return no_content(request)
 
@@ -64,7 +64,7 @@ def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
     request.context.can(policies.RESHAPE)
     command = parse.reshape(request.json_body, request.version)
-    with request.services.reports.refusals_of(request, command.claims):
+    with request.services.reports.results_of(request, command.claims):
         reshaper.reshape(request.services.store, command)
     return no_content(request)
 

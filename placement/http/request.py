@@ -104,10 +104,10 @@ class Reports(Protocol):
     ) -> AbstractContextManager[None]:
         """Return a context that reports that a trait or class does not exist, and raises it."""
 
-    def refusals_of(
+    def results_of(
         self, request: "Request", claims: Sequence[ConsumerClaim]
     ) -> AbstractContextManager[None]:
-        """Return a context that reports a refusal of the claims, and raises it."""
+        """Return a context that reports a refusal of the claims, or how they were written."""
 
     def name_conflicts_of(
         self, request: "Request", name: str, uuid: str

@@ -22,6 +22,7 @@ from placement.events import (
     VERSION,
     CandidatesReturned,
     ClaimRefused,
+    ConsumerWrittenBothWays,
     EmptyResponse,
     Event,
     RequestCompleted,
@@ -92,6 +93,11 @@ class PrometheusObserver:
         self._refused = self._counter(
             "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
         )
+        self._mixed = self._counter(
+            "placement_mixed_consumers",
+            "Consumers written below microversion 1.28 and at 1.28 or newer, by the programs.",
+            ("with_generation", "without_generation"),
+        )
         self._retries = self._counter(
             "placement_write_retries", "Transactions that failed because of a concurrent update."
         )
@@ -107,11 +113,8 @@ class PrometheusObserver:
     def __call__(self, event: Event) -> None:
         """Count the event."""
         match event:
-            case RequestCompleted(method, route, status, seconds, client, microversion):
-                self._requests.labels(method, route, str(status)).inc()
-                self._seconds.labels(method, route).observe(seconds)
-                if microversion:
-                    self._clients.labels(client, microversion).inc()
+            case RequestCompleted():
+                self._count_request(event)
             case SnapshotLoaded():
                 self._record_refresh("load", event.seconds)
             case SnapshotRefreshed():
@@ -124,10 +127,18 @@ class PrometheusObserver:
                 self._empty.labels(reason).inc()
             case ClaimRefused(reason, resource_class):
                 self._refused.labels(reason, resource_class).inc()
+            case ConsumerWrittenBothWays(with_generation, without_generation):
+                self._mixed.labels(client_of(with_generation), client_of(without_generation)).inc()
             case WriteRetried():
                 self._retries.inc()
             case _:
                 assert_never(event)
+
+    def _count_request(self, event: RequestCompleted) -> None:
+        self._requests.labels(event.method, event.route, str(event.status)).inc()
+        self._seconds.labels(event.method, event.route).observe(event.seconds)
+        if event.microversion:
+            self._clients.labels(event.client, event.microversion).inc()
 
     def _record_refresh(self, kind: str, seconds: float) -> None:
         self.refreshed_at = time.monotonic()

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from placement import exception
@@ -16,6 +16,7 @@ from placement.insight.explanation.query import Question
 from placement.insight.queries import text
 from placement.insight.recording import recorder as recorders
 from placement.insight.recording import refusals
+from placement.insight.recording.mixed_writes import RecentWrites
 from placement.insight.recording.recorder import Recorder
 
 LOG = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class OperatorReports:
     """``Reports`` that logs, counts and records."""
 
     recorder: Recorder
+    writes: RecentWrites = field(default_factory=RecentWrites)
 
     @property
     def is_recording(self) -> bool:
@@ -74,11 +76,12 @@ class OperatorReports:
             raise
 
     @contextmanager
-    def refusals_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
+    def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
         """A context that logs, records and counts a refusal of the claims, and raises it.
 
         It is logged after the response, because the names of the providers are read from the
-        database.
+        database. Of accepted claims, it logs and counts consumers that are written both with and
+        without their generation.
         """
         try:
             yield
@@ -89,6 +92,9 @@ class OperatorReports:
             )
             request.after_response(partial(self._refused, error, claims, origin(request)))
             raise
+        user_agent = request.environ.get("HTTP_USER_AGENT", "")
+        for mixture in self.writes.add(claims, user_agent, str(request.version)):
+            request.services.observe(mixture)
 
     def _refused(
         self,

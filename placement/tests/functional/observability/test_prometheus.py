@@ -23,7 +23,6 @@ RULE_TESTS = [
     Path(__file__).with_name(name) for name in ("prometheus_rules.yaml", "prometheus_trend.yaml")
 ]
 PACKAGE = "apt-get install prometheus"
-ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 TARGET = "127.0.0.1:8778"
 OPTIONAL = {"placement_write_retries_total"}  # a counter of what does not happen here
 
@@ -89,8 +88,9 @@ def service(tmp_path):
 
 
 def use(url):
-    def send(method, path, body=None):
-        return requests.request(method, f"{url}{path}", json=body, headers=ADMIN, timeout=30)
+    def send(method, path, body=None, version="latest"):
+        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": f"placement {version}"}
+        return requests.request(method, f"{url}{path}", json=body, headers=headers, timeout=30)
 
     host = send("POST", "/resource_providers", {"name": "host1"}).json()["uuid"]
     path = f"/resource_providers/{host}"
@@ -113,6 +113,14 @@ def use(url):
         assert send("PUT", f"/allocations/{uuid.uuid4()}", claim).status_code == status
     candidates = send("GET", "/allocation_candidates?resources=VCPU:7").json()
     assert candidates["allocation_requests"] == []
+    # each write has its own connection: thirty writes reach both processes
+    consumer = f"/allocations/{uuid.uuid4()}"
+    claim["allocations"][host]["resources"]["VCPU"] = 1
+    old = {name: claim[name] for name in ("allocations", "project_id", "user_id")}
+    for _ in range(30):
+        assert send("PUT", consumer, old, "1.12").status_code == 204
+    claim["consumer_generation"] = send("GET", consumer).json()["consumer_generation"]
+    assert send("PUT", consumer, claim).status_code == 204
 
 
 @pytest.fixture
@@ -181,10 +189,12 @@ def check_all(prometheus):
         assert len(result) == 1, (query, result)
         return float(result[0]["value"][1])
 
-    assert value("sum(placement_cloud_used)") == 6
+    assert value("sum(placement_cloud_used)") == 7
     assert value('placement_cloud_capacity{resource_class="VCPU"}') == 8
-    assert value('placement_root_trait_used{root_trait="COMPUTE_NODE"}') == 6
-    assert value('openstack_placement_resource_provider_allocations{hostname="host1"}') == 1
+    assert value('placement_root_trait_used{root_trait="COMPUTE_NODE"}') == 7
+    assert value('openstack_placement_resource_provider_allocations{hostname="host1"}') == 2
+    ways = 'with_generation="python-requests",without_generation="python-requests"'
+    assert value(f"sum(placement_mixed_consumers_total{{{ways}}})") == 1
     refused = 'placement_refused_claims_total{reason="capacity",resource_class="VCPU"}'
     assert value(f"sum({refused})") == 1
     assert value('sum(placement_empty_responses_total{reason="capacity"})') == 1
