@@ -212,7 +212,10 @@ def _aligned(values: Mapping[str, int]) -> str:
 
 
 def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
-    with_names = [{**row, "requirement": named(row["requirement"], names)} for row in rows]
+    with_names = [
+        {**row, "text": named(row["text"], names), "note": named(row["note"], names)}
+        for row in rows
+    ]
     return dedent("\n".join(funnel_lines(with_names)))
 
 

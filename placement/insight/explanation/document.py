@@ -1,9 +1,11 @@
 """An explanation as a JSON document.
 
 Field names and codes are stable; later releases may add fields. Rows, unmet requirements and
-remedies have their words, too: the field ``text``.
+remedies have their words, too: the field ``text``. In the words, providers have their names, which
+the requirements do not have.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from placement.insight.documents import VERSION
@@ -11,6 +13,7 @@ from placement.insight.explanation import words
 from placement.insight.explanation.model import Explanation, FunnelRow, NearMiss, Remedy, Unmet
 
 Json = dict[str, object]
+Names = Mapping[str, str]
 
 
 def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -> Json:
@@ -19,6 +22,7 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
     ``microversion`` is the microversion of the query. ``at`` is the time of the explanation in
     ISO 8601.
     """
+    names = explanation.names
     return {
         "version": VERSION,
         "query": explanation.query,
@@ -26,28 +30,35 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
         "at": at,
         "roots": explanation.roots,
         "fits": explanation.fits,
-        "funnel": [_row(row) for row in explanation.funnel],
-        "near_misses": [_near_miss(miss) for miss in explanation.near_misses],
-        "remedies": [_remedy(remedy) for remedy in explanation.remedies],
+        "funnel": [_row(row, names) for row in explanation.funnel],
+        "near_misses": [_near_miss(miss, names) for miss in explanation.near_misses],
+        "remedies": [_remedy(remedy, names) for remedy in explanation.remedies],
         "undetermined": list(explanation.undetermined),
         **({"root": asdict(explanation.root)} if explanation.root else {}),
     }
 
 
-def _row(row: FunnelRow) -> Json:
+def _with_names(text: str, names: Names) -> str:
+    for uuid, name in names.items():
+        text = text.replace(uuid, name)
+    return text
+
+
+def _row(row: FunnelRow, names: Names) -> Json:
     document = asdict(row)
-    return {**document, "text": words.phrase(document), "note": words.note(document)}
+    text, note = words.phrase(document), words.note(document)
+    return {**document, "text": _with_names(text, names), "note": _with_names(note, names)}
 
 
-def _near_miss(miss: NearMiss) -> Json:
+def _near_miss(miss: NearMiss, names: Names) -> Json:
     return {
         **asdict(miss.root),
-        "unmet": [_unmet(unmet, miss.root.uuid) for unmet in miss.unmet],
+        "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
         "complete": miss.complete,
     }
 
 
-def _unmet(unmet: Unmet, root: str) -> Json:
+def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
     document: Json = {
         "code": unmet.code,
         "group": unmet.group,
@@ -65,16 +76,16 @@ def _unmet(unmet: Unmet, root: str) -> Json:
         document["shared"] = True
     if unmet.tree:
         document["tree"] = asdict(unmet.tree)
-    return {**document, "text": words.lack(document, root)}
+    return {**document, "text": _with_names(words.lack(document, root), names)}
 
 
-def _remedy(remedy: Remedy) -> Json:
+def _remedy(remedy: Remedy, names: Names) -> Json:
     change = _change_document(remedy)
     return {
         **change,
         "roots": remedy.roots,
         "query": remedy.query,
-        "text": words.change_text(change),
+        "text": _with_names(words.change_text(change), names),
     }
 
 

@@ -15,7 +15,7 @@ The solver of the search checks the conditions between groups, for the remaining
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -98,6 +98,7 @@ def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thin
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
         root=None if row is None else _explained_root(snapshot, row, funnel, fits),
+        names=_named_providers(snapshot, request),
     )
 
 
@@ -115,6 +116,13 @@ def _explained_root(
     provider = snapshot.entries.state(row).provider
     is_left = None if fits is None else bool(funnel.left[row])
     return ExplainedRoot(provider.uuid, provider.name, is_left)
+
+
+def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:
+    """Return the names of the providers of ``in_tree``, by UUID."""
+    rows = (snapshot.forest.row_of.get(group.in_tree or "") for group in request.groups)
+    providers = (snapshot.entries.state(row).provider for row in rows if row is not None)
+    return {provider.uuid: provider.name for provider in providers}
 
 
 @contextmanager

@@ -54,6 +54,7 @@ class Funnel:
     """The remaining roots while the requirements are applied, and the rows so far.
 
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
+    ``named`` is the root of the tree that the unsuffixed group names, or all roots.
     """
 
     def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
@@ -61,6 +62,7 @@ class Funnel:
         self._reach = reach
         self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
+        self.named = self.left
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
         self.lost_together: list[LostTogether] = []
@@ -75,6 +77,7 @@ class Funnel:
         for group in groups:
             if named := group.named_tree:
                 self._charge_condition(group, named, self._reach.roots(meeting(named)))
+        self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
             self._charge(condition.code, "", condition.spelled(""), condition.local, facts)

@@ -168,7 +168,8 @@ class Explanation:
     funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
     the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
     root only, unless it fits. ``undetermined`` names the computations that did not finish
-    within the budget: "funnel", "near_misses", "remedies".
+    within the budget: "funnel", "near_misses", "remedies". ``names`` has the names of the
+    providers whose trees the request names, by UUID.
     """
 
     query: str
@@ -179,3 +180,4 @@ class Explanation:
     remedies: tuple[Remedy, ...] = ()
     undetermined: tuple[str, ...] = ()
     root: ExplainedRoot | None = None
+    names: Mapping[str, str] = field(default_factory=dict)

@@ -1,5 +1,8 @@
 """The roots that do not fit and fail the fewest requirements.
 
+If the unsuffixed group names a tree, its root is the only one that can be listed: the caller did
+not ask about other hosts.
+
 A ranking with arrays over all roots comes first. For every need of a request, the provider that
 fails the fewest conditions counts, and among equals the provider with the smallest relative
 shortfall. The best roots are then solved root by root (``closest_assignment``), including the
@@ -66,7 +69,7 @@ class NearMisses:
         Raises: SearchDeadlineExceeded; ``best`` returns the closest roots solved until then.
         """
         self._deadline.check()
-        missing = np.flatnonzero(~funnel.left[self._roots])
+        missing = np.flatnonzero((funnel.named & ~funnel.left)[self._roots])
         if not len(missing):
             return
         counts, shortfall = self._tally(plan, groups, funnel)

@@ -4,18 +4,13 @@ The texts are written from the document and not from the value, because a client
 document, and recorded explanations are documents. Control characters in names are escaped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from placement.core.text import printable
-from placement.insight.explanation.words import (
-    Document,
-    change_text,
-    distinct_lacks,
-    lacks,
-    note,
-    phrase,
-)
+
+Document = Mapping[str, Any]
 
 
 def as_line(document: Document) -> str:
@@ -56,14 +51,14 @@ def _cause(document: Document) -> str:
     row = rows[-1]
     which = f"all {roots} roots" if row["lost"] == roots else f"the last {row['lost']} of {roots}"
     if document["fits"] is None:
-        return f"not fully determined; {phrase(row)}: {row['lost']} of {roots} roots"
-    return f"{phrase(row)}{_in_brackets(note(row))}: {which}"
+        return f"not fully determined; {row['text']}: {row['lost']} of {roots} roots"
+    return f"{row['text']}{_in_brackets(row['note'])}: {which}"
 
 
 def _before_the_cause(document: Document) -> Iterator[str]:
     rows = document["funnel"][: -1 if not document["fits"] else None]
     if rows:
-        yield "before: " + ", ".join(f"{row['lost']} {phrase(row)}" for row in rows)
+        yield "before: " + ", ".join(f"{row['lost']} {row['text']}" for row in rows)
 
 
 def _in_brackets(text: str) -> str:
@@ -79,7 +74,7 @@ def _lines(document: Document, origin: str) -> Iterator[str]:
         headline = "Not determined within the time allowed:"
     else:
         headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
-    yield f"{headline} {_title(document)}{_in_brackets(origin)}"
+    yield f"{headline} {document['query']}{_in_brackets(origin)}"
     yield f"{roots:,} {'root' if roots == 1 else 'roots'}"
     yield from funnel_lines(document["funnel"])
     if document["near_misses"]:
@@ -101,29 +96,25 @@ def _lines_of_root(document: Document) -> Iterator[str]:
         return
     (miss,) = document["near_misses"]
     yield f"{name} does not fit {query}"
-    yield from (f"  {lacking}" for lacking in distinct_lacks(miss))
+    yield from (f"  {lacking}" for lacking in _distinct_lacks(miss))
     if miss["complete"]:
         yield "Everything else fits."
     if document["remedies"]:
         yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
 
 
-def _title(document: Document) -> str:
-    return str(document["query"])
-
-
 def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
     if not rows:
         return
-    phrases = [phrase(row) for row in rows]
+    phrases = [row["text"] for row in rows]
     lost = [f"{row['lost']:,}" for row in rows]
     left = [f"{row['left']:,}" for row in rows]
     widths = [max(map(len, column)) for column in (lost, phrases, left)]
     for row, *cells in zip(rows, lost, phrases, left, strict=True):
         line = (
             f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
-            f"   {note(row)}"
+            f"   {row['note']}"
         )
         yield printable(line.rstrip())
 
@@ -133,21 +124,33 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
 
 def closest_line(miss: Document) -> str:
     """Return the name of a near miss, and the requirements that it does not meet."""
-    return printable(f"{miss['name']} ({lacks(miss)})")
+    return printable(f"{miss['name']} ({_lacks(miss)})")
+
+
+def _lacks(miss: Document) -> str:
+    """Return the unmet requirements of a near miss in one line."""
+    lacks = _distinct_lacks(miss)
+    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss["complete"]
+    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
+
+def _distinct_lacks(miss: Document) -> list[str]:
+    """Return the unmet requirements of a near miss in words, equal ones once."""
+    return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
 
 
 def unmet_lines(miss: Document) -> str:
     """Return the requirements that a root does not meet, one per line."""
-    return "\n".join(map(printable, distinct_lacks(miss)))
+    return "\n".join(map(printable, _distinct_lacks(miss)))
 
 
 def _closest(misses: Sequence[Document]) -> Iterator[str]:
     """Yield the near misses. Adjacent near misses with the same unmet requirements are joined."""
-    for lacking, group in groupby(misses, lacks):
+    for lacking, group in groupby(misses, _lacks):
         yield f"{', '.join(miss['name'] for miss in group)} ({lacking})"
 
 
 def remedy_line(document: Document) -> str:
     """Return a remedy in words."""
     roots = document["roots"]
-    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {change_text(document)}")
+    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")

@@ -1,7 +1,4 @@
-"""The words for a row of a funnel, an unmet requirement and a remedy, from their documents.
-
-A client has only the document, and recorded explanations are documents.
-"""
+"""The words for a row of a funnel, an unmet requirement and a remedy, from their documents."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -115,6 +112,8 @@ def note(row: Document) -> str:
 
 def _best(detail: Document) -> str:
     """Return the root or provider that comes closest, compared with what it would have to have."""
+    if detail.get("fitting_groups", detail.get("free")) == 0:
+        return "none fits" if "fitting_groups" in detail else "none has any free"
     if "fitting_groups" in detail:
         wanted = f"{detail['needed_groups']} x {detail['amount']} {detail['resource_class']}"
         return f"best: {detail['provider']['name']} fits {detail['fitting_groups']} of {wanted}"
@@ -159,24 +158,11 @@ def _limits(detail: Document) -> str:
     if not detail.get("step_sizes"):
         return ""
     needed = detail["needed"]
-    where = "everywhere" if detail["uniform"] else "at best"
     if needed > detail["max_unit"]:
-        return f"max_unit {detail['max_unit']} {where}"
+        return f"the largest max_unit is {detail['max_unit']}"
     if needed < detail["min_unit"]:
-        return f"min_unit {detail['min_unit']} {where}"
-    return f"step_size {', '.join(map(str, detail['step_sizes']))}"
-
-
-def lacks(miss: Document) -> str:
-    """Return the unmet requirements of a near miss in one line."""
-    lacks = distinct_lacks(miss)
-    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss.get("complete", False)
-    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
-
-
-def distinct_lacks(miss: Document) -> list[str]:
-    """Return the unmet requirements of a near miss in words, equal ones once."""
-    return list(dict.fromkeys(lack(unmet, miss["uuid"]) for unmet in miss["unmet"]))
+        return f"the smallest min_unit is {detail['min_unit']}"
+    return f"step_size is {' or '.join(map(str, detail['step_sizes']))}"
 
 
 def lack(unmet: Document, root: str) -> str:

@@ -70,7 +70,7 @@ def test_an_amount_above_max_unit(picture):
     document = as_json(explanation)["funnel"][-1]
     assert (phrase(document), note(document)) == (
         "VCPU:128 above max_unit",
-        "max_unit 64 everywhere",
+        "the largest max_unit is 64",
     )
 
 

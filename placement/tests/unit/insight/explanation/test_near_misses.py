@@ -76,10 +76,18 @@ def test_one_aggregate_of_the_root_can_be_all_that_several_providers_lack():
     assert lacks(world, query) == {"h": ["aggregate h"]}
 
 
-def test_the_tree_that_the_request_names_comes_first():
-    world = "near VCPU=8 +CUSTOM_OFF\nnamed VCPU=4 +CUSTOM_OFF @no"
+NAMED = "near VCPU=8 +CUSTOM_OFF\nnamed VCPU=4 +CUSTOM_OFF @no"
+
+
+def test_only_the_tree_that_the_request_names_is_listed():
     query = "resources=VCPU:5&in_tree=$named&required=!CUSTOM_OFF&member_of=!@no"
-    assert list(lacks(world, query)) == ["named", "near"]
+    assert list(lacks(NAMED, query)) == ["named"]
+    assert lacks(NAMED, query.replace("$named", "$removed")) == {}
+
+
+def test_the_tree_of_a_group_comes_first():
+    query = "resources1=VCPU:5&in_tree1=$named&required1=!CUSTOM_OFF&member_of1=!@no"
+    assert list(lacks(NAMED, query)) == ["named", "near"]
 
 
 def test_the_deadline_leaves_what_is_known():
