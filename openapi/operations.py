@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openapi import response_schemas as responses
-from placement.insight import schemas
+from placement.insight import clients, schemas
 from placement.insight.audit import http as audit_http
 from placement.insight.identity import http as identity_http
 from placement.insight.permissions import http as permissions_http
@@ -167,6 +167,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{PREFIX}/identity"): Operation(
         _ok(identity_http.IDENTITY), query=identity_http.IDENTITY_QUERY
     ),
+    ("GET", f"{PREFIX}/clients"): Operation(_ok(clients.CLIENTS), query=schemas.NOTHING_QUERY),
     ("GET", f"{PREFIX}/permissions"): Operation(
         _ok(permissions_http.PERMISSIONS),
         query=permissions_http.PERMISSIONS_QUERY,

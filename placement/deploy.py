@@ -12,7 +12,7 @@ from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import Observer, WriteRetried, ignore
+from placement.events import WriteRetried, ignore
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.request import Services
@@ -91,7 +91,7 @@ def inventory_metrics(
     return InventoryMetrics(observer.library, settings, counts)
 
 
-def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services:
+def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:
     """Return the services; they report events to the observer, if there is one."""
     policy = Policy(conf)
     store = db_api.store(conf)
@@ -107,6 +107,7 @@ def services(conf: cfg.ConfigOpts, observer: Observer | None = None) -> Services
         search=search_settings(conf),
         incomplete_consumer=incomplete_consumer(conf),
         observe=observer or ignore,
+        totals=None if observer is None else observer.totals,
         reports=OperatorReports(Recorder(store, recorder_settings(conf))),
         max_body_bytes=conf.api.max_request_body_size,
     )

@@ -3,7 +3,7 @@
 The observer processes them; see ``placement.observability.metrics``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,15 @@ TEMPLATE: Final = "placement.route.template"
 
 VERSION: Final = "placement.version"
 """The key under which the microversion of the request is stored."""
+
+CLIENT_REQUESTS: Final = "placement_client_requests"
+"""The metric of requests by ``client`` and ``microversion``."""
+
+MIXED_CONSUMERS: Final = "placement_mixed_consumers"
+"""The metric of consumers ``with_generation`` and ``without_generation``."""
+
+Total = tuple[Mapping[str, str], int]
+"""The labels and the value of a counter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""``openstack placement identity``, ``permission check`` and ``dashboard``."""
+"""``openstack placement identity``, ``permission check``, ``clients`` and ``dashboard``."""
 
 import argparse
 import signal
@@ -137,6 +137,33 @@ class CheckPermission(WrittenOutput, command.Lister):
 
 def _permission_cell(value: str | bool) -> Any:
     return Shown(value, yes_or_no) if isinstance(value, bool) else value
+
+
+class ListClients(WrittenOutput, command.Lister):
+    """List which microversions clients sent, counted since the service started on an API host."""
+
+    def take_action(
+        self,
+        parsed_args: argparse.Namespace,  # noqa: ARG002
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Return the columns, and a row for each client and microversion."""
+        document = get(self.app, "/insight/clients")
+        if not document["enabled"]:
+            raise CommandError(
+                f"The service on {document['host']} does not count requests. Set [metrics]enabled "
+                "and [metrics]folder in its configuration, and restart it."
+            )
+        self.app.stderr.write(
+            f"Requests to all processes on {document['host']} since the service started there; "
+            "other API hosts count separately.\n"
+        )
+        for mixed in document["mixed_consumers"]:
+            self.app.stderr.write(
+                "{consumers} consumers are written by {without_generation} "
+                "below 1.28 and by {with_generation} at 1.28 or newer.\n".format(**mixed)
+            )
+        columns = ("client", "microversion", "requests")
+        return columns, ([row[name] for name in columns] for row in document["clients"])
 
 
 class ServeDashboard(command.Command):

@@ -19,6 +19,7 @@ from placement.insight import http
 from placement.insight import queries as parse
 from placement.insight.audit.http import list_findings
 from placement.insight.capacity.http import show_capacity
+from placement.insight.clients import list_clients
 from placement.insight.consumers.http import list_consumers
 from placement.insight.documents import document
 from placement.insight.explanation.http import explain_candidates
@@ -65,5 +66,6 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{PREFIX}/consumers": {"GET": list_consumers},
     f"{PREFIX}/findings": {"GET": list_findings},
     f"{PREFIX}/identity": {"GET": show_identity},
+    f"{PREFIX}/clients": {"GET": list_clients},
     f"{PREFIX}/permissions": {"GET": show_permissions},
 }

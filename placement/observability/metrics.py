@@ -18,6 +18,8 @@ from oslo_config import cfg
 
 from placement.core.snapshot.snapshot import Snapshot
 from placement.events import (
+    CLIENT_REQUESTS,
+    MIXED_CONSUMERS,
     TEMPLATE,
     VERSION,
     CandidatesReturned,
@@ -29,6 +31,7 @@ from placement.events import (
     SnapshotDiscarded,
     SnapshotLoaded,
     SnapshotRefreshed,
+    Total,
     WriteRetried,
 )
 from placement.exception import DatabaseUnavailable
@@ -65,7 +68,7 @@ class PrometheusObserver:
             "placement_request_seconds", "Time to answer requests.", ("method", "route"), _SECONDS
         )
         self._clients = self._counter(
-            "placement_client_requests",
+            CLIENT_REQUESTS,
             "Requests to the Placement API, by the program and the microversion.",
             ("client", "microversion"),
         )
@@ -94,7 +97,7 @@ class PrometheusObserver:
             "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
         )
         self._mixed = self._counter(
-            "placement_mixed_consumers",
+            MIXED_CONSUMERS,
             "Consumers written below microversion 1.28 and at 1.28 or newer, by the programs.",
             ("with_generation", "without_generation"),
         )
@@ -133,6 +136,19 @@ class PrometheusObserver:
                 self._retries.inc()
             case _:
                 assert_never(event)
+
+    def totals(self, name: str) -> list[Total]:
+        """Return the values of a counter, each the sum over all processes of the host."""
+        registry = self.library.CollectorRegistry()
+        collector = self.library.multiprocess.MultiProcessCollector(
+            registry, path=str(self.folder)
+        )
+        return [
+            (sample.labels, int(sample.value))
+            for family in collector.collect()
+            if family.name == name
+            for sample in family.samples
+        ]
 
     def _count_request(self, event: RequestCompleted) -> None:
         self._requests.labels(event.method, event.route, str(event.status)).inc()

@@ -38,6 +38,11 @@ IDENTITY = base.operation(
     "List the providers that a host name or UUID could mean.",
     "GET /insight/identity",
 )
+CLIENTS = base.operation(
+    "insight:clients",
+    "List which microversions the clients of an API host send.",
+    "GET /insight/clients",
+)
 PERMISSIONS = base.operation(
     "insight:permissions",
     "List which calls of other services the policy allows a set of roles.",

@@ -1,10 +1,16 @@
 """A client that others wrote works against the service that ``make serve`` starts."""
 
 import pytest
+import requests
 
 from placement.tests.support.openstack_client import AGGREGATE, Client
 from placement.tests.support.processes import ApiProcess
 
+OLD_CLIENT = {
+    "User-Agent": "curl/8.5.0",
+    "X-Auth-Token": "admin",
+    "OpenStack-API-Version": "placement 1.10",
+}
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
 
 
@@ -13,6 +19,21 @@ def openstack(tmp_path):
     with ApiProcess(tmp_path, "--development", "--port", "0") as service:
         service.get()
         yield Client(service.url)
+
+
+def test_the_microversions_of_clients_are_listed_if_metrics_are_enabled(tmp_path):
+    metrics = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(tmp_path / "metrics")}
+    arguments = ("--development", "--port", "0", "--workers", "2")
+    with ApiProcess(tmp_path, *arguments, **metrics) as service:
+        service.get()
+        for _ in range(6):
+            requests.get(f"{service.url}/traits", headers=OLD_CLIENT, timeout=30)
+        rows = Client(service.url)("placement clients")
+    assert {"client": "curl", "microversion": "1.10", "requests": 6} in rows
+
+
+def test_clients_are_not_counted_without_metrics(openstack):
+    assert "Set [metrics]enabled and [metrics]folder" in openstack.refused("placement clients")
 
 
 def test_a_client_registers_a_host_and_claims_a_candidate(openstack):

@@ -42,6 +42,7 @@ PRINTED = {
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
     "openstack allocation candidate explain --resource": r"cn1 \(VCPU 8 of 12\)",
     "openstack allocation request list --summary": r"\| reason +\| ",
+    "openstack placement clients": "1.39",
     "openstack placement permission check": "reshaper",
     "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",
@@ -74,7 +75,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cloud(folder):
     """The variables for clients of a service with the hosts and servers of the pages, and Nova."""
-    with ApiProcess(folder, "--development", "--port", "0") as service, nova_api() as nova:
+    metrics = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(folder / "metrics")}
+    api = ApiProcess(folder, "--development", "--port", "0", **metrics)
+    with api as service, nova_api() as nova:
         service.get()
         fill(Client(service.url))
         requests.get(
