@@ -13,13 +13,14 @@ from osc_lib.exceptions import CommandError
 
 from placement.cli import client
 from placement.cli.client import Shown, WrittenOutput, cells, get
-from placement.core.text import printable
+from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
 from placement.insight.audit.model import COMPUTE_NODE, Finding, InvalidList, Skipped, names_in
-from placement.insight.audit.text import value_text
+from placement.insight.audit.text import by_provider, row_lines
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
+from placement.insight.names import Names
 from placement.insight.repair.durable_file import replace_durably
 
 Document = dict[str, Any]
@@ -91,7 +92,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Return the columns, and a row for each finding."""
+        """Return the columns, and a row for each finding; in a table, for each provider."""
         audited = ServiceConsumers(self.app)
         try:
             document = self._database(parsed_args)
@@ -102,6 +103,10 @@ class AuditPlacement(WrittenOutput, command.Lister):
         if parsed_args.plan:
             skipped = [*map(_skipped, document["skipped"]), *live.skipped]
             self._write_plan(findings, skipped, parsed_args, audited)
+        names: Names = {}
+        if parsed_args.formatter == "table":
+            findings = list(by_provider(findings))
+            names = self._names(findings)
         return _COLUMNS, [
             cells(
                 (
@@ -111,10 +116,17 @@ class AuditPlacement(WrittenOutput, command.Lister):
                     finding["cause"],
                     finding["repair"],
                     finding.get("repair_command", ""),
-                )
+                ),
+                names,
             )
             for finding in findings
         ]
+
+    def _names(self, findings: Iterable[Document]) -> Names:
+        """Return the names of the consumers that are servers, and of their projects."""
+        names = CommandNames(self.app)
+        consumers = {finding["rows"].get("consumer") for finding in findings} - {None}
+        return {**names.servers(consumers), **(names.projects if consumers else {})}
 
     def _database(self, arguments: argparse.Namespace) -> Document:
         """Return the findings that need no list of live consumers, of the codes in the options."""
@@ -178,10 +190,4 @@ def _skipped(document: Document) -> Skipped:
 
 def _rows(finding: Document) -> Shown:
     """Return the rows of a finding; in a table they are one per line, with names of providers."""
-
-    def text(rows: Document) -> str:
-        names = finding.get("names", {})
-        lines = (f"{name}: {value_text(value, names)}" for name, value in rows.items())
-        return "\n".join(map(printable, lines))
-
-    return Shown(finding["rows"], text)
+    return Shown(finding["rows"], lambda _: "\n".join(row_lines(finding)))

@@ -80,10 +80,11 @@ def run(conf: cfg.ConfigOpts) -> int:
                 return _write_plan(store, report, options)
     except InvalidList as error:
         raise CommandError(str(error)) from error
+    findings = [finding.as_json() for finding in report.findings]
     print(
         findings_document(report).decode()
         if options.json
-        else findings_text(report.findings, report.truncated)
+        else findings_text(findings, report.truncated)
     )
     return FOUND if report.has_errors else CLEAN
 

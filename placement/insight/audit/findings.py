@@ -167,7 +167,7 @@ def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
     changed_at, claimed_at = inventory.changed_at, usage.newest_at
     without_reserved = replace(inventory.limits, reserved=0)
     if is_within_capacity(without_reserved, usage.amount, 0):
-        return f"reserved: {inventory.reserved} are reserved of {inventory.total}"
+        return "reserved: the usage is within the capacity without it"
     if changed_at is None or claimed_at is None:
         return ""
     if claimed_at > changed_at:

@@ -1,35 +1,92 @@
-"""Findings as text for a terminal: names beside UUIDs, and aligned counts."""
+"""Findings as text for a terminal: names beside UUIDs, and aligned counts.
+
+The texts are written from the documents of the findings, because a client has only these.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 from placement.core.text import printable
-from placement.insight.audit.model import SEVERITIES, Finding
+
+Document = Mapping[str, Any]
 
 Count = tuple[int, str]
 """A number, and the words after it."""
 
 
-def findings_text(findings: Sequence[Finding], truncated: Iterable[str]) -> str:
-    """Return the findings, and their number by code."""
+def findings_text(findings: Sequence[Document], truncated: Iterable[str]) -> str:
+    """Return the findings, and their number by code and by the provider concerned."""
     if not findings:
         return "Nothing found"
-    lines = [line for finding in findings for line in _lines(finding)]
+    shown = list(by_provider(findings))
+    lines = [line for finding in shown for line in _lines(finding)]
     lines += [f"{code}: there are further findings, which are not listed" for code in truncated]
-    numbers = Counter(finding.code for finding in findings)
-    counts = [(number, f"{SEVERITIES[code]} {code}") for code, number in numbers.items()]
+    numbers = Counter((finding["severity"], finding["code"]) for finding in findings)
+    merged = Counter(finding["code"] for finding in shown)
+    counts = [
+        (number, f"{severity} {code}{_on(merged[code], number)}")
+        for (severity, code), number in numbers.items()
+    ]
     return "\n".join((*lines, "", *aligned(counts)))
 
 
-def _lines(finding: Finding) -> Iterator[str]:
-    cause = f" ({finding.cause})" if finding.cause else ""
+def _on(providers: int, findings: int) -> str:
+    if providers == findings:
+        return ""
+    return f" on {providers} provider{'s' * (providers > 1)}"
+
+
+def by_provider(findings: Iterable[Document]) -> Iterator[Document]:
+    """Yield the findings; those of one code on the classes of one provider are one finding.
+
+    It has the fields of each class in ``resource_classes``.
+    """
+    for _, group in groupby(findings, _subject):
+        first, *others = group
+        yield _merged([first, *others]) if others else first
+
+
+def _subject(finding: Document) -> Sequence[object]:
+    rows = finding["rows"]
+    is_of_class = rows.keys() >= {"provider", "resource_class"}
+    return finding["code"], rows["provider"] if is_of_class else rows
+
+
+def _merged(findings: Sequence[Document]) -> Document:
+    causes = dict.fromkeys(finding["cause"] for finding in findings if finding["cause"])
+    fields = [dict(finding["rows"]) for finding in findings]
+    classes = {each.pop("resource_class"): each for each in fields}
+    providers = [each.pop("provider") for each in fields]
+    rows = {"provider": providers[0], "resource_classes": classes}
+    return {**findings[0], "rows": rows, "cause": "; ".join(causes)}
+
+
+def row_lines(finding: Document) -> Iterator[str]:
+    """Yield the rows of a finding, a line each: a name and its value, or a class with its fields.
+
+    >>> rows = {"provider": "u1", "resource_classes": {"VCPU": {"used": 4, "capacity": 0}}}
+    >>> list(row_lines({"rows": rows, "names": {"u1": "cn1"}}))
+    ['provider: cn1 (u1)', 'VCPU: used 4, capacity 0']
+    """
+    rows, names = dict(finding["rows"]), finding.get("names", {})
+    for name, value in (rows | rows.pop("resource_classes", {})).items():
+        yield printable(f"{name}: {value_text(value, names)}")
+
+
+def _lines(finding: Document) -> Iterator[str]:
+    cause = f" ({finding['cause']})" if finding["cause"] else ""
+    rows = dict(finding["rows"])
+    classes = rows.pop("resource_classes", {})
     fields = ", ".join(
-        f"{name} {value_text(value, finding.names)}" for name, value in finding.rows.items()
+        f"{name} {value_text(value, finding['names'])}" for name, value in rows.items()
     )
-    yield printable(f"{finding.severity} {finding.code}{cause}: {fields}")
-    yield printable(f"  repair: {finding.repair}")
-    if finding.repair_command:
-        yield printable(f"  command: {finding.repair_command}")
+    yield printable(f"{finding['severity']} {finding['code']}{cause}: {fields}")
+    yield from (printable(f"  {name}: {value_text(classes[name], {})}") for name in classes)
+    yield printable(f"  repair: {finding['repair']}")
+    if finding["repair_command"]:
+        yield printable(f"  command: {finding['repair_command']}")
 
 
 def value_text(value: object, names: Mapping[str, str]) -> str:

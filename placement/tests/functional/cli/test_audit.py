@@ -119,6 +119,8 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59", "2.53"}
     actions = planned_actions(read_document(plan.read_text()))
     assert [action.consumer for action in actions] == SERVERS[1:]
+    shown = with_password.run("placement audit", "--live", "nova", *NO_GRACE).stdout
+    assert f"consumer: new-server-test ({SERVERS[2]})" in shown
     nova.hypervisors = [hypervisor(SERVERS[0], "host1")]
     reported = findings(with_password, "--live", "nova", "--code", "hypervisor_without_provider")
     assert reported["hypervisor_without_provider"] == {

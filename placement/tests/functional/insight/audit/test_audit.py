@@ -201,7 +201,7 @@ def test_findings_over_http(http, store):
             "reserved": 6,
             "allocation_ratio": 1.0,
         },
-        "cause": "reserved: 6 are reserved of 8",
+        "cause": "reserved: the usage is within the capacity without it",
         "repair": "raise the capacity, or move consumers away",
         "repair_command": f"openstack resource consumer list --provider {host.uuid}",
         "names": {host.uuid: host.name},

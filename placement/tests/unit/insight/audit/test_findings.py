@@ -104,7 +104,7 @@ def test_a_usage_counter_that_is_not_the_sum(counter):
 @pytest.mark.parametrize(
     ("values", "changed_at", "cause"),
     [
-        ({"reserved": 5}, NOW - HOUR, "reserved: 5 are reserved of 8"),
+        ({"reserved": 5}, NOW - HOUR, "reserved: the usage is within the capacity without it"),
         ({"total": 3}, NOW + HOUR, "total or allocation_ratio: the inventory was changed at 20"),
         ({"allocation_ratio": 0.25}, NOW + HOUR, "total or allocation_ratio"),
         ({"total": 3}, NOW - HOUR, "race: claims after"),
