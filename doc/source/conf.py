@@ -24,5 +24,6 @@ linkcheck_ignore = [r"https?://([^/]*\.)?example\.(org|com)", r"http://127\.0\.0
 html_theme = "furo"
 html_title = "Placement"
 html_static_path = ["_static"]
+html_css_files = ["code.css"]
 html_copy_source = False
 html_show_sphinx = False

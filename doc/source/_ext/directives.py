@@ -145,10 +145,18 @@ def _literal(text: str) -> nodes.literal_block:
     return nodes.literal_block(text, text, language="text")
 
 
+def mark_text_tables(_app: Sphinx, doctree: nodes.document) -> None:
+    """Give blocks with a table, as commands print it, the class of ``code.css``."""
+    for block in doctree.findall(nodes.literal_block):
+        if "+--" in block.astext():
+            block["classes"].append("text-table")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directives."""
+    """Register the directives, and the mark of tables."""
     for name, directive in _DIRECTIVES.items():
         app.add_directive(name, directive)
+    app.connect("doctree-read", mark_text_tables)
     return {"parallel_read_safe": True}
 
 
