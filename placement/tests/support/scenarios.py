@@ -3,7 +3,8 @@
 import unittest
 from pathlib import Path
 
-from gabbi import handlers, suitemaker, utils
+import yaml
+from gabbi import handlers, suitemaker
 
 GABBITS = Path(__file__).parents[1] / "functional" / "gabbits"
 
@@ -18,7 +19,7 @@ def suite(path, application):
     return suitemaker.test_suite_from_dict(
         unittest.TestLoader(),
         path.stem,
-        utils.load_yaml(yaml_file=str(path)),
+        yaml.load(path.read_bytes(), yaml.CSafeLoader),  # ten times faster than that of gabbi
         str(path.parent),
         host=path.stem,
         port=None,
