@@ -15,6 +15,7 @@ extensions = ["reno.sphinxext", "directives"]
 exclude_patterns = []
 
 nitpicky = True
+highlight_language = "text"  # of messages and logs, in which "not" and "or" are words
 # The lexer for shell sessions does not support quotations that span several lines.
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -24,6 +25,6 @@ linkcheck_ignore = [r"https?://([^/]*\.)?example\.(org|com)", r"http://127\.0\.0
 html_theme = "furo"
 html_title = "Placement"
 html_static_path = ["_static"]
-html_css_files = ["code.css"]
+html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sphinx = False

@@ -146,7 +146,7 @@ def _literal(text: str) -> nodes.literal_block:
 
 
 def mark_text_tables(_app: Sphinx, doctree: nodes.document) -> None:
-    """Give blocks with a table, as commands print it, the class of ``code.css``."""
+    """Give blocks with a table, as commands print it, the class of ``pages.css``."""
     for block in doctree.findall(nodes.literal_block):
         if "+--" in block.astext():
             block["classes"].append("text-table")
