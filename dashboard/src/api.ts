@@ -98,8 +98,8 @@ export class Api {
         signal: AbortSignal.timeout(TIMEOUT_MS),
         cache: "no-store",
       });
-    } catch (error) {
-      throw new RequestFailed(0, error instanceof Error ? error.message : String(error));
+    } catch {
+      throw new RequestFailed(0, "The service does not respond.");
     }
     if (!response.ok) throw new RequestFailed(response.status, await detailOf(response));
     return response;

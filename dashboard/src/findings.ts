@@ -22,6 +22,17 @@ export function byCode(findings: readonly Finding[]): FindingsOfCode[] {
   return [...groups.values()].sort((a, b) => rank(a) - rank(b));
 }
 
+// Findings on the classes of one provider are one row.
+export function byProvider(findings: readonly Finding[]): Finding[][] {
+  const rows = new Map<string, Finding[]>();
+  findings.forEach((finding, index) => {
+    const { provider, resource_class: name } = finding.rows;
+    const key = provider && name ? JSON.stringify(provider) : String(index);
+    rows.set(key, [...(rows.get(key) ?? []), finding]);
+  });
+  return [...rows.values()];
+}
+
 // The commands with which the repairs of these findings begin, and the one that applies a plan.
 export function commandsFor(findings: readonly Finding[]): string[] {
   const commands = new Set(findings.map(({ repair_command }) => repair_command));

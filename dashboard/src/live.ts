@@ -66,7 +66,7 @@ export function statusOf(error: unknown): Omit<Status, "at"> {
     };
   }
   if (error.status === 403) return { state: "unauthorized", detail: error.message };
-  if (error.status === 0) return { state: "unavailable", detail: "The service does not respond." };
+  if (error.status === 0) return { state: "unavailable", detail: error.message };
   return { state: "unavailable", detail: error.message };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byCode, commandsFor, inUnits } from "../src/findings";
+import { byCode, byProvider, commandsFor, inUnits } from "../src/findings";
 import { isId, isUuidPrefix, markerBefore, providersMatching } from "../src/search";
 import { cloudOf, host, provider } from "./clouds";
 
@@ -54,6 +54,19 @@ test("findings are grouped by code, errors first", () => {
       ["unused_trait", 2],
     ],
   );
+});
+
+test("findings on the classes of a provider are one row", () => {
+  const [h1, h2] = ["h1", "h2"].map((name) => ({ uuid: name, name }));
+  const of = (rows: object) => ({ ...FINDING, code: "over_capacity", severity: "error" as const, rows: { ...rows } });
+  const findings = [
+    of({ provider: h1, resource_class: "VCPU" }),
+    of({ provider: h1, resource_class: "DISK_GB" }),
+    of({ provider: h2, resource_class: "VCPU" }),
+    of({ resource_class: "CUSTOM_A" }),
+    of({ resource_class: "CUSTOM_B" }),
+  ];
+  assert.deepEqual(byProvider(findings).map((row) => row.length), [2, 1, 1, 1]);
 });
 
 test("the amounts of a finding are in the unit of its class", () => {

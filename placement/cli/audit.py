@@ -97,8 +97,10 @@ class AuditPlacement(WrittenOutput, command.Lister):
         try:
             document = self._database(parsed_args)
             live = self._live(parsed_args, audited)
-        except (InvalidList, OSError) as error:
+        except InvalidList as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(_failure(error)) from error
         findings = [*document["findings"], *_documents(live, audited)]
         if parsed_args.plan:
             skipped = [*map(_skipped, document["skipped"]), *live.skipped]
@@ -170,7 +172,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         try:
             replace_durably(Path(arguments.plan), text)
         except OSError as error:
-            raise CommandError(f"The plan could not be written: {error}") from error
+            raise CommandError(f"The plan could not be written: {_failure(error)}") from error
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
         if planned.actions:
             self.app.stderr.write(
@@ -182,6 +184,10 @@ def _documents(live: LiveFindings, audited: ServiceConsumers) -> Iterator[Docume
     names = audited.names() if live.findings else {}
     for finding in live.findings:
         yield replace(finding, names=names_in(finding.rows, names)).as_json()
+
+
+def _failure(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
 
 
 def _skipped(document: Document) -> Skipped:

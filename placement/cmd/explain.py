@@ -24,6 +24,7 @@ from placement.insight.explanation.text import as_text
 from placement.insight.names import UnknownName, uuid_of
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
+from placement.microversion import Version
 
 Document = Mapping[str, Any]
 
@@ -79,17 +80,30 @@ def run(conf: cfg.ConfigOpts) -> int:
 
 
 def _print_current(store: Store, arguments: Any) -> None:
-    version = microversion.parse(arguments.microversion or str(microversion.MAX_VERSION))
-    query = (arguments.query or "").strip().partition("?")
+    if not arguments.query:
+        raise exception.BadRequest('Give a query, such as "resources=VCPU:4", or --request-id.')
+    version = _version(arguments.microversion or microversion.LATEST)
+    query = arguments.query.strip().partition("?")
     pairs = parse_qsl(query[2] or query[0], keep_blank_values=True)
     question = parse.question(pairs, version)
     if arguments.remedies:
         question = replace(question, remedies=True)
     snapshot = Engine(store).current()
-    if arguments.host:
+    if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
     body = explain.explanation(snapshot, question)
     _print(json.loads(body), as_json=arguments.json)
+
+
+def _version(text: str) -> Version:
+    """Return a supported microversion.  Raises: BadRequest."""
+    try:
+        return microversion.negotiate(f"{microversion.SERVICE_TYPE} {text}")
+    except (exception.InvalidVersion, exception.UnacceptableVersion):
+        newest = microversion.MAX_VERSION
+        raise exception.BadRequest(
+            f"--microversion {text}: use a number from 1.10 to {newest}, or latest."
+        ) from None
 
 
 def _provider(snapshot: Snapshot, host: str) -> str:

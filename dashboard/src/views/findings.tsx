@@ -1,8 +1,8 @@
 // What an audit of the database finds: by code, with cause, rows and the commands that repair it.
 
 import type { Finding } from "../documents";
-import { byCode, commandsFor, type FindingsOfCode, inUnits } from "../findings";
-import { decimal } from "../format";
+import { byCode, byProvider, commandsFor, type FindingsOfCode, inUnits } from "../findings";
+import { decimal, plural } from "../format";
 import { Breakable, Empty, Failure } from "../parts";
 import { useLoaded, useShared } from "../state";
 import { number, Table } from "../table";
@@ -26,6 +26,7 @@ export function FindingsView() {
 
 function CodePanel({ group }: { group: FindingsOfCode }) {
   const { code, severity, findings } = group;
+  const rows = byProvider(findings);
   const repairs = [...new Set(findings.map(({ repair }) => repair))];
   const commands = commandsFor(findings);
   const isSame = new Set(findings.map(({ repair_command }) => repair_command)).size === 1;
@@ -33,7 +34,10 @@ function CodePanel({ group }: { group: FindingsOfCode }) {
     <section class="panel">
       <h2>
         {code.replaceAll("_", " ")} <span class={`tag ${severity}`}>{severity}</span>{" "}
-        <span class="count">{decimal(findings.length)}</span>
+        <span class="count">
+          {decimal(findings.length)}
+          {rows.length < findings.length && ` on ${plural(rows.length, "provider")}`}
+        </span>
       </h2>
       <p>Repair: {repairs.join("; ")}.</p>
       {isSame && (
@@ -45,10 +49,10 @@ function CodePanel({ group }: { group: FindingsOfCode }) {
           ))}
         </ul>
       )}
-      <FindingTable findings={findings.slice(0, SHOWN)} hasCommands={!isSame} />
-      {findings.length > SHOWN && (
+      <FindingTable rows={rows.slice(0, SHOWN)} hasCommands={!isSame} />
+      {rows.length > SHOWN && (
         <p class="more">
-          The first {SHOWN} of {decimal(findings.length)}. All:{" "}
+          The first {SHOWN} of {decimal(rows.length)}. All:{" "}
           <Command text={`openstack placement audit --code ${code}`} />
         </p>
       )}
@@ -64,8 +68,8 @@ function Command({ text }: { text: string }) {
   );
 }
 
-function FindingTable(props: { findings: Finding[]; hasCommands: boolean }) {
-  const { findings, hasCommands } = props;
+function FindingTable(props: { rows: Finding[][]; hasCommands: boolean }) {
+  const findings = props.rows.flat();
   const names = [...new Set(findings.flatMap(({ rows }) => Object.keys(rows)))];
   const isNumber = (name: string) => findings.every(({ rows }) => typeof rows[name] === "number");
   const title = (name: string) => name.replaceAll("_", " ");
@@ -75,19 +79,36 @@ function FindingTable(props: { findings: Finding[]; hasCommands: boolean }) {
         ...names.map((name) => (isNumber(name) ? number(title(name)) : title(name))),
         "cause",
       ]}
-      rows={findings.map((finding, index) => {
-        const rows = inUnits(finding.rows);
-        const cells = names.map((name) => <Value value={rows[name]} />);
-        return { key: String(index), cells: [...cells, causeOf(finding, hasCommands)] };
+      rows={props.rows.map((row, index) => {
+        const values = row.map(({ rows }) => inUnits(rows));
+        const cells = names.map((name) => (
+          <Lines values={values.slice(0, name === "provider" ? 1 : undefined).map((of) => of[name])} />
+        ));
+        return { key: String(index), cells: [...cells, causeOf(row, props.hasCommands)] };
       })}
     />
   );
 }
 
-function causeOf({ cause, repair_command }: Finding, hasCommand: boolean) {
+function Lines({ values }: { values: unknown[] }) {
+  if (values.length === 1) return <Value value={values[0]} />;
+  return (
+    <span class="stacked">
+      {values.map((value, index) => (
+        <span key={index}>
+          <Value value={value} />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function causeOf(findings: Finding[], hasCommand: boolean) {
+  const causes = new Set(findings.map(({ cause }) => cause));
+  const repair_command = findings[0]?.repair_command;
   return (
     <>
-      <Breakable text={cause} />
+      <Breakable text={[...causes].join("; ")} />
       {hasCommand && repair_command && (
         <span class="aside">
           <Command text={repair_command} />

@@ -1,7 +1,7 @@
 // The recent refusals, beside the map.
 
 import { reason } from "../format";
-import { Ago, Empty } from "../parts";
+import { Ago, Empty, Failure } from "../parts";
 import { keyOf } from "../refusals";
 import { addressOf } from "../router";
 import { failure, useShared } from "../state";
@@ -14,7 +14,9 @@ export function RecentRefusals() {
   return (
     <section aria-labelledby="refusals-title" class="narrow">
       <h2 id="refusals-title">Recent refusals</h2>
-      {refusals.error !== null && <p class="failure">{failure(refusals.error).message}</p>}
+      {refusals.error !== null && (
+        <Failure error={failure(refusals.error)} what="The latest refusals" />
+      )}
       {refusals.latest.length === 0 && <Empty>Nothing was refused.</Empty>}
       <ul class="refusals">
         {refusals.latest.slice(0, SHOWN).map((request) => (

@@ -29,7 +29,14 @@ from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
-from placement.exception import SearchDeadlineExceeded, UnknownRoot
+from placement.exception import (
+    BadRequest,
+    SearchDeadlineExceeded,
+    UnknownResourceClass,
+    UnknownRoot,
+    UnknownTrait,
+)
+from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
@@ -147,9 +154,12 @@ def explanation(snapshot: Snapshot, question: Question) -> bytes:
     """Return the explanation of the request on this snapshot, as JSON.
 
     Takes about ``BUDGET_SECONDS`` at most.
-    Raises: UnknownTrait, UnknownResourceClass, UnknownRoot.
+    Raises: UnknownRoot; BadRequest with similar names if a trait or resource class is unknown.
     """
-    explanation = _explained(snapshot, question)
+    try:
+        explanation = _explained(snapshot, question)
+    except (UnknownTrait, UnknownResourceClass):
+        raise BadRequest(f"{unknown_names.sentence(snapshot, question.request)}.") from None
     return json.dumps(_document(explanation, question)).encode("ascii")
 
 

@@ -12,10 +12,11 @@ from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import schemas
 from placement.insight.documents import document
+from placement.insight.explanation import unknown_names
 from placement.insight.explanation.explain import NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.model import CODES
 from placement.insight.queries import nothing, time
-from placement.insight.recording import refusals, sql, summary, unknown_names
+from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation

@@ -29,9 +29,9 @@ from placement.exception import (
     UnknownResourceClass,
     UnknownTrait,
 )
-from placement.insight.explanation import explain
+from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.query import Question
-from placement.insight.recording import refusals, sql, summary, unknown_names
+from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import (
     INVALID_REQUEST,
     NAME_CONFLICT,

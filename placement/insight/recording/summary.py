@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from placement.core.text import timestamp
+from placement.insight.explanation.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 from placement.insight.recording.model import IDS_OF_AN_HOUR, first_id
-from placement.insight.recording.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 
 LONGEST: Final = timedelta(days=31)
 DEFAULT: Final = timedelta(hours=23)

@@ -20,7 +20,10 @@ def replace_durably(path: Path, text: str) -> None:
 
 def write_draft(path: Path, text: str) -> Path:
     """Write a new file beside the path and force it to the disk; return its name."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:  # with the name that the operator gave
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

@@ -165,7 +165,9 @@ def _object(text: str, number: int) -> Line:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidRepairFile(f"Line {number} of the file is not JSON: {error}.") from error
+        raise InvalidRepairFile(
+            f"Line {number} of the file is not JSON, as in a plan or an undo file: {error}."
+        ) from error
     if not isinstance(value, dict):
         raise InvalidRepairFile(f"Line {number} of the file is not a JSON object.")
     return value

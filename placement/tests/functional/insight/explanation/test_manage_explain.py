@@ -57,7 +57,32 @@ def test_a_query_is_explained_as_json(explain):
     assert (code, document["fits"], document["query"]) == (0, 1, "resources=VCPU:4")
 
 
+def test_unknown_names_are_refused_with_similar_names(http, explain):
+    query = "resources=VCPUS:1&required=HW_CPU_X86_AVX3"
+    code, printed = explain(query)
+    sentences = printed.err.split("; HW_")
+    assert (code, sentences[0]) == (1, "VCPUS does not exist; similar: VCPU, VGPU, PCPU")
+    assert sentences[1].startswith("CPU_X86_AVX3 does not exist; similar: HW_CPU_X86_AVX")
+    response = http.get(f"/insight/explanation?{query}", headers=HEADERS, status=400)
+    assert printed.err.strip() in response.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), 'Give a query, such as "resources=VCPU:4", or --request-id.'),
+        (("resources=VCPU:1", "--microversion", "9.99"), "1.39, or latest"),
+        (("resources=VCPU:1", "--host", ""), "No provider has the name"),
+    ],
+)
+def test_what_to_do_is_said(explain, arguments, sentence):
+    code, printed = explain(*arguments)
+    assert (code, printed.out) == (1, "")
+    assert sentence in printed.err
+
+
 def test_the_query_is_read_at_the_microversion(explain):
+    assert explain("resources=VCPU:4", "--microversion", "latest")[0] == 0
     code, printed = explain("resources=VCPU:4&in_tree=" + HOST, "--microversion", "1.30")
     assert code == 1
     assert "in_tree" in printed.err

@@ -22,11 +22,11 @@ from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownResourceClass, UnknownTrait
+from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.text import as_text
-from placement.insight.recording import unknown_names
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.tests.support.cloud_builder import cloud

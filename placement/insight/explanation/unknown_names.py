@@ -38,8 +38,17 @@ def document(
         "code": reason(error),
         "error": str(error),
         "names": [{"name": name, "similar": names} for name, names in similar.items()],
-        "sentence": "; ".join(_sentence(name, names) for name, names in similar.items()),
+        "sentence": _joined(similar),
     }
+
+
+def sentence(snapshot: Snapshot, request: CandidateRequest) -> str:
+    """Return which names of a request do not exist, and the most similar existing names."""
+    return _joined(unknown_names(snapshot, request))
+
+
+def _joined(similar: Mapping[str, Collection[str]]) -> str:
+    return "; ".join(_sentence(name, names) for name, names in similar.items())
 
 
 def _sentence(name: str, similar: Collection[str]) -> str:
