@@ -112,8 +112,12 @@ def _names(document: Any, key: str, uuid: str) -> Names:
     return {
         row[uuid]: row["name"]
         for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, dict) and row.get("name") and row.get(uuid)
+        if isinstance(row, dict) and _is_text(row.get("name")) and _is_text(row.get(uuid))
     }
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 class NamesDocument:

@@ -41,7 +41,10 @@ _ON_SHORT = ("type", "enum", "format", "minItems", "minProperties")
 def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
     """Return the most relevant error of the instance; None if it is valid."""
     error = _best(schema, is_uuid, instance)
-    return None if error is None else str(error)
+    if error is None:
+        return None
+    error.instance = _short(error.instance)
+    return str(error)
 
 
 def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str | None:
@@ -56,13 +59,11 @@ def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str |
 def _best(schema: Schema, is_uuid: IsUuid, instance: Any) -> ValidationError | None:
     errors = _Validator(schema, format_checker=_formats(is_uuid)).iter_errors(instance)
     error: ValidationError | None = best_match(islice(errors, _MAX_ERRORS))
-    if error is not None:
-        error.instance = _short(error.instance)
     return error
 
 
 def _parameter(error: Any) -> str:
-    return f"{error.absolute_path[0]} is {error.instance!r}"
+    return f"{error.absolute_path[0]} is {_short(error.instance)!r}"
 
 
 def _malformed(error: Any) -> str:

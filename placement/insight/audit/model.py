@@ -252,8 +252,8 @@ class Finding:
 
     @property
     def severity(self) -> str:
-        """``error`` or ``notice``."""
-        return SEVERITIES[self.code]
+        """``error`` or ``notice``, which a code of a later release is."""
+        return SEVERITIES.get(self.code, NOTICE)
 
     @property
     def repair_command(self) -> str:

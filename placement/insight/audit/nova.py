@@ -10,7 +10,7 @@ leave out servers of cells that are down, so servers that a list lacks are reque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from keystoneauth1.exceptions import ClientException
@@ -18,11 +18,11 @@ from openstack import exceptions
 
 from placement.insight.audit.model import MIGRATION, InvalidList, LiveConsumers
 from placement.insight.consumers.model import UNKNOWN_TYPE
+from placement.insight.nova_lists import InvalidPage, NovaList, pages
 
 SERVERS_VERSION: Final = "2.69"
 MIGRATIONS_VERSION: Final = "2.59"
 HYPERVISORS_VERSION: Final = "2.53"
-PAGE: Final = 1000
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
 """The states of a migration that ended without a claim; in error and failed it may have one."""
@@ -41,11 +41,11 @@ def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) ->
     """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
-        migrations = list(_pages(compute, _MIGRATIONS, {}))
-        servers = list(_pages(compute, _SERVERS, {"all_tenants": "1"}))
+        migrations = list(pages(compute, _MIGRATIONS, {}))
+        servers = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
-        migrations.extend(_pages(compute, _MIGRATIONS, {}))
-        listed = _pages(compute, _HYPERVISORS, {})
+        migrations.extend(pages(compute, _MIGRATIONS, {}))
+        listed = pages(compute, _HYPERVISORS, {})
         hypervisors = {
             _uuid_of_row(row, "id"): str(row.get("hypervisor_hostname")) for row in listed
         }
@@ -84,55 +84,9 @@ def _uuid_of_row(row: Json, name: str) -> str:
         ) from None
 
 
-class _List(NamedTuple):
-    """A list of nova's API: its path, its key in the document, and the name of the marker."""
-
-    path: str
-    key: str
-    marker: str
-    version: str
-
-
-_SERVERS = _List("/servers/detail", "servers", "id", SERVERS_VERSION)
-_HYPERVISORS = _List("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
-_MIGRATIONS = _List("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
-
-
-def _pages(compute: Any, listed: _List, query: dict[str, str]) -> Iterator[Json]:
-    """Yield the rows of all pages.  Raises: InvalidList for an invalid page."""
-    marker: str | None = None
-    while True:
-        paged = {**query, "limit": str(PAGE), **({"marker": marker} if marker else {})}
-        response = compute.get(
-            listed.path, params=paged, microversion=listed.version, skip_cache=True
-        )
-        exceptions.raise_from_response(response)
-        rows = _rows(response, listed)
-        yield from rows
-        # Nova can have a limit below the requested one: only an empty page is the last one.
-        if not rows:
-            return
-        last = rows[-1].get(listed.marker)
-        if last == marker or not isinstance(last, str):
-            raise InvalidList(
-                f"nova returned a page of {listed.path} that ends with {last!r}, which cannot be "
-                "the marker of the next page."
-            )
-        marker = last
-
-
-def _rows(response: Any, listed: _List) -> list[Json]:
-    path = listed.path
-    try:
-        rows = response.json()[listed.key]
-    except (ValueError, KeyError, TypeError):
-        raise InvalidList(
-            f"nova returned a page of {path} that is truncated or not a list: "
-            f"{response.text[-80:]!r}."
-        ) from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InvalidList(f"nova returned a page of {path} whose {listed.key} are not a list.")
-    return rows
+_SERVERS = NovaList("/servers/detail", "servers", "id", SERVERS_VERSION)
+_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
+_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
 
 
 def missing_servers(connection: Any, uuids: Iterable[str]) -> set[str]:
@@ -166,6 +120,8 @@ def _translated() -> Iterator[None]:
     """Translate errors of the SDK.  Raises: InvalidList."""
     try:
         yield
+    except InvalidPage as error:
+        raise InvalidList(str(error)) from error
     except (exceptions.SDKException, ClientException) as error:
         text = str(error).partition("\n")[0].rstrip(".")
         raise InvalidList(

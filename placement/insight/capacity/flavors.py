@@ -19,10 +19,14 @@ from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
 from osc_lib.exceptions import CommandError
 
+from placement.insight.nova_lists import InvalidPage, NovaList, pages
+
 Pairs = list[tuple[str, str]]
 Flavor = Mapping[str, Any]
 
-_WITH_EXTRA_SPECS: Final = "2.61"
+_FLAVORS: Final = NovaList("/flavors/detail", "flavors", "id", "2.61")  # with extra specs
+_ERRORS = (InvalidPage, exceptions.SDKException, ClientException)
+_GARBAGE = (ValueError, LookupError, TypeError, AttributeError)
 _NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
 _EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
 _PREFIXES: Final = {"required": "", "forbidden": "!"}
@@ -37,25 +41,17 @@ def requests_of(connection: Any) -> dict[str, Pairs]:
     try:
         return {
             flavor["name"]: request_of(flavor)
-            for flavor in _flavors(connection.compute)
+            for flavor in pages(connection.compute, _FLAVORS, {"is_public": "None"})
             if not flavor.get("OS-FLV-DISABLED:disabled")
         }
-    except (exceptions.SDKException, ClientException, ValueError, LookupError) as error:
+    except _ERRORS as error:
         text = str(error).partition("\n")[0].rstrip(".")
         raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
-
-
-def _flavors(compute: Any) -> Iterator[Flavor]:
-    """Yield public and private flavors, page by page."""
-    query = {"is_public": "None"}
-    while True:
-        response = compute.get("/flavors/detail", params=query, microversion=_WITH_EXTRA_SPECS)
-        exceptions.raise_from_response(response)
-        document = response.json()
-        yield from document["flavors"]
-        if "flavors_links" not in document:
-            return
-        query["marker"] = document["flavors"][-1]["id"]
+    except _GARBAGE as error:
+        raise CommandError(
+            "Nova listed a flavor without a field that is needed, or with another value than its "
+            f"API defines: {error!r}. Your roles must allow you to list extra specs."
+        ) from error
 
 
 @dataclass(slots=True)

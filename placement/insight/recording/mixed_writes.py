@@ -32,7 +32,7 @@ class Writer:
     compares_generation: bool
 
     def __str__(self) -> str:
-        user_agent = printable(self.user_agent[:_LONGEST_USER_AGENT]) or "a client without name"
+        user_agent = printable(self.user_agent) or "a client without name"
         return f"{user_agent} at {self.microversion}"
 
 
@@ -51,7 +51,7 @@ class RecentWrites:
         """Add the successful claims of a request; log and return new mixtures, each once."""
         mixtures = []
         for claim in claims:
-            writer = Writer(user_agent, microversion, claim.check_generation)
+            writer = Writer(user_agent[:_LONGEST_USER_AGENT], microversion, claim.check_generation)
             earlier = self._earlier_writer(claim.consumer_uuid, writer)
             if earlier is not None:
                 mixtures.append(_mixture(claim.consumer_uuid, earlier, writer))

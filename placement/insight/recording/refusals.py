@@ -185,7 +185,9 @@ def _unit_sentence(facts: Document, claim: Document) -> str:
 
 def _no_inventory_sentence(facts: Document, claim: Document) -> str:
     classes = " or ".join(facts["resource_classes"])
-    return f"{_provider(facts)} has no inventory of {classes}, claimed by {_consumer(claim)}"
+    return (
+        f"{_provider(facts)} has no inventory of {classes}, claimed by {_consumer(facts, claim)}"
+    )
 
 
 def _generation_sentence(facts: Document, claim: Document) -> str:
@@ -193,12 +195,11 @@ def _generation_sentence(facts: Document, claim: Document) -> str:
     if facts["expected"] is not None:
         is_at = f"is at generation {facts['expected']}"
     expected = "a new consumer" if facts["given"] is None else f"generation {facts['given']}"
-    return f"{_consumer(claim)} {is_at}, the claim expected {expected}"
+    return f"{_consumer(facts, claim)} {is_at}, the claim expected {expected}"
 
 
 def _conflict_sentence(facts: Document, claim: Document) -> str:
-    del facts
-    claimed_by = f" by {_consumer(claim)}" if "consumer_uuid" in claim else ""
+    claimed_by = f" by {_consumer(facts, claim)}" if "consumer_uuid" in claim else ""
     return f"the claim{claimed_by} conflicted with concurrent updates, in every retry"
 
 
@@ -222,11 +223,14 @@ def _provider(facts: Document) -> str:
 
 def _claimed(facts: Document, claim: Document) -> str:
     needed = facts["needed"]
-    return f"{needed} {'was' if needed == 1 else 'were'} claimed by {_consumer(claim)}"
+    return f"{needed} {'was' if needed == 1 else 'were'} claimed by {_consumer(facts, claim)}"
 
 
-def _consumer(claim: Document) -> str:
-    """Return the consumer with the word that operators use for its type."""
+def _consumer(facts: Document, claim: Document) -> str:
+    """Return the consumer with the word that operators use for its type.
+
+    A claim that was too long to record has no fields; most facts have the consumer.
+    """
     nouns = {"INSTANCE": "server", "MIGRATION": "migration"}
     noun = nouns.get(claim.get("consumer_type") or "", "consumer")
-    return f"{noun} {claim['consumer_uuid']}"
+    return f"{noun} {claim.get('consumer_uuid') or facts['consumer']}"

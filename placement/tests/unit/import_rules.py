@@ -11,7 +11,10 @@ _HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "even
 _INSIGHT = {
     *_STORE,
     *_HTTP,
-    *(f"insight.{name}" for name in ("documents", "http", "names", "queries", "schemas")),
+    *(
+        f"insight.{name}"
+        for name in ("documents", "http", "names", "nova_lists", "queries", "schemas")
+    ),
 }
 
 INTERNAL = {
@@ -102,6 +105,7 @@ EXTERNAL = {
     "handlers": {"webob"},
     "insight": {"numpy", "sqlalchemy", "webob"},
     "insight.audit.live_sources": {"openstack", "keystoneauth1"},
+    "insight.nova_lists": {"openstack"},
     "insight.audit.nova": {"openstack", "keystoneauth1"},
     "insight.capacity.flavors": {"openstack", "keystoneauth1", "osc_lib"},
     "insight.explanation.command": {"osc_lib"},

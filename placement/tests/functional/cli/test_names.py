@@ -251,6 +251,16 @@ def test_without_a_catalog_uuids_are_shown(placement):
     assert json.loads(placement.run(CONSUMERS, "-f", "json").stdout)[0]["name"] is None
 
 
+def test_entries_that_are_no_names_are_left_out(openstack, nova):
+    other, aggregate = server(SERVERS[1], name="web-1"), AGGREGATE.replace("5", "6")
+    nova.servers = [{"id": SERVERS[0], "name": {"a": 1}}, {"id": ["x"], "name": "x"}, other]
+    nova.aggregates = {AGGREGATE: ["az1"], aggregate: "az2"}
+    shown = table(openstack, CONSUMERS)
+    assert f"| {SERVERS[0]} " in shown
+    assert "| web-1 " in shown
+    assert f"| {AGGREGATE} " in table(openstack, TREE, "--long")
+
+
 def test_pages_end_at_the_last_server(openstack, nova, monkeypatch):
     """No consumer is a server of nova: all pages are read, once."""
     nova.servers = [server(uuid.replace("a7c1", "b7c1"), name="other") for uuid in SERVERS]

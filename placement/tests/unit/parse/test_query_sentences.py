@@ -51,6 +51,12 @@ def test_long_values_are_shortened():
     assert len(message("requests", ("x" * 100_000, "1"))) < 1000
 
 
+def test_an_unknown_parameter_of_a_long_query_is_named():
+    pairs = [(f"resources{number}", "VCPU:1") for number in range(8)]
+    sentence = message("explanation", ("required", "x" * 3000), *pairs, ("nosuch", "1"))
+    assert sentence.startswith("there is no parameter 'nosuch'.")
+
+
 def test_valid_queries_pass():
     validators = validation.query_validators(schemas.REQUESTS_QUERY)
     validation.check_in_words(validators, [("limit", "5")], MAX_VERSION)

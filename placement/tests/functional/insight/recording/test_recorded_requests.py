@@ -159,6 +159,23 @@ def test_claims_for_several_are_recorded_once(http):
     assert (request["claim"]["consumer_uuid"], request["claim"]["consumers"]) == (HOST, 2)
 
 
+def test_a_claim_that_is_too_long_to_record_has_a_sentence(http):
+    others = [f"{number:08}-0000-4000-8000-000000000001" for number in range(700)]
+    body = claim(5)
+    body["allocations"] |= {uuid: {"resources": {"VCPU": 1}} for uuid in others}
+    for number, uuid in enumerate(others):
+        provider = {"name": f"{number}", "uuid": uuid}
+        http.post_json("/resource_providers", provider, headers=LATEST)
+        inventory = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1}}}
+        http.put_json(f"/resource_providers/{uuid}/inventories", inventory, headers=LATEST)
+    put(http, claim(4), 204, consumer=HOST)
+    put(http, body, 409)
+    (request,) = recorded(http)
+    assert request["claim"]["truncated"]
+    sentence = f"host has 2 of 6 VCPU free, 5 were claimed by consumer {CONSUMER}"
+    assert request["explanation"]["sentence"] == sentence
+
+
 def test_a_reshape_that_claims_too_much_is_recorded(http):
     own = {"VCPU": {"total": 2}}
     body = {

@@ -1,8 +1,12 @@
 """The requests that nova sends for flavors."""
 
-import pytest
+import json
+from types import SimpleNamespace
 
-from placement.insight.capacity.flavors import request_of
+import pytest
+from osc_lib.exceptions import CommandError
+
+from placement.insight.capacity.flavors import request_of, requests_of
 from placement.tests.support.nova_documents import flavor
 
 ENABLED = ("root_required", "!COMPUTE_STATUS_DISABLED")
@@ -55,3 +59,23 @@ def test_a_flavor_without_disk_requests_none():
 )
 def test_extra_specs_change_the_request(specs, pairs):
     assert request(extra_specs=specs) == [*pairs, ENABLED]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {"flavors": {}},
+        {"flavors": [{"id": "1"}]},
+        {"flavors": [flavor() | {"extra_specs": None}]},
+        {"flavors": [flavor() | {"swap": {}, "extra_specs": {}}]},
+        {"flavors": [flavor() | {"extra_specs": {}}]},  # the same page without an end
+    ],
+)
+def test_flavors_that_are_not_of_the_api_are_an_error(document):
+    response = SimpleNamespace(
+        status_code=200, text=json.dumps(document), json=lambda: document, headers={}
+    )
+    compute = SimpleNamespace(get=lambda *_, **__: response)
+    with pytest.raises(CommandError):
+        requests_of(SimpleNamespace(compute=compute))

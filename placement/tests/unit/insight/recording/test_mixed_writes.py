@@ -1,6 +1,7 @@
 """Consumers that are written with and without their generation are reported once."""
 
 import logging
+import tracemalloc
 
 import pytest
 
@@ -67,3 +68,14 @@ def test_a_client_cannot_write_lines_of_the_log(writes, caplog):
     write(writes, ("", "1.36"), "server")
     (line,) = messages(caplog, mixed_writes.LOG)
     assert "(a client without name at 1.36) and without (x\\nERROR at 1.12)" in line
+
+
+def test_the_memory_for_user_agents_is_bounded():
+    writes = RecentWrites(most_consumers=100)
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            write(writes, (f"{number}" + "x" * 60_000, "1.12"), f"server {number}")
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()

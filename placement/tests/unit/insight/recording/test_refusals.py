@@ -146,3 +146,6 @@ def test_conflicts_and_truncated_records():
         sentence = refusals.sentence(conflict, claimed)
         assert sentence == f"the claim{by} conflicted with concurrent updates, in every retry"
     assert refusals.sentence({"truncated": True, "length": 70_000}, {}) is None
+    explanation = refusals.described(refused(claim(DISK_GB=1))).document({"host": "cn17"})
+    sentence = refusals.sentence(explanation, {"truncated": True, "length": 70_000})
+    assert sentence == "cn17 has no inventory of DISK_GB, claimed by consumer new"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement.insight.audit.model import Finding
 from placement.insight.repair import actions
 from placement.insight.repair.action import InvalidRepairFile
 from placement.insight.repair.plan_file import latest_entries, line, planned_actions, read_document
@@ -172,3 +173,8 @@ def test_an_entry_that_lacks_a_name_is_refused(path, field):
     document = read_document(HEADER % ("undo", "") + line(entry))
     with pytest.raises(InvalidRepairFile, match=f"cannot be read: {field} has the names"):
         latest_entries(document)
+
+
+def test_findings_of_a_later_release_are_not_planned():
+    document = {"code": "new_code", "rows": {}, "cause": "", "repair": ""}
+    assert actions.plan([Finding.from_json(document)]).actions == []

@@ -1,0 +1,60 @@
+"""Lists of nova's API, page by page, through openstacksdk."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from openstack import exceptions
+
+PAGE: Final = 1000
+
+Json = dict[str, Any]
+
+
+class InvalidPage(ValueError):  # noqa: N818
+    """Nova returned a page that is not what its API defines."""
+
+
+class NovaList(NamedTuple):
+    """A list of nova's API: its path, its key in the document, and the name of the marker."""
+
+    path: str
+    key: str
+    marker: str
+    version: str
+
+
+def pages(compute: Any, listed: NovaList, query: Mapping[str, str]) -> Iterator[Json]:
+    """Yield the rows of all pages.  Raises: InvalidPage for an invalid page."""
+    marker: str | None = None
+    while True:
+        paged = {**query, "limit": str(PAGE), **({"marker": marker} if marker else {})}
+        response = compute.get(
+            listed.path, params=paged, microversion=listed.version, skip_cache=True
+        )
+        exceptions.raise_from_response(response)
+        rows = _rows(response, listed)
+        yield from rows
+        # Nova can have a limit below the requested one: only an empty page is the last one.
+        if not rows:
+            return
+        last = rows[-1].get(listed.marker)
+        if last == marker or not isinstance(last, str):
+            raise InvalidPage(
+                f"nova returned a page of {listed.path} that ends with {last!r}, which cannot be "
+                "the marker of the next page."
+            )
+        marker = last
+
+
+def _rows(response: Any, listed: NovaList) -> list[Json]:
+    path = listed.path
+    try:
+        rows = response.json()[listed.key]
+    except (ValueError, KeyError, TypeError):
+        raise InvalidPage(
+            f"nova returned a page of {path} that is truncated or not a list: "
+            f"{response.text[-80:]!r}."
+        ) from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InvalidPage(f"nova returned a page of {path} whose {listed.key} are not a list.")
+    return rows
