@@ -60,7 +60,7 @@ class Service:
             raise UnusableService(f"GET {self.url}{read.path} failed: {text}")
         action = {401: "; set a valid token", 403: "; use a token with the role admin"}
         raise UnusableService(
-            f"GET {self.url}{read.path} returned {response.status}: {text}"
+            f"GET {self.url}{read.path} returned {response.status}: {_detail(response.body)}"
             + action.get(response.status, "")
         )
 
@@ -116,6 +116,15 @@ class Service:
                 host, port, timeout=self._timeout_seconds, context=self._context
             )
         return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
+
+
+def _detail(body: bytes) -> str:
+    """Return the first sentence of an error document, or the beginning of another body."""
+    try:
+        detail = str(json.loads(body)["errors"][0]["detail"])
+    except (ValueError, LookupError, TypeError):
+        detail = body[:200].decode(errors="replace")
+    return (detail.strip().splitlines() or [""])[0].rstrip(".")
 
 
 def _parts(url: str) -> SplitResult:

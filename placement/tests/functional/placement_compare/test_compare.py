@@ -211,6 +211,7 @@ def test_services_that_cannot_be_compared_are_named(services, capsys):
     assert (code, "http://127.0.0.1:9/ failed" in text) == (compare.UNUSABLE, True)
     code, text = compared(services, capsys, "--token", "user-without-roles")
     assert (code, "use a token with the role admin" in text) == (compare.UNUSABLE, True)
+    assert " returned 403: Access was denied to this resource; use a token" in text
     code, text = compared(["nonsense", services[1]], capsys)
     assert (code, "nonsense is not a URL" in text) == (compare.UNUSABLE, True)
     code, text = compared(services, capsys, "--log", "/no/such/file")
