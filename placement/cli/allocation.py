@@ -18,6 +18,7 @@ from placement.cli.client import (
     facts,
     get,
     given,
+    is_table,
     query_cell,
     wants_names,
 )
@@ -28,9 +29,8 @@ from placement.insight.names import Names, named
 from placement.insight.recording.text import SummaryRow, bars, period_line, summary_rows
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
-_LONG_COLUMNS = (*_COLUMNS, "project_id", "user_id", "microversion")
 _TABLE_COLUMNS = ("at", "reason", "request")
-_LONG_TABLE_COLUMNS = (*_TABLE_COLUMNS, "project_id", "user_id", "microversion")
+_LONG = ("project_id", "user_id", "microversion")
 
 
 class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
@@ -152,12 +152,16 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
             return SummaryRow._fields, self._summary(names, query, parsed_args)
         query |= given(parsed_args, ("limit", "marker"))
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
-        is_table = parsed_args.formatter == "table" and not parsed_args.columns
-        columns = _columns(parsed_args, is_table=is_table)
+        of_table = is_table(parsed_args)
+        cell = _table_cell if of_table else _cell
+        columns = columns_with_names(
+            parsed_args,
+            (*(_TABLE_COLUMNS if of_table else _COLUMNS), *(_LONG if parsed_args.long else ())),
+            ("sentence",),
+        )
         known = _known(names, document["requests"]) if wants_names(parsed_args, ()) else {}
         if document["next"]:
             self.app.stderr.write(f"To list more: --marker {document['next']}\n")
-        cell = _table_cell if is_table else _cell
         return columns, (
             cells((cell(request, name, known) for name in columns), known)
             for request in document["requests"]
@@ -179,13 +183,6 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
             cells((*row[:-1], Complete(row.per_hour, bars)), known)
             for row in summary_rows(document)
         )
-
-
-def _columns(arguments: argparse.Namespace, *, is_table: bool) -> Sequence[str]:
-    if is_table:
-        return _LONG_TABLE_COLUMNS if arguments.long else _TABLE_COLUMNS
-    columns = _LONG_COLUMNS if arguments.long else _COLUMNS
-    return columns_with_names(arguments, columns, ("sentence",))
 
 
 def _cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:

@@ -187,6 +187,11 @@ def columns_with_names(
     return (*columns, *(name for name in of_names if is_data or name in arguments.columns))
 
 
+def is_table(arguments: argparse.Namespace) -> bool:
+    """Return whether the output is a table with columns that the command chooses."""
+    return arguments.formatter == "table" and not arguments.columns
+
+
 def by_line(text: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
     """Return a function from values to their texts, one per line."""
     return lambda values: "\n".join(map(text, values))
@@ -231,21 +236,20 @@ def explanation(
 ) -> dict[str, Any]:
     """Return the fields of an explanation, the result first."""
     if "root" in document:
-        return {
+        fields = {
             "host": document["root"]["name"],
             "fits": document["root"]["fits"],
             "unmet": Shown(document["near_misses"], by_line(unmet_lines)),
-            "remedies": Shown(document["remedies"], by_line(remedy_line)),
-            "undetermined": Shown(document["undetermined"], by_line(printable)),
-            "query": query_cell(document["query"], names),
-            "microversion": document["microversion"],
-            "at": document["at"],
+        }
+    else:
+        fields = {
+            "fits": Shown(document["fits"], partial(_fits, colored=colored)),
+            "roots": document["roots"],
+            "funnel": Shown(document["funnel"], partial(_funnel, names)),
+            "near_misses": Shown(document["near_misses"], by_line(closest_line)),
         }
     return {
-        "fits": Shown(document["fits"], partial(_fits, colored=colored)),
-        "roots": document["roots"],
-        "funnel": Shown(document["funnel"], partial(_funnel, names)),
-        "near_misses": Shown(document["near_misses"], by_line(closest_line)),
+        **fields,
         "remedies": Shown(document["remedies"], by_line(remedy_line)),
         "undetermined": Shown(document["undetermined"], by_line(printable)),
         "query": query_cell(document["query"], names),

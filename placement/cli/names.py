@@ -21,7 +21,8 @@ from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
 
 from placement.cli.client import get
-from placement.insight.names import Names, UnknownName, is_uuid, uuid_of, uuids_in
+from placement.core.text import canonical_uuid
+from placement.insight.names import Names, UnknownName, uuid_of, uuids_in
 
 SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""
@@ -191,15 +192,15 @@ class CommandNames:
 
     def provider(self, text: str) -> str:
         """Return the UUID of a provider from its UUID or name.  Raises: CommandError."""
-        if is_uuid(text):
-            return text
+        if uuid := canonical_uuid(text):
+            return uuid
         equal = self._providers({"name": text})
         return next(iter(equal)) if equal else _uuid_of(text, self.providers, "provider")
 
     def aggregate(self, text: str) -> str:
         """Return the UUID of an aggregate from its UUID or name.  Raises: CommandError."""
-        if is_uuid(text):
-            return text
+        if uuid := canonical_uuid(text):
+            return uuid
         names = self.aggregates
         failure = self._cloud.failures.get(_NOVA)
         if failure and not names:
@@ -220,7 +221,7 @@ class CommandNames:
 
         Without a list of projects, the text is an id. Raises: CommandError.
         """
-        if is_uuid(text) or not self.projects or text in self.projects:
+        if canonical_uuid(text) or not self.projects or text in self.projects:
             return text
         return _uuid_of(text, self.projects, "project")
 

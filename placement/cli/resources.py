@@ -20,6 +20,7 @@ from placement.cli.client import (
     consumers,
     get,
     given,
+    is_table,
     query_cell,
     wants_names,
 )
@@ -33,9 +34,9 @@ from placement.insight.names import Names
 
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
-_LONG_CONSUMER_COLUMNS = (*_CONSUMER_COLUMNS, "generation", "updated_at")
 _TABLE_COLUMNS = ("uuid", "project_id", "allocations")
-_LONG_TABLE_COLUMNS = (*_TABLE_COLUMNS, "user_id", "generation", "updated_at")
+_LONG = ("generation", "updated_at")
+_LONG_OF_TABLE = ("user_id",)
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
     "--project": ("project_id", "<project>", "Only consumers of this project, by name or ID."),
@@ -163,9 +164,14 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each consumer."""
-        is_table = parsed_args.formatter == "table" and not parsed_args.columns
-        columns = _consumer_columns(parsed_args, is_table=is_table)
-        cell = _table_cell if is_table else _consumer_cell
+        of_table = is_table(parsed_args)
+        cell = _table_cell if of_table else _consumer_cell
+        more = (*(_LONG_OF_TABLE if of_table else ()), *_LONG) if parsed_args.long else ()
+        columns = columns_with_names(
+            parsed_args,
+            (*(_TABLE_COLUMNS if of_table else _CONSUMER_COLUMNS), *more),
+            _NAMES_OF_CONSUMER,
+        )
         names = CommandNames(self.app)
         consumers = self._read(parsed_args, names)
         known: Names = {}
@@ -191,13 +197,6 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             self.app.stderr.write(f"To list more: --marker {document['next']}\n")
         page: list[dict[str, Any]] = document["consumers"]
         return page
-
-
-def _consumer_columns(arguments: argparse.Namespace, *, is_table: bool) -> Sequence[str]:
-    if is_table:
-        return _LONG_TABLE_COLUMNS if arguments.long else _TABLE_COLUMNS
-    columns = _LONG_CONSUMER_COLUMNS if arguments.long else _CONSUMER_COLUMNS
-    return columns_with_names(arguments, columns, _NAMES_OF_CONSUMER)
 
 
 def _table_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
@@ -248,12 +247,8 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        trees = parser.add_mutually_exclusive_group()
-        trees.add_argument(
-            "--name", metavar="<name>", help="Only the tree of the provider with this name."
-        )
-        trees.add_argument(
-            "--in-tree",
+        parser.add_argument(
+            *("--in-tree", "--name"),
             metavar="<provider>",
             help="Only the tree of this provider, by name or UUID.",
         )
@@ -269,14 +264,14 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """Return the columns, and a row for each provider, parents before children."""
         names = CommandNames(self.app)
-        provider = parsed_args.name or parsed_args.in_tree
+        provider = parsed_args.in_tree
         tree = {"in_tree": names.provider(provider)} if provider else {}
         filters = _filters(parsed_args, names)
         providers = self._providers({**tree, **filters})
         matches = {provider["uuid"] for provider in providers}
         if filters:
             providers = with_parents(self._providers(tree), matches)
-        elif parsed_args.name:
+        elif tree:
             matches = {tree["in_tree"]}
         columns = columns_with_names(
             parsed_args,

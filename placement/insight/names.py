@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from placement.core.text import canonical_uuid, printable
+from placement.core.text import printable
 
 Names = Mapping[str, str]
 """Names by UUID."""
@@ -95,8 +95,3 @@ def legend(text: str, names: Names) -> Iterator[str]:
 def uuids_in(text: str) -> set[str]:
     """Return the UUIDs in a text, with or without hyphens."""
     return set(_UUID.findall(text))
-
-
-def is_uuid(text: str) -> bool:
-    """Return whether a text is a UUID, and not a name."""
-    return canonical_uuid(text) is not None

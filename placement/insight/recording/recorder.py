@@ -247,7 +247,7 @@ class Origin:
     microversion: str
 
 
-def record_empty_response(
+def empty_response(
     recorder: Recorder, snapshot: Snapshot, question: Question, origin: Origin
 ) -> str:
     """Log and record why the request has no candidates on this snapshot; return the code.
@@ -264,10 +264,9 @@ def record_empty_response(
         return NOT_EXPLAINED
     reason = explain.reason(snapshot, question)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
-    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document)
     subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
-    query = _ascii(question.query)[:_LONGEST_QUERY]
-    recorder.record(replace(record, query=query, subject=subject))
+    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document, subject)
+    recorder.record(replace(record, query=_query(question)))
     return reason.code
 
 
@@ -284,9 +283,9 @@ def invalid_request(
     document = unknown_names.document(error, snapshot, question.request)
     sentence = printable(str(document["sentence"]))
     LOG.info("Invalid request for candidates %s: %s", origin.request_id, sentence)
-    record = _recorded(origin, INVALID_REQUEST, unknown_names.reason(error), json.dumps(document))
-    query = _ascii(question.query)[:_LONGEST_QUERY]
-    recorder.record(replace(record, query=query, subject=summary.subject([error.name])))
+    reason, subject = unknown_names.reason(error), summary.subject([error.name])
+    record = _recorded(origin, INVALID_REQUEST, reason, json.dumps(document), subject)
+    recorder.record(replace(record, query=_query(question)))
 
 
 def refused_claim(
@@ -294,17 +293,19 @@ def refused_claim(
     error: PlacementException,
     claims: Sequence[ConsumerClaim],
     origin: Origin,
-) -> str:
-    """Record the reason of the refusal of the claims; return it as a sentence."""
+) -> None:
+    """Log and record the reason of the refusal of the claims, with the names of providers."""
     refusal = refusals.described(error)
     names = recorder.provider_names(refusals.providers(refusal, claims))
     explanation = refusal.document(names)
     claim = refusals.claim(error, claims, names)
     if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
-        record = _recorded(origin, REFUSED_CLAIM, refusal.code, json.dumps(explanation))
         subject = summary.subject_of_refusal(refusal.facts)
-        recorder.record(replace(record, claim=_bounded(json.dumps(claim)), subject=subject))
-    return printable(refusals.sentence(explanation, claim) or "")
+        document = json.dumps(explanation)
+        record = _recorded(origin, REFUSED_CLAIM, refusal.code, document, subject)
+        recorder.record(replace(record, claim=_bounded(json.dumps(claim))))
+    sentence = printable(refusals.sentence(explanation, claim) or "")
+    LOG.warning("Claim refused, %s: %s (%s)", origin.request_id, sentence, refusal.line())
 
 
 def name_conflict(
@@ -324,7 +325,13 @@ def name_conflict(
         recorder.record(_recorded(origin, NAME_CONFLICT, reason, json.dumps(facts)))
 
 
-def _recorded(origin: Origin, kind: str, reason: str, explanation: str) -> RecordedRequest:
+def _query(question: Question) -> str:
+    return _ascii(question.query)[:_LONGEST_QUERY]
+
+
+def _recorded(
+    origin: Origin, kind: str, reason: str, explanation: str, subject: str | None = None
+) -> RecordedRequest:
     now = datetime.now(UTC)
     return RecordedRequest(
         id=new_id(now),
@@ -339,6 +346,7 @@ def _recorded(origin: Origin, kind: str, reason: str, explanation: str) -> Recor
         query=None,
         claim=None,
         explanation=_bounded(explanation),
+        subject=subject,
     )
 
 

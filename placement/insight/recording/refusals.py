@@ -52,68 +52,46 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def described(error: exception.PlacementException) -> Refusal:
-    """Return the code and the facts of a refusal, which is one of ``REFUSALS``."""
-    for kind, describe in _DESCRIPTIONS.items():
-        if isinstance(error, kind):
-            return describe(error)
-    return Refusal("concurrent_update", {})
-
-
-def _capacity(error: exception.CapacityExceeded) -> Refusal:
-    return Refusal(
+_FACTS: Mapping[type[exception.PlacementException], tuple[str, Mapping[str, str]]] = {
+    exception.CapacityExceeded: (
         "capacity",
         {
-            "provider": error.uuid,
-            "resource_class": error.resource_class,
-            "needed": error.amount,
-            "used": error.used,
-            "reserved": error.reserved,
-            "capacity": error.capacity,
-            "consumer": error.consumer_uuid,
+            "provider": "uuid",
+            "resource_class": "resource_class",
+            "needed": "amount",
+            **{name: name for name in ("used", "reserved", "capacity")},
+            "consumer": "consumer_uuid",
         },
-    )
-
-
-def _unit(error: exception.InventoryConstraintsViolated) -> Refusal:
-    return Refusal(
+    ),
+    exception.InventoryConstraintsViolated: (
         "unit",
         {
-            "provider": error.uuid,
-            "resource_class": error.resource_class,
-            "needed": error.amount,
-            "min_unit": error.min_unit,
-            "max_unit": error.max_unit,
-            "step_size": error.step_size,
-            "consumer": error.consumer_uuid,
+            "provider": "uuid",
+            "resource_class": "resource_class",
+            "needed": "amount",
+            **{name: name for name in ("min_unit", "max_unit", "step_size")},
+            "consumer": "consumer_uuid",
         },
-    )
-
-
-def _no_inventory(error: exception.NoSuchInventory) -> Refusal:
-    return Refusal(
+    ),
+    exception.NoSuchInventory: (
         "no_inventory",
-        {
-            "provider": error.uuid,
-            "resource_classes": list(error.resource_classes),
-            "consumer": error.consumer_uuid,
-        },
-    )
-
-
-def _generation(error: exception.StaleConsumerGeneration) -> Refusal:
-    return Refusal(
+        {"provider": "uuid", "resource_classes": "resource_classes", "consumer": "consumer_uuid"},
+    ),
+    exception.StaleConsumerGeneration: (
         "consumer_generation",
-        {"consumer": error.uuid, "expected": error.actual, "given": error.given},
-    )
-
-
-_DESCRIPTIONS: Mapping[type[exception.PlacementException], Callable[[Any], Refusal]] = {
-    exception.CapacityExceeded: _capacity,
-    exception.InventoryConstraintsViolated: _unit,
-    exception.NoSuchInventory: _no_inventory,
-    exception.StaleConsumerGeneration: _generation,
+        {"consumer": "uuid", "expected": "actual", "given": "given"},
+    ),
 }
+"""The code of each error, and its attributes by the names of the facts."""
+
+
+def described(error: exception.PlacementException) -> Refusal:
+    """Return the code and the facts of a refusal, which is one of ``REFUSALS``."""
+    for kind, (code, attributes) in _FACTS.items():
+        if isinstance(error, kind):
+            facts = {name: getattr(error, attribute) for name, attribute in attributes.items()}
+            return Refusal(code, facts)
+    return Refusal("concurrent_update", {})
 
 
 def providers(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> set[str]:

@@ -38,19 +38,12 @@ class OperatorReports:
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        question = _question(request, candidate_request)
-        recorder, observe, source = (
-            self.recorder,
-            request.services.observe,
-            origin(request),
-        )
+        question, source = _question(request, candidate_request), origin(request)
+        observe = request.services.observe
 
         def report() -> None:
-            observe(
-                EmptyResponse(
-                    recorders.record_empty_response(recorder, snapshot, question, source)
-                )
-            )
+            reason = recorders.empty_response(self.recorder, snapshot, question, source)
+            observe(EmptyResponse(reason))
 
         request.after_response(report)
 
@@ -63,16 +56,8 @@ class OperatorReports:
             yield
         except (exception.UnknownTrait, exception.UnknownResourceClass) as error:
             question = _question(request, candidate_request)
-            request.after_response(
-                partial(
-                    recorders.invalid_request,
-                    self.recorder,
-                    error,
-                    snapshot,
-                    question,
-                    origin(request),
-                )
-            )
+            facts = (self.recorder, error, snapshot, question, origin(request))
+            request.after_response(partial(recorders.invalid_request, *facts))
             raise
 
     @contextmanager
@@ -87,24 +72,15 @@ class OperatorReports:
             yield
         except refusals.REFUSALS as error:
             refusal = refusals.described(error)
-            request.services.observe(
-                ClaimRefused(refusal.code, _class_of(refusal.facts.get("resource_class")))
-            )
-            request.after_response(partial(self._refused, error, claims, origin(request)))
+            # a refusal about several classes has the label ""
+            resource_class = refusal.facts.get("resource_class", "")
+            request.services.observe(ClaimRefused(refusal.code, resource_class))
+            facts = (self.recorder, error, claims, origin(request))
+            request.after_response(partial(recorders.refused_claim, *facts))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
         for mixture in self.writes.add(claims, user_agent, str(request.version)):
             request.services.observe(mixture)
-
-    def _refused(
-        self,
-        error: exception.PlacementException,
-        claims: Sequence[ConsumerClaim],
-        source: recorders.Origin,
-    ) -> None:
-        sentence = recorders.refused_claim(self.recorder, error, claims, source)
-        facts = refusals.described(error).line()
-        LOG.warning("Claim refused, %s: %s (%s)", source.request_id, sentence, facts)
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
@@ -113,25 +89,13 @@ class OperatorReports:
             yield
         except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-            request.after_response(
-                partial(
-                    recorders.name_conflict,
-                    self.recorder,
-                    error,
-                    (name, uuid),
-                    origin(request),
-                )
-            )
+            facts = (self.recorder, error, (name, uuid), origin(request))
+            request.after_response(partial(recorders.name_conflict, *facts))
             raise
 
 
 def _question(request: Request, candidate_request: CandidateRequest) -> Question:
     return Question(candidate_request, text(request.query_pairs), str(request.version))
-
-
-def _class_of(resource_class: object) -> str:
-    """Return the class of a refusal as the value of a label, empty for several classes."""
-    return resource_class if isinstance(resource_class, str) else ""
 
 
 def origin(request: Request) -> recorders.Origin:

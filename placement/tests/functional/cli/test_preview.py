@@ -43,6 +43,8 @@ def spanning(client, *arguments):
 def test_a_child_that_moves_takes_its_allocations_along(openstack):
     expected = {SPANNING: ["cn1", "cn2"]}
     assert spanning(openstack, "--parent", "numa", "cn2") == expected
+    numa = openstack.uuids["numa"].upper().replace("-", "")
+    assert spanning(openstack, "--parent", numa, "cn2") == expected
     assert spanning(openstack, "--root", "numa") == {SPANNING: ["cn1", "numa"]}
     shown = openstack.run("placement preview", "--parent", "numa", "cn2")
     assert shown.stderr == "1 of 3 consumers would have allocations in several trees.\n"

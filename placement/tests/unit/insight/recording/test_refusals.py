@@ -61,7 +61,7 @@ def test_a_portion_is_refused_with_the_portions_there_are():
 def test_a_class_that_is_not_there_is_refused_with_its_name(others):
     refusal = refusals.described(refused(claim(DISK_GB=1, **others)))
     assert refusal.code == "no_inventory"
-    assert refusal.facts["resource_classes"] == ["DISK_GB"]
+    assert refusal.facts["resource_classes"] == ("DISK_GB",)
     assert refusal.facts["consumer"] == "new"
 
 
