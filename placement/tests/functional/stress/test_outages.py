@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.functional.stress.abandoned import ends_of_transactions
-from placement.tests.functional.stress.api import Api
+from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import (
     SECONDS,
     assert_consistent,
@@ -30,14 +30,15 @@ from placement.tests.functional.stress.workload import (
     wait_until_served,
 )
 from placement.tests.support import servers
+from placement.tests.support.factories import uuid
 from placement.tests.support.proxy import Proxy
 from placement.tests.support.unreachable_host import PORT, unreachable_host
 from placement.tests.support.waiting import wait_until
 
 CLIENTS = 6
 IS_LONG = SECONDS >= 30
-# in the short form, a few hundred operations a second suffice
-PAUSE_SECONDS = 0 if IS_LONG else 0.025
+# in the short form, a hundred operations a second suffice
+PAUSE_SECONDS = 0 if IS_LONG else 0.05
 WORKERS = 2
 PART = SECONDS / 3
 ROUNDS = max(1, round(SECONDS / 10))
@@ -45,6 +46,7 @@ KILLS_AT_LEAST = 2
 SECONDS_UNRESPONSIVE = 60
 SECONDS_UNTIL_TIMEOUT = 30
 SECONDS_UNTIL_FAULT = 60
+AGGREGATES = 2000
 
 pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
 
@@ -109,7 +111,7 @@ def under_load(name, folder, url, url_of_checks=None, *, workers_are_killed=Fals
 
 
 def wait_until_unavailable(shared) -> None:
-    """Wait for a 503. Writes continue while files have free pages."""
+    """Wait for a 503."""
     wait_until(lambda: shared.history.unavailable, SECONDS_UNTIL_FAULT, message=lambda: "no 503")
 
 
@@ -237,6 +239,25 @@ def filled(folder: Path):
         ballast.unlink()
 
 
+def write_until_unavailable(api: Api) -> None:
+    """Write ever more until a 503. Small writes may find free pages in the files for minutes."""
+    provider, generation = uuid(), 0
+    deadline = time.monotonic() + SECONDS_UNTIL_FAULT
+    with closing(Client([api.port])) as client:
+        body = {"uuid": provider, "name": provider}
+        response = client.send("POST", "/resource_providers", body)
+        while response.status == 200:
+            assert time.monotonic() < deadline, "no 503"
+            body = {
+                "resource_provider_generation": generation,
+                "aggregates": [uuid() for _ in range(AGGREGATES)],
+            }
+            path = f"/resource_providers/{provider}/aggregates"
+            response = client.send("PUT", path, body)
+            generation += 1
+    assert (response.status, bool(response.retry_after)) == (503, True)
+
+
 def assert_full(*logs: Path) -> None:
     """Assert that the service, or the server that stopped, logged the full disk."""
     text = "".join(log.read_text(errors="replace") for log in logs)
@@ -246,9 +267,9 @@ def assert_full(*logs: Path) -> None:
 def test_the_disk_of_sqlite_is_full(tmp_path):
     with small_disk(8) as disk:
         url = f"sqlite:///{disk / 'placement.sqlite'}"
-        with under_load("sqlite full", tmp_path, url) as (api, shared, clients):
+        with under_load("sqlite full", tmp_path, url) as (api, _, clients):
             with filled(disk):
-                wait_until_unavailable(shared)
+                write_until_unavailable(api)
             recovered = wait_until_served(clients)
         assert_full(api.log)
         print(f"sqlite full: served again after {recovered:.2f} s")
@@ -263,9 +284,9 @@ def test_the_disk_of_a_server_is_full(kind, megabytes, tmp_path):
     log = tmp_path / "server.log"
     with small_disk(megabytes) as disk, private_in(kind, disk / "server", log) as server:
         url = server.tcp_url("placement")
-        with under_load(f"{kind} full", tmp_path, url) as (api, shared, clients):
+        with under_load(f"{kind} full", tmp_path, url) as (api, _, clients):
             with filled(disk):
-                wait_until_unavailable(shared)
+                write_until_unavailable(api)
                 time.sleep(PART)
             if server.process.poll() is not None:
                 server.start()
