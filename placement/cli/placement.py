@@ -13,8 +13,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import Shown, WrittenOutput, cells, consumers, get, given
-from placement.cli.endpoints import wrong_endpoint
+from placement.cli.client import Shown, WrittenOutput, cells, consumers, get, given, wrong_endpoint
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable

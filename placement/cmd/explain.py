@@ -24,6 +24,7 @@ from placement.insight.explanation.text import as_text
 from placement.insight.names import UnknownName, uuid_of
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
+from placement.insight.recording.model import INVALID_REQUEST
 from placement.microversion import Version
 
 Document = Mapping[str, Any]
@@ -129,8 +130,9 @@ def _print_record(recorded: Document) -> None:
         print(as_text(explanation, origin=origin))
         return
     sentence = explanation.get("sentence", recorded["reason"])
-    if "query" in recorded:
-        print(printable(f"Invalid request {recorded['query']} ({origin}): {sentence}"))
+    if "query" in recorded:  # without a funnel if the explanation was too long to record
+        result = "Invalid request" if recorded["kind"] == INVALID_REQUEST else "No host for"
+        print(printable(f"{result} {recorded['query']} ({origin}): {sentence}"))
         return
     print(printable(f"Claim refused: {sentence} ({origin})"))
     for name, value in explanation.items():

@@ -7,11 +7,12 @@ starts again. The inventory metrics are computed from the snapshot: see ``invent
 
 import ipaddress
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -35,7 +36,6 @@ from placement.events import (
     WriteRetried,
 )
 from placement.exception import DatabaseUnavailable
-from placement.observability.clients import client_of
 from placement.observability.inventory_metrics import InventoryMetrics
 
 PATH = "/metrics"
@@ -49,6 +49,35 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PROXIED = ("HTTP_X_FORWARDED_", "HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
 _COUNTS = (0, 1, 10, 100, 1_000, 10_000)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+# keystoneauth writes the name of the program first, such as ``nova-compute keystoneauth1/5.9.1``.
+# Clients can write any text, so only the names of known programs are labels.
+OTHER: Final = "other"
+KNOWN: Final = frozenset(
+    {
+        *("nova-api", "nova-api-wsgi", "nova-compute", "nova-conductor", "nova-manage"),
+        *("nova-scheduler", "nova-status"),
+        *("neutron-server", "neutron-api", "neutron-rpc-server", "neutron-periodic-workers"),
+        *("cyborg-api", "cyborg-agent", "cyborg-conductor", "blazar-api", "blazar-manager"),
+        *("watcher-api", "watcher-applier", "watcher-decision-engine", "zun-api", "zun-compute"),
+        # servers of WSGI applications, and libraries without the name of a program
+        *("uwsgi", "gunicorn", "keystoneauth1", "openstacksdk", "python-requests"),
+        *("openstack", "python-openstackclient", "osc-lib", "curl"),
+    }
+)
+
+
+def client_of(user_agent: str) -> str:
+    """Return the name of the program in a User-Agent header, ``other`` if it is not known.
+
+    >>> client_of("nova-scheduler keystoneauth1/5.9.1 python-requests/2.32.3")
+    'nova-scheduler'
+    >>> client_of("Mozilla/5.0 (X11)")
+    'other'
+    """
+    name, *_ = re.split(r"[\s/]", user_agent, maxsplit=1)
+    return name if name in KNOWN else OTHER
 
 
 class PrometheusObserver:

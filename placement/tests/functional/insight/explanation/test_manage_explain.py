@@ -1,11 +1,14 @@
 """``placement-manage explain``, as an operator runs it on the API host."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import webtest
 
 from placement.cmd import manage
+from placement.insight.recording import sql
+from placement.tests.support.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -116,6 +119,14 @@ def test_recorded_requests_are_found_by_the_global_id(http, explain):
     assert "needed: 9" in printed.out
     code, printed = explain("--request-id", GLOBAL_ID, "--json")
     assert len(json.loads(printed.out)["requests"]) == 2
+
+
+def test_an_explanation_that_was_too_long_to_record_has_its_reason(store, explain):
+    store.write(sql.insert, [replace(record(), explanation='{"truncated": true, "length": 9}')])
+    code, printed = explain("--request-id", "req-0")
+    assert code == 0
+    assert printed.out.startswith("No host for resources=VCPU:1 (asked ")
+    assert printed.out.endswith(": capacity\n")
 
 
 def test_an_invalid_request_is_found_with_similar_names(http, explain):
