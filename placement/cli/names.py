@@ -92,7 +92,7 @@ class CloudNames:
         headers = {"OpenStack-API-Version": f"{service} {microversion}"} if microversion else {}
         try:
             return self._session.get(f"{self._url(service)}{path}", headers=headers).json()
-        except (ClientException, ValueError) as error:
+        except (ClientException, ValueError, RecursionError) as error:
             self.failures[service] = str(error).partition("\n")[0]
             if not isinstance(error, HttpError):  # it may allow another list
                 self._unresponsive.add(service)

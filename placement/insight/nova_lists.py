@@ -50,7 +50,7 @@ def _rows(response: Any, listed: NovaList) -> list[Json]:
     path = listed.path
     try:
         rows = response.json()[listed.key]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidPage(
             f"nova returned a page of {path} that is truncated or not a list: "
             f"{response.text[-80:]!r}."

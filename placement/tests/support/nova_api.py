@@ -24,7 +24,8 @@ class NovaApi:
 
     ``shown`` are servers that only a request for each of them finds. ``failures`` has, by the
     number of a request for a list, what the response is instead: a status, or a text as body.
-    ``named`` are the lists of names that were requested, ``refused`` their statuses by kind.
+    ``named`` are the lists of names that were requested, ``refused`` their statuses by kind, and
+    ``texts`` what is returned instead of them.
     """
 
     def __init__(self):
@@ -32,7 +33,7 @@ class NovaApi:
         self.flavors = [flavor()]
         self.aggregates, self.projects = {}, {}  # names by id
         self.failures = {}
-        self.refused, self.named = {}, []
+        self.refused, self.texts, self.named = {}, {}, []
         self.newest = "2.96"
         self.lists = []
         self.shows = []
@@ -84,6 +85,8 @@ class NovaApi:
         self.named.append(kind)
         if status := self.refused.get(kind):
             return status, {"error": {"code": status, "message": f"Refused with {status}."}}
+        if kind in self.texts:
+            return 200, self.texts[kind]
         if kind == "os-aggregates":
             assert version == "2.41"
             rows = [{"uuid": uuid, "name": name} for uuid, name in self.aggregates.items()]

@@ -251,6 +251,13 @@ def test_without_a_catalog_uuids_are_shown(placement):
     assert json.loads(placement.run(CONSUMERS, "-f", "json").stdout)[0]["name"] is None
 
 
+def test_documents_that_cannot_be_read_leave_the_other_names(openstack, nova):
+    nova.texts = {"servers": "[" * 200_000}
+    shown = table(openstack, CONSUMERS)
+    assert f"| {SERVERS[0]} " in shown
+    assert "| shop " in shown
+
+
 def test_entries_that_are_no_names_are_left_out(openstack, nova):
     other, aggregate = server(SERVERS[1], name="web-1"), AGGREGATE.replace("5", "6")
     nova.servers = [{"id": SERVERS[0], "name": {"a": 1}}, {"id": ["x"], "name": "x"}, other]
