@@ -66,8 +66,12 @@ export interface Group {
   roots: Root[];
 }
 
-// A host is in the group of each of its aggregates.
-export function byAggregate(roots: readonly Root[]): Group[] {
+// A host is in the group of each of its aggregates. Aggregates with names are first, in the order
+// of `names`; the hosts without an aggregate are last.
+export function byAggregate(
+  roots: readonly Root[],
+  names: Readonly<Record<string, string>>,
+): Group[] {
   const groups = new Map<string, Root[]>();
   for (const root of roots) {
     for (const uuid of root.aggregates.length > 0 ? root.aggregates : [""]) {
@@ -76,7 +80,11 @@ export function byAggregate(roots: readonly Root[]): Group[] {
       else members.push(root);
     }
   }
+  const rank = (uuid: string) => (uuid === "" ? 2 : uuid in names ? 0 : 1);
   return [...groups]
     .map(([aggregate, members]) => ({ aggregate, roots: members }))
-    .sort((a, b) => compare(a.aggregate || "~", b.aggregate || "~"));
+    .sort(
+      ({ aggregate: a }, { aggregate: b }) =>
+        rank(a) - rank(b) || compare(names[a] ?? "", names[b] ?? "") || compare(a, b),
+    );
 }

@@ -59,7 +59,7 @@ function View({ address }: { address: Address }) {
     case "requests":
       return <RequestsView id={address.id} query={address.query} />;
     case "findings":
-      return <FindingsView />;
+      return <FindingsView query={address.query} />;
     case "search":
       return <SearchView text={address.id} />;
     default:

@@ -5,7 +5,7 @@ import type { RequestFailed } from "./api";
 import type { Amounts } from "./cloud";
 import { FULL_SHARE } from "./cloud";
 import type { Names as NamesByKind } from "./documents";
-import { ago, amount, dateTime } from "./format";
+import { ago, amount, dateTime, decimal } from "./format";
 import { addressOf } from "./router";
 import { useNow, useShared } from "./state";
 
@@ -49,24 +49,40 @@ export function Id({ uuid, kind }: { uuid: string; kind: keyof NamesByKind }) {
 }
 
 const AFTER_SEPARATOR = /(?<=[&,;_\s])|(?<==)(?=[0-9a-f]{8}-)/;
-const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-/;
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 // Longer pieces may not fit a narrow screen: they end with an ellipsis.
 const LONGEST_PIECE = 40;
 
-// A text with queries, traits or names: lines end after separators only, not inside a name.
-export function Breakable({ text }: { text: string }) {
+type NameOf = (uuid: string) => string | undefined;
+
+// A text with queries, traits or names: lines end after separators only, not inside a name. UUIDs
+// with names are shown as their names if `nameOf` is given.
+export function Breakable({ text, nameOf }: { text: string; nameOf?: NameOf }) {
   return (
     <span>
-      {text.split(AFTER_SEPARATOR).flatMap((piece) => [<Piece text={piece} />, <wbr />])}
+      {text.split(AFTER_SEPARATOR).flatMap((piece) => [
+        <Piece text={piece} nameOf={nameOf} />,
+        <wbr />,
+      ])}
     </span>
   );
 }
 
-function Piece({ text }: { text: string }) {
+function Piece({ text, nameOf }: { text: string; nameOf: NameOf | undefined }) {
   const word = text.trimEnd();
   const space = text.slice(word.length);
+  const [uuid = ""] = UUID.exec(word) ?? [];
+  const name = nameOf?.(uuid);
+  if (name !== undefined) {
+    return [
+      <span class="name" title={uuid}>
+        {word.replace(uuid, () => name)}
+      </span>,
+      space,
+    ];
+  }
   if (word.length > LONGEST_PIECE) return [<Name text={word} />, space];
-  return [<span class={UUID.test(word) ? "uuid" : "piece"}>{word}</span>, space];
+  return [<span class={uuid ? "uuid" : "piece"}>{word}</span>, space];
 }
 
 export function Ago({ at }: { at: string }) {
@@ -96,6 +112,37 @@ export function Chips({ names, title }: { names: readonly string[]; title: strin
       {names.map((name) => (
         <li key={name}>
           <Breakable text={name} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+// Links to a view with one value of a parameter, with the count of each value, and to all of them.
+export function Choices(props: {
+  view: string;
+  parameter: string;
+  all: string;
+  counts: readonly (readonly [string, number])[];
+  chosen: string;
+  show: (value: string) => string;
+}) {
+  const { view, parameter, all, counts, chosen, show } = props;
+  return (
+    <ul class="choices" aria-label={all}>
+      {chosen !== "" && (
+        <li>
+          <a href={addressOf(view)}>{all}</a>
+        </li>
+      )}
+      {counts.map(([value, count]) => (
+        <li key={value}>
+          <a
+            href={addressOf(view, "", `${parameter}=${encodeURIComponent(value)}`)}
+            aria-current={value === chosen ? "true" : undefined}
+          >
+            {show(value)} <span class="count">{decimal(count)}</span>
+          </a>
         </li>
       ))}
     </ul>

@@ -27,6 +27,13 @@ export function useShared(): Shared {
   return shared;
 }
 
+// Finds the name of a provider, an aggregate or a server.
+export function useNameOf(): (uuid: string) => string | undefined {
+  const { live, names } = useShared();
+  return (uuid) =>
+    live.cloud.providers.get(uuid)?.name ?? names.aggregates[uuid] ?? names.servers[uuid];
+}
+
 const NowContext = createContext(Date.now());
 export const ProvideNow = NowContext.Provider;
 

@@ -62,9 +62,20 @@ test("hosts keep their places when amounts change; new ones are last", () => {
 });
 
 test("a host is in the group of each of its aggregates", () => {
-  const groups = byAggregate(selected(cloud(), ALL));
+  const groups = byAggregate(selected(cloud(), ALL), {});
   assert.deepEqual(
     groups.map(({ aggregate, roots }) => `${aggregate}: ${names(roots)}`),
     ["x: ab", "y: a", ": c"],
+  );
+});
+
+test("aggregates are in the order of their names, before those without a name", () => {
+  const groups = byAggregate(
+    [...cloudOf(host("a", { VCPU: [1, 0] }, { aggregates: ["1", "2", "3"] })).roots.values()],
+    { "2": "az2", "3": "az1" },
+  );
+  assert.deepEqual(
+    groups.map(({ aggregate }) => aggregate),
+    ["3", "2", "1"],
   );
 });

@@ -79,14 +79,17 @@ function Hosts(props: {
   isWall: boolean;
 }) {
   const { choice, classes, set, isWall } = props;
-  const { live, version } = useShared();
+  const { live, names, version } = useShared();
   const { className, text, trait, status, sort } = choice;
   const key = [className, text, trait, status, sort].join("\n");
   const hosts = useMemo(() => selected(live.cloud, choice), [version, key]);
   const { roots, isStale, sortAgain } = useStableOrder(hosts, choice, key);
   const groups = useMemo(
-    () => (choice.by === "aggregate" ? byAggregate(roots) : [{ aggregate: "", roots }]),
-    [roots, choice.by],
+    () =>
+      choice.by === "aggregate"
+        ? byAggregate(roots, names.aggregates)
+        : [{ aggregate: "", roots }],
+    [roots, choice.by, names],
   );
   return (
     <section aria-labelledby="map-title" class="wide">

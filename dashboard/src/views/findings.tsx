@@ -3,25 +3,44 @@
 import type { Finding } from "../documents";
 import { byCode, byProvider, commandsFor, type FindingsOfCode, inUnits } from "../findings";
 import { decimal, plural } from "../format";
-import { Breakable, Empty, Failure } from "../parts";
+import { Breakable, Choices, Empty, Failure } from "../parts";
 import { useLoaded, useShared } from "../state";
 import { number, Table } from "../table";
 import { Value } from "./value";
 
 const SHOWN = 50;
 
-export function FindingsView() {
+export function FindingsView({ query }: { query: string }) {
   const { api } = useShared();
+  const chosen = new URLSearchParams(query).get("code") ?? "";
   const { value, error, loading } = useLoaded("findings", () => api.findings());
+  const groups = byCode(value?.findings ?? []);
+  const ofCode = groups.filter(({ code }) => code === chosen);
   return (
     <>
       <h1>Findings</h1>
       {error && <Failure error={error} what="The audit" />}
       {loading && value === null && <Empty>The audit is running …</Empty>}
       {value?.findings.length === 0 && <Empty>The audit finds nothing to repair.</Empty>}
-      {value && byCode(value.findings).map((group) => <CodePanel key={group.code} group={group} />)}
+      {groups.length > 1 && (
+        <Choices
+          view="findings"
+          parameter="code"
+          all="All findings"
+          counts={groups.map(({ code, findings }) => [code, findings.length])}
+          chosen={chosen}
+          show={titleOf}
+        />
+      )}
+      {(ofCode.length > 0 ? ofCode : groups).map((group) => (
+        <CodePanel key={group.code} group={group} />
+      ))}
     </>
   );
+}
+
+function titleOf(name: string): string {
+  return name.replaceAll("_", " ");
 }
 
 function CodePanel({ group }: { group: FindingsOfCode }) {
@@ -33,7 +52,7 @@ function CodePanel({ group }: { group: FindingsOfCode }) {
   return (
     <section class="panel">
       <h2>
-        {code.replaceAll("_", " ")} <span class={`tag ${severity}`}>{severity}</span>{" "}
+        {titleOf(code)} <span class={`tag ${severity}`}>{severity}</span>{" "}
         <span class="count">
           {decimal(findings.length)}
           {rows.length < findings.length && ` on ${plural(rows.length, "provider")}`}
@@ -72,11 +91,10 @@ function FindingTable(props: { rows: Finding[][]; hasCommands: boolean }) {
   const findings = props.rows.flat();
   const names = [...new Set(findings.flatMap(({ rows }) => Object.keys(rows)))];
   const isNumber = (name: string) => findings.every(({ rows }) => typeof rows[name] === "number");
-  const title = (name: string) => name.replaceAll("_", " ");
   return (
     <Table
       columns={[
-        ...names.map((name) => (isNumber(name) ? number(title(name)) : title(name))),
+        ...names.map((name) => (isNumber(name) ? number(titleOf(name)) : titleOf(name))),
         "cause",
       ]}
       rows={props.rows.map((row, index) => {

@@ -3,10 +3,10 @@
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
 import { amounts, dateTime, reason } from "../format";
-import { Ago, Breakable, Empty, Failure, Id, Name } from "../parts";
+import { Ago, Breakable, Choices, Empty, Failure, Id, Name } from "../parts";
 import { keyOf } from "../refusals";
 import { addressOf } from "../router";
-import { useLoaded, useShared, useTicks } from "../state";
+import { useLoaded, useNameOf, useShared, useTicks } from "../state";
 import { Table } from "../table";
 import { ExplanationPanel } from "./explanation";
 import { Summaries } from "./summaries";
@@ -45,23 +45,14 @@ function Reasons({ requests, chosen }: { requests: RecordedRequest[]; chosen: st
   const counts = new Map<string, number>();
   for (const { reason: code } of requests) counts.set(code, (counts.get(code) ?? 0) + 1);
   return (
-    <ul class="choices" aria-label="Reasons">
-      {chosen !== "" && (
-        <li>
-          <a href={addressOf("requests")}>All reasons</a>
-        </li>
-      )}
-      {[...counts].map(([code, count]) => (
-        <li key={code}>
-          <a
-            href={addressOf("requests", "", `reason=${encodeURIComponent(code)}`)}
-            aria-current={code === chosen ? "true" : undefined}
-          >
-            {reason(code)} <span class="count">{count}</span>
-          </a>
-        </li>
-      ))}
-    </ul>
+    <Choices
+      view="requests"
+      parameter="reason"
+      all="All reasons"
+      counts={[...counts]}
+      chosen={chosen}
+      show={reason}
+    />
   );
 }
 
@@ -176,12 +167,12 @@ export function kind(request: RecordedRequest): string {
   return KINDS[request.kind] ?? request.kind;
 }
 
-// The query; for a claim, the sentence that says why it was refused, or what it asked of whom.
+// The query, with names in place of UUIDs; for a claim, the sentence that says why it was refused, or what it asked of whom.
 export function Summary({ request }: { request: RecordedRequest }) {
   const text = request.query ?? request.explanation?.sentence ?? described(request.claim ?? {});
   return (
     <span class="query">
-      <Breakable text={text} />
+      <Breakable text={text} nameOf={useNameOf()} />
     </span>
   );
 }

@@ -13,6 +13,7 @@ export function Value({ value }: { value: unknown }) {
     return <TreeLink uuid={uuid} name={cloud.nameOf(uuid)} />;
   }
   if (typeof value === "string") return <Name text={value} />;
+  if (typeof value === "number") return <>{value.toLocaleString("en")}</>;
   if (typeof value !== "object" || value === null) return <>{String(value ?? "–")}</>;
   return <Facts rows={value} />;
 }

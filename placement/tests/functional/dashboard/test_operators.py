@@ -228,6 +228,14 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
     page.wait_for_url(f"**/#/tree/{first['uuid']}", timeout=MILLISECONDS)
 
 
+def test_findings_of_one_code_are_shown_alone(realistic, open_page):
+    page = opened(open_page, realistic, "#/findings")
+    page.get_by_role("link", name=re.compile("^similar names")).click(timeout=MILLISECONDS)
+    expect(page.locator(".panel h2")).to_have_text(re.compile("^similar names"))
+    page.get_by_role("link", name="All findings").click()
+    expect(page.locator(".panel h2").first).to_have_text(re.compile("^over capacity"))
+
+
 # --- names of nova and keystone ---------------------------------------------------------------
 
 
@@ -242,3 +250,14 @@ def test_names_are_shown_beside_uuids_and_found(small, open_page):
     wait_for_text(page, SERVER)
     wait_for_text(page, "shop")
     expect(page.locator(".installation")).to_contain_text("north", timeout=MILLISECONDS)
+
+
+def test_recorded_queries_have_names_in_place_of_uuids(small_to_change, open_page):
+    query = f"resources=VCPU:99&in_tree={HOST}&required=HW_CPU_X86_AVX2"
+    small_to_change.send("GET", f"/allocation_candidates?{query}")
+    page = opened(open_page, small_to_change, "#/requests")
+    shown = page.locator(".requests .query")
+    expect(shown).to_have_text(query.replace(HOST, "host1"), timeout=MILLISECONDS)
+    expect(shown.get_by_title(HOST)).to_have_text(re.compile("host1"))
+    page.get_by_role("link", name="No candidates").click()
+    expect(page.locator("dd.query")).to_have_text(query, timeout=MILLISECONDS)
