@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +20,6 @@ from placement.insight.audit.text import by_provider, row_lines
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
 from placement.insight.names import Names
-from placement.insight.repair.durable_file import replace_durably
 
 Document = dict[str, Any]
 
@@ -164,13 +162,11 @@ class AuditPlacement(WrittenOutput, command.Lister):
         audited: ServiceConsumers,
     ) -> None:
         # Actions have SQL, and each command of `openstack` imports this module.
-        from placement.insight.repair.actions import plan  # noqa: PLC0415
-        from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
+        from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
-        planned = plan(map(Finding.from_json, findings), frozenset(arguments.code))
-        text = plan_text(str(audited.epoch()), planned.actions, planned.names)
+        found, database = map(Finding.from_json, findings), str(audited.epoch())
         try:
-            replace_durably(Path(arguments.plan), text)
+            planned = write_plan(arguments.plan, database, found, arguments.code)
         except OSError as error:
             raise CommandError(f"The plan could not be written: {_failure(error)}") from error
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")

@@ -2,7 +2,6 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -18,9 +17,7 @@ from placement.insight.audit.model import AuditSettings, InvalidList
 from placement.insight.audit.report import Audit, audit, findings_document
 from placement.insight.audit.sql import StoredConsumers
 from placement.insight.audit.text import findings_text
-from placement.insight.repair.actions import plan
-from placement.insight.repair.durable_file import replace_durably
-from placement.insight.repair.plan_file import plan_text
+from placement.insight.repair.plan_file import write_plan
 
 CLEAN: Final = 0
 FOUND: Final = 3
@@ -100,9 +97,7 @@ def _audit(store: Store, options: Any) -> Audit:
 
 
 def _write_plan(store: Store, report: Audit, options: Any) -> int:
-    planned = plan(report.findings, frozenset(options.code))
-    text = plan_text(str(store.epoch()), planned.actions, planned.names)
-    replace_durably(Path(options.plan), text)
+    planned = write_plan(options.plan, str(store.epoch()), report.findings, options.code)
     print(planned.text(options.plan, report.skipped))
     if planned.actions:
         print(f"To apply them: placement-manage audit --apply {options.plan}")

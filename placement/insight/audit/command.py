@@ -1,6 +1,7 @@
 """The options of ``openstack placement audit`` and ``placement-manage audit``."""
 
 import argparse
+import re
 
 from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES
 
@@ -53,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _whole(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 10**6:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 999999")
-    return number
+    if not re.fullmatch("[0-9]{1,6}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 999999")
+    return int(text)

@@ -34,12 +34,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
-from placement.insight.audit.model import names_in
+from placement.insight.audit.model import Finding, names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
+from placement.insight.repair.durable_file import replace_durably
 from placement.insight.repair.recorded import recorded
 from placement.insight.repair.rows import Recorded
 
@@ -108,6 +110,15 @@ def plan_text(database: str, planned: Iterable[Action], names: Mapping[str, str]
     """
     lines = [line(_with_names(action.as_json(), names)) for action in planned]
     return "".join((Header.now(PLAN, database).line(), *lines, line(END)))
+
+
+def write_plan(
+    path: str, database: str, findings: Iterable[Finding], codes: Iterable[str]
+) -> actions.Planned:
+    """Write the actions that repair findings to a file; return them.  Raises: OSError."""
+    planned = actions.plan(findings, frozenset(codes))
+    replace_durably(Path(path), plan_text(database, planned.actions, planned.names))
+    return planned
 
 
 def _with_names(values: dict[str, Any], names: Mapping[str, str]) -> Line:
