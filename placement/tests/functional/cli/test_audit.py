@@ -14,6 +14,8 @@ from placement.tests.support.processes import ApiProcess
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
 OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 NO_GRACE = ["--grace-minutes", "0"]
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client insight")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from placement.tests.support.processes import ApiProcess
 
 OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 WITHIN, SPANNING, POOLED = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(3))
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client resources")
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ PROJECT = "project\x1b]0;title\x07"
 CONSUMER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
 HEADERS = LATEST | {"X-Auth-Token": "admin"}
 EXPLAIN = "allocation candidate explain"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client resources")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ MEBIBYTE = 2**20
 MEMORY_MIB = 50
 TOKEN = b"X-Auth-Token: admin\r\n"
 SMUGGLED = b"DELETE /traits/CUSTOM_A HTTP/1.1\r\nHost: localhost\r\n\r\n"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("server")
 
 
 @pytest.fixture(scope="module", autouse=True)
