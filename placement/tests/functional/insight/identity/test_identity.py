@@ -386,6 +386,8 @@ def test_a_database_that_cannot_be_read_is_a_sentence(run, monkeypatch, tmp_path
 
 # --- openstack ----------------------------------------------------------------------------
 
+runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
+
 SHOW = "placement identity"
 
 
@@ -403,6 +405,7 @@ def create(openstack, name, **inventory):
     return own
 
 
+@runs_openstack
 def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_path):
     old, now = create(openstack, "os1", VCPU=8), create(openstack, "os1.example.org", VCPU=8)
     server = uuid()
@@ -428,6 +431,7 @@ def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_pa
     assert (delete.provider, delete.generation) == (old, None)
 
 
+@runs_openstack
 def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
@@ -449,6 +453,7 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         assert "Traceback" not in result.stderr
 
 
+@runs_openstack
 def test_openstack_refuses_days_that_are_no_number_of_days(openstack):
     result = openstack.run(SHOW, "os2", "--days=0")
     assert result.returncode == 2

@@ -171,6 +171,8 @@ def test_no_roles_are_a_mistake_in_the_arguments(capsys, tmp_path, roles):
 
 # --- openstack ----------------------------------------------------------------------------
 
+runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
+
 
 CHECK = "placement permission check"
 
@@ -182,6 +184,7 @@ def openstack(tmp_path_factory):
         yield Client(service.url)
 
 
+@runs_openstack
 def test_openstack_lists_what_is_denied(openstack):
     result = openstack.run(CHECK, "--roles=admin,member", "--long", "-f", "json")
     (row,) = json.loads(result.stdout)
@@ -196,6 +199,7 @@ def test_openstack_lists_what_is_denied(openstack):
     assert {row["allowed"] for row in json.loads(result.stdout)} == {True}
 
 
+@runs_openstack
 def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
     for options in ([], ["--long"], ["--all", "--long"]):
         _, output, _ = run(capsys, tmp_path, "--roles=admin", *options)
@@ -205,6 +209,7 @@ def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
         assert shown.stderr == f"{output.splitlines()[-1]}\n"
 
 
+@runs_openstack
 def test_openstack_reports_mistakes_in_one_line(openstack):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
@@ -244,6 +249,7 @@ def responds(request):
     server.server_close()
 
 
+@runs_openstack
 @pytest.mark.parametrize(
     "responds",
     [
@@ -263,6 +269,7 @@ def test_openstack_reports_what_a_proxy_or_keystone_responds(responds):
 VERSIONS = (200, b'{"versions": [{"id": "v1.0"}]}')
 
 
+@runs_openstack
 @pytest.mark.parametrize(
     "responds", [{"/": VERSIONS, "other": (404, b'{"errors": [{"detail": ""}]}')}], indirect=True
 )
@@ -272,6 +279,7 @@ def test_openstack_says_that_the_service_is_older(responds):
     assert "The service has no /insight/permissions" in result.stderr
 
 
+@runs_openstack
 @pytest.mark.parametrize(
     "responds",
     [
