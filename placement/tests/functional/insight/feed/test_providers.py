@@ -15,6 +15,7 @@ from placement.db import clocks
 from placement.db.store import Store
 from placement.insight.feed import change_token
 from placement.objects import provider
+from placement.tests.conftest import BACKENDS
 from placement.tests.support.processes import ApiProcess
 
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
@@ -190,10 +191,9 @@ def everything(service, query=""):
 QUERIES = ("", f"member_of={AGGREGATES[0]}", "required=HW_CPU_X86_AVX", "resources=VCPU:5")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, seed):
+def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, backend):
     """After every step of a random history, whichever service wrote and whichever answers."""
-    cloud = RandomHistory(seed, http, other)
+    cloud = RandomHistory(BACKENDS.index(backend), http, other)  # another one on each database
     clients = [Client(query) for query in QUERIES]
     late = Client()
     for number in range(60):
