@@ -4,10 +4,12 @@ Each finding has a stable code. An ``error`` makes the service return wrong resu
 capacity; a ``notice`` may be intended; an operator should check it.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.text import timestamp
@@ -27,6 +29,7 @@ from placement.insight.consumers.model import UNKNOWN_TYPE
 
 _NO_USAGE = UsageSum(0, None)
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
+_SIMILAR = 0.9  # of difflib: a missing letter, among eight
 
 
 def findings(
@@ -241,10 +244,14 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
         if not numbers[name]:
             repair = "none: a type without consumers has no effect"
             yield Finding("unused_type", {"type": name}, "no consumer has it", repair)
-    # The type with most consumers is the first of similar types.
-    usual: dict[str, str] = {}
-    for name in sorted(numbers, key=lambda name: (-numbers[name], name)):
-        similar = usual.setdefault(_stem(name), name)
+    # The first of similar types is the type of nova, or the type with most consumers.
+    usual = defaultdict[str, dict[str, str]](dict)
+    for name in sorted(
+        numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name)
+    ):
+        stem, same_digits = _stem(name), usual[re.sub(r"\D", "", name)]
+        closest = get_close_matches(stem, same_digits, 1, _SIMILAR) or [stem]
+        similar = same_digits.setdefault(closest[0], name)
         if similar != name and numbers[name]:
             rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
             cause = f"{numbers[similar]} consumers have the type {similar}"
@@ -259,12 +266,12 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
 
 
 def _stem(name: str) -> str:
-    """Return what similar types have in common.
+    """Return the name without the differences between the spellings of one word.
 
-    >>> _stem("INSTANCE") == _stem("instances") == _stem("INSTANCE_")
+    >>> _stem("INSTANCE") == _stem("INSTANCE_S")
     True
     """
-    return name.upper().replace("_", "").removesuffix("S")
+    return name.replace("_", "").removesuffix("S")
 
 
 def _leftovers(state: AuditedState) -> Iterator[Finding]:

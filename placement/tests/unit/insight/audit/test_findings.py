@@ -243,6 +243,24 @@ def test_types_without_consumers_and_similar_types():
     assert {unused.severity, similar.severity} == {"notice"}
 
 
+@pytest.mark.parametrize(
+    ("numbers", "similar"),
+    [
+        ({"INSTANCE": 9, "INTANCE": 1}, ["INTANCE"]),
+        ({"INSTANCE": 1, "INTANCE": 9}, ["INTANCE"]),
+        ({"MIGRATION": 0, "MIGRATON": 3}, ["MIGRATON"]),
+        ({"LEASE_OF_BLAZAR": 3, "LEASEOFBLAZAR": 1}, ["LEASEOFBLAZAR"]),
+        ({"RESERVATION_OF_ZONE_1": 3, "RESERVATION_OF_ZONE_2": 1}, []),
+        ({"VOLUME_A": 3, "VOLUME_B": 1}, []),
+        ({"INSTANCE": 3, "INTANCE": 0}, []),
+    ],
+)
+def test_types_that_differ_in_a_letter_are_similar(numbers, similar):
+    found = findings(replace(HEALTHY, consumer_types=numbers))
+    types = [finding.rows["type"] for finding in found if finding.code == "similar_types"]
+    assert types == similar
+
+
 def test_consumers_without_a_type_are_noticed_beside_others_with_one():
     finding = only(consumer_types={"INSTANCE": 9, None: 4})
     assert (finding.code, finding.rows) == (
