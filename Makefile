@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 SERVE ?= .serve
 PORT ?= 8778
 # `make test T=placement/tests/unit` runs a part; J is the number of processes. Many tests wait, for
-# a timeout or a server: two more than the processors. At most 8: each needs 0.4 GB, and a container
-# may have less time than processors. They start hundreds of Python processes, which would compile
-# the modules again and again if they could not keep them.
+# a timeout or a server: four more than the processors. At most 8: each needs half a GB, and a
+# container may have less time than processors. They start hundreds of Python processes, which would
+# compile the modules again and again if they could not keep them.
 T ?= placement
-J ?= $(shell n=$$(nproc); echo $$((n < 7 ? n + 2 : 8)))
+J ?= $(shell n=$$(nproc); echo $$((n < 5 ? n + 4 : 8)))
 DATABASE ?= mariadb
 STRESS ?= 60
 AGREEMENT ?= 600

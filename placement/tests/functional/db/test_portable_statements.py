@@ -23,6 +23,8 @@ from placement.tests.support.scenarios import scenarios, suite
 
 SCENARIOS = ("allocation", "allocation-candidates", "inventory", "insight-cloud", "reshaper")
 DATABASE = "placement"
+# the tests share one server and what it received
+pytestmark = pytest.mark.xdist_group("portable statements")
 
 # Executed by MariaDB alone, or otherwise than by MySQL
 ONLY_MARIADB = re.compile(
