@@ -160,14 +160,14 @@ def test_claims_for_several_are_recorded_once(http):
 
 
 def test_a_claim_that_is_too_long_to_record_has_a_sentence(http):
-    others = [f"{number:08}-0000-4000-8000-000000000001" for number in range(700)]
+    classes = [f"CUSTOM_{number:0248}" for number in range(250)]
+    for name in classes:
+        http.put(f"/resource_classes/{name}", headers=LATEST)
+    inventories = {name: {"total": 1} for name in classes}
+    body = {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 6}} | inventories}
+    http.put_json(f"/resource_providers/{HOST}/inventories", body, headers=LATEST)
     body = claim(5)
-    body["allocations"] |= {uuid: {"resources": {"VCPU": 1}} for uuid in others}
-    for number, uuid in enumerate(others):
-        provider = {"name": f"{number}", "uuid": uuid}
-        http.post_json("/resource_providers", provider, headers=LATEST)
-        inventory = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1}}}
-        http.put_json(f"/resource_providers/{uuid}/inventories", inventory, headers=LATEST)
+    body["allocations"][HOST]["resources"] |= dict.fromkeys(classes, 1)
     put(http, claim(4), 204, consumer=HOST)
     put(http, body, 409)
     (request,) = recorded(http)
