@@ -40,8 +40,6 @@ _trait, _member = resource_provider_traits.c, resource_provider_aggregates.c
 INVENTORY = (_inventory.resource_class_id, _inventory.used, *LIMITS)
 
 
-# --- the statement ----------------------------------------------------------------
-
 # The kinds of rows: a provider, a removed provider, the values of all clocks, a resource class, a
 # trait. The columns are the fields of a provider; ``name`` is also the name of a class or trait,
 # or the values of the clocks.
@@ -159,9 +157,6 @@ def between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
 
 def _bound(name: str) -> sa.BindParameter[int]:
     return sa.bindparam(name, type_=sa.BigInteger)
-
-
-# --- its result --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
