@@ -11,6 +11,7 @@ from bench import worlds
 from bench.world_loader import load
 from placement.tests.support import clouds
 from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
+from placement.tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -147,6 +148,8 @@ def realistic(tmp_path_factory):
     )
     with pytest.raises(urllib.error.HTTPError):
         service.send("PUT", f"/allocations/{MARKUP}", claim(None, 8))
+    # both are recorded after their responses; a page loads the summary once a minute
+    wait_until(lambda: len(service.send("GET", "/insight/requests")["requests"]) == 2)
     yield service
     service.stop()
 
