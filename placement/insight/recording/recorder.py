@@ -12,7 +12,8 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -57,6 +58,8 @@ _MOST_SEEN = 1000
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_WAITING = 100
 _ATTEMPTS = 3
+_CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
+_MOST_CPU_AT_ONCE = 0.5
 
 NOT_EXPLAINED = "not_explained"
 DUPLICATE_NAME = "duplicate_name"
@@ -87,12 +90,14 @@ class Recorder:
         store: Store | None,
         settings: RecorderSettings,
         clock: Callable[[], float] = time.monotonic,
+        thread_time: Callable[[], float] = time.thread_time,
     ) -> None:
         self.settings = settings
         self.is_enabled = settings.enabled and store is not None
         self._store = None if store is None else store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
-        self._process = PerProcess(lambda: _Process(clock(), settings.per_second))
+        self._thread_time = thread_time
+        self._process = PerProcess(lambda: _Process(settings.per_second, clock()))
 
     @property
     def dropped(self) -> int:
@@ -101,7 +106,24 @@ class Recorder:
 
     def admits(self, kind: str) -> bool:
         """Return whether the rate allows one more record of this kind."""
-        return self._process().admits(kind, self._clock(), self.settings.per_second)
+        return self._process().admits(kind, self._clock())
+
+    @contextmanager
+    def explanation(self) -> Iterator[bool]:
+        """A context for one explanation; yields whether the rate and the CPU time allow it.
+
+        The explanations of a process take at most a twentieth of a processor, except half a
+        second at once.
+        """
+        process = self._process()
+        if not process.admits_explanation(self._clock()):
+            yield False
+            return
+        start = self._thread_time()
+        try:
+            yield True
+        finally:
+            process.explained(self._thread_time() - start)
 
     def is_new(self, key: str) -> bool:
         """Return whether this process did not see the key in the last hour.
@@ -164,13 +186,33 @@ class Recorder:
         return self._store.write(work, *arguments)
 
 
+class _Allowance:
+    """An amount that is added at a rate up to a maximum, and that can be overdrawn."""
+
+    def __init__(self, per_second: float, most: float, now: float) -> None:
+        self._per_second = per_second
+        self._most = self._left = most
+        self._at = now
+
+    def left(self, now: float) -> float:
+        """Return the amount of this time."""
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        return self._left
+
+    def take(self, amount: float) -> None:
+        """Subtract an amount."""
+        self._left -= amount
+
+
 @dataclass
 class _Process:
     """The state of the recorder in one process."""
 
-    refilled_at: float
-    burst: int
-    tokens: dict[str, float] = field(default_factory=dict)
+    per_second: int
+    started_at: float
+    records: dict[str, _Allowance] = field(default_factory=dict)
+    explaining: _Allowance = field(init=False)
     waiting: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
     writing: threading.Lock = field(default_factory=threading.Lock)
     counting: threading.Lock = field(default_factory=threading.Lock)
@@ -181,19 +223,29 @@ class _Process:
     dropped: int = 0
     seen: dict[str, float] = field(default_factory=dict)
 
-    def admits(self, kind: str, now: float, per_second: int) -> bool:
-        """Take a token of this kind.  Tokens are added at a rate of ``per_second``."""
+    def __post_init__(self) -> None:
+        self.explaining = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, self.started_at)
+
+    def admits(self, kind: str, now: float) -> bool:
+        """Count a record of this kind, if the rate allows it."""
         with self.counting:
-            gained = (now - self.refilled_at) * per_second
-            self.refilled_at = now
-            self.tokens = {
-                name: min(self.burst, tokens + gained) for name, tokens in self.tokens.items()
-            }
-            left = self.tokens.setdefault(kind, self.burst)
-            if left < 1:
+            new = _Allowance(self.per_second, self.per_second, now)
+            allowance = self.records.setdefault(kind, new)
+            if allowance.left(now) < 1:
                 return False
-            self.tokens[kind] = left - 1
+            allowance.take(1)
             return True
+
+    def admits_explanation(self, now: float) -> bool:
+        """Count an empty response that is explained, if the rate and the CPU time allow it."""
+        with self.counting:
+            has_time = self.explaining.left(now) > 0
+        return has_time and self.admits(NO_CANDIDATES, now)
+
+    def explained(self, seconds: float) -> None:
+        """Count the CPU time of an explanation."""
+        with self.counting:
+            self.explaining.take(seconds)
 
     def is_new(self, key: str, now: float) -> bool:
         """Store the key for an hour; return whether it was not stored already."""
@@ -257,12 +309,12 @@ def empty_response(
     is_logged = LOG.isEnabledFor(logging.INFO)
     if not (is_logged or recorder.is_enabled):
         return NOT_EXPLAINED
-    if not recorder.admits(NO_CANDIDATES):
-        limit = recorder.settings.per_second
-        line = f"not explained: more than {limit} empty responses a second"
-        LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
-        return NOT_EXPLAINED
-    reason = explain.reason(snapshot, question)
+    with recorder.explanation() as is_admitted:
+        if not is_admitted:
+            line = "not explained: too many, or explanations that take too long"
+            LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
+            return NOT_EXPLAINED
+        reason = explain.reason(snapshot, question)
     LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
     subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
     record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document, subject)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -56,6 +57,10 @@ class Kept:
     def admits(self, kind: str) -> bool:
         self.admitted -= 1
         return self.admitted >= 0
+
+    @contextmanager
+    def explanation(self):
+        yield self.admits("no_candidates")
 
     def record(self, record: RecordedRequest) -> None:
         if self.is_enabled:
@@ -152,7 +157,8 @@ def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, r
     ask("resources=VCPU:60")
     assert len(recorder.records) == 1
     assert messages(caplog, recorders.LOG)[1] == (
-        "No allocation candidates for req-1: not explained: more than 5 empty responses a second"
+        "No allocation candidates for req-1: not explained: too many, or explanations "
+        "that take too long"
     )
 
 

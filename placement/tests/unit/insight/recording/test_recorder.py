@@ -73,7 +73,7 @@ def store(monkeypatch):
 
 @pytest.fixture
 def recorder(store, clock):
-    return Recorder(store, RecorderSettings(max_rows=200, per_second=5), clock)
+    return Recorder(store, RecorderSettings(max_rows=200, per_second=5), clock, clock)
 
 
 # --- rate ---------------------------------------------------------------------------------
@@ -90,6 +90,40 @@ def test_a_quiet_hour_saves_nothing_up(recorder, clock):
     recorder.admits("a")
     clock.now += 3600
     assert sum(recorder.admits("a") for _ in range(100)) == 5
+
+
+def explained(recorder, clock, seconds):
+    """Return whether an explanation that takes so long is admitted."""
+    with recorder.explanation() as is_admitted:
+        clock.now += seconds if is_admitted else 0
+    return is_admitted
+
+
+def test_short_explanations_are_limited_by_their_number_only(recorder, clock):
+    assert [explained(recorder, clock, 0) for _ in range(6)] == [True] * 5 + [False]
+    clock.now += 1
+    assert [explained(recorder, clock, 0) for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_long_explanations_take_a_twentieth_of_the_time(recorder, clock):
+    started_at, admitted = clock.now, 0
+    for _ in range(1000):
+        admitted += explained(recorder, clock, 0.2)
+        clock.now += 1
+    assert 0.2 * admitted / (clock.now - started_at) == pytest.approx(0.05, rel=0.05)
+
+
+def fails_after_a_minute(recorder, clock):
+    with recorder.explanation():
+        clock.now += 60
+        raise RuntimeError
+
+
+def test_an_explanation_that_fails_is_counted(recorder, clock):
+    with pytest.raises(RuntimeError):
+        fails_after_a_minute(recorder, clock)
+    clock.now += 60
+    assert not explained(recorder, clock, 0)
 
 
 # --- writing ------------------------------------------------------------------------------
