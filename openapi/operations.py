@@ -3,11 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openapi import insight_schemas as schemas
 from openapi import response_schemas as responses
-from placement.insight import clients, schemas
-from placement.insight.audit import http as audit_http
-from placement.insight.identity import http as identity_http
-from placement.insight.permissions import http as permissions_http
+from placement.insight.audit.http import FINDINGS_QUERY
+from placement.insight.capacity.http import CAPACITY_QUERY
+from placement.insight.consumers.http import CONSUMERS_QUERY
+from placement.insight.explanation.query import EXPLANATION_QUERY
+from placement.insight.feed.http import PROVIDERS_QUERY
+from placement.insight.identity.http import IDENTITY_QUERY
+from placement.insight.permissions.http import PERMISSIONS_QUERY
+from placement.insight.queries import NOTHING_QUERY
+from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement.insight.routes import PREFIX
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
@@ -139,37 +145,31 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/usages"): Operation(_ok(responses.USAGES), query=queries.OF_PROJECT_QUERY),
     ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, allocation.RESHAPE),
-    ("GET", PREFIX): Operation(_from_snapshot(schemas.OVERVIEW), query=schemas.NOTHING_QUERY),
+    ("GET", PREFIX): Operation(_from_snapshot(schemas.OVERVIEW), query=NOTHING_QUERY),
     ("GET", f"{PREFIX}/explanation"): Operation(
-        _from_snapshot(schemas.EXPLANATION), query=schemas.EXPLANATION_QUERY
+        _from_snapshot(schemas.EXPLANATION), query=EXPLANATION_QUERY
     ),
     ("GET", f"{PREFIX}/providers"): Operation(
         _from_snapshot(schemas.PROVIDERS),
-        query=schemas.PROVIDERS_QUERY,
+        query=PROVIDERS_QUERY,
         line=schemas.PROVIDERS_LINE,
     ),
-    ("GET", f"{PREFIX}/requests"): Operation(_ok(schemas.REQUESTS), query=schemas.REQUESTS_QUERY),
+    ("GET", f"{PREFIX}/requests"): Operation(_ok(schemas.REQUESTS), query=REQUESTS_QUERY),
     ("GET", f"{PREFIX}/requests/summary"): Operation(
-        _ok(schemas.REQUESTS_SUMMARY), query=schemas.REQUESTS_SUMMARY_QUERY
+        _ok(schemas.REQUESTS_SUMMARY), query=SUMMARY_QUERY
     ),
     ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
-        _ok(schemas.REQUESTS), _NOT_FOUND, query=schemas.NOTHING_QUERY
+        _ok(schemas.REQUESTS), _NOT_FOUND, query=NOTHING_QUERY
     ),
     ("GET", f"{PREFIX}/capacity"): Operation(
-        _from_snapshot(schemas.CAPACITY), query=schemas.CAPACITY_QUERY
+        _from_snapshot(schemas.CAPACITY), query=CAPACITY_QUERY
     ),
-    ("GET", f"{PREFIX}/consumers"): Operation(
-        _ok(schemas.CONSUMERS), query=schemas.CONSUMERS_QUERY
-    ),
-    ("GET", f"{PREFIX}/findings"): Operation(
-        _ok(audit_http.FINDINGS), query=audit_http.FINDINGS_QUERY
-    ),
-    ("GET", f"{PREFIX}/identity"): Operation(
-        _ok(identity_http.IDENTITY), query=identity_http.IDENTITY_QUERY
-    ),
-    ("GET", f"{PREFIX}/clients"): Operation(_ok(clients.CLIENTS), query=schemas.NOTHING_QUERY),
+    ("GET", f"{PREFIX}/consumers"): Operation(_ok(schemas.CONSUMERS), query=CONSUMERS_QUERY),
+    ("GET", f"{PREFIX}/findings"): Operation(_ok(schemas.FINDINGS), query=FINDINGS_QUERY),
+    ("GET", f"{PREFIX}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
+    ("GET", f"{PREFIX}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
     ("GET", f"{PREFIX}/permissions"): Operation(
-        _ok(permissions_http.PERMISSIONS),
-        query=permissions_http.PERMISSIONS_QUERY,
+        _ok(schemas.PERMISSIONS),
+        query=PERMISSIONS_QUERY,
     ),
 }

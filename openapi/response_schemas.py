@@ -5,7 +5,6 @@ scenarios.
 """
 
 from placement.schemas.base import (
-    COUNT,
     GENERATION,
     TEXT,
     UUID,
@@ -13,11 +12,23 @@ from placement.schemas.base import (
     Version,
     Windows,
     always,
-    by_key,
     closed,
-    list_of,
     merged,
 )
+
+TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+
+
+def list_of(item: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": item}
+
+
+def by_key(value: Schema) -> Schema:
+    """Return the schema of an object with such values under any keys."""
+    return {"type": "object", "additionalProperties": value}
+
 
 _TEXTS: Schema = list_of(TEXT)
 _UUID_OR_NONE: Schema = {"type": ["string", "null"], "format": "uuid"}

@@ -13,21 +13,8 @@ from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, Total
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
 from placement.insight.documents import document
-from placement.insight.schemas import answer, opened
 from placement.microversion import Version
 from placement.policies import insight as policies
-from placement.schemas.base import COUNT, TEXT, always, list_of
-
-CLIENTS = always(
-    answer(
-        enabled={"type": "boolean"},
-        host=TEXT,
-        clients=list_of(opened(client=TEXT, microversion=TEXT, requests=COUNT)),
-        mixed_consumers=list_of(
-            opened(with_generation=TEXT, without_generation=TEXT, consumers=COUNT)
-        ),
-    )
-)
 
 
 def _order(total: Total) -> tuple[str, Version]:

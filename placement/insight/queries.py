@@ -1,16 +1,30 @@
-"""The queries of the routes under ``/insight``."""
+"""The queries of the routes under ``/insight``: their schemas and values."""
 
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from placement import exception
-from placement.insight import schemas
 from placement.microversion import Version
 from placement.parse import validation
+from placement.schemas.base import Schema, Windows, always, closed
 
-_NOTHING = validation.query_validators(schemas.NOTHING_QUERY)
+NOTHING_QUERY = always(closed({}))
+_NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
 _READABLE = ":,!"  # legal in a query string, and frequent in these queries
+
+
+def described(description: str, pattern: str) -> Schema:
+    """Return the schema of a parameter; messages about other values have the description."""
+    return {"type": "string", "pattern": pattern, "description": description}
+
+
+def also(windows: Windows, **parameters: Schema) -> Windows:
+    """Return the schemas of a query of the API with additional parameters."""
+    return tuple(
+        (since, {**query, "properties": {**query["properties"], **parameters}})
+        for since, query in windows
+    )
 
 
 def nothing(pairs: validation.QueryPairs, version: Version) -> None:

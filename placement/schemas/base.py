@@ -18,21 +18,9 @@ CUSTOM_NAME = "^CUSTOM_[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
 
 TEXT: Schema = {"type": "string"}
-TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
-COUNT: Schema = {"type": "integer", "minimum": 0}
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
 OWNER: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
-
-
-def list_of(item: Schema) -> Schema:
-    """Return the schema of a list."""
-    return {"type": "array", "items": item}
-
-
-def by_key(value: Schema) -> Schema:
-    """Return the schema of an object with such values under any keys."""
-    return {"type": "object", "additionalProperties": value}
 
 
 def closed(properties: Schema, *required: str) -> Schema:

@@ -3,50 +3,23 @@
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
-from placement.insight.audit.model import ERROR, GRACE_MINUTES, NOTICE, SEVERITIES, AuditSettings
+from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES, AuditSettings
 from placement.insight.audit.report import audit, findings_document
-from placement.insight.schemas import TIME, answer, opened
+from placement.insight.queries import described
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
-from placement.schemas.base import COUNT, TEXT, Schema, always, by_key, closed, list_of
-
-_CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
-_SEVERITY: Schema = {"type": "string", "enum": [ERROR, NOTICE]}
-_MINUTES: Schema = {
-    "type": "string",
-    "pattern": "^[0-9]{1,6}$",
-    "description": "a number of minutes",
-}
-_STALE_DAYS: Schema = {
-    "type": "string",
-    "pattern": "^[1-9][0-9]{0,4}$",
-    "description": "a number of days",
-}
+from placement.schemas.base import always, closed
 
 FINDINGS_QUERY = always(
-    closed({"code": _CODE, "grace_minutes": _MINUTES, "stale_days": _STALE_DAYS})
-)
-
-_FINDING = opened(
-    code=_CODE,
-    severity=_SEVERITY,
-    rows={"type": "object"},
-    cause=TEXT,
-    repair=TEXT,
-    repair_command=TEXT,
-    names=by_key(TEXT),
-)
-FINDINGS = always(
-    answer(
-        at=TIME,
-        findings=list_of(_FINDING),
-        truncated=list_of(_CODE),
-        skipped=list_of(opened(code=_CODE, count=COUNT, reason=TEXT)),
+    closed(
+        {
+            "code": {"type": "string", "enum": list(SEVERITIES)},
+            "grace_minutes": described("a number of minutes", "^[0-9]{1,6}$"),
+            "stale_days": described("a number of days", "^[1-9][0-9]{0,4}$"),
+        }
     )
 )
-
-
 _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 
 

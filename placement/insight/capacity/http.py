@@ -13,7 +13,7 @@ from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
-from placement.insight import http, queries, schemas
+from placement.insight import http, queries
 from placement.insight.capacity.model import (
     FORMULA,
     Capacity,
@@ -26,8 +26,11 @@ from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
 from placement.policies import insight as policies
+from placement.schemas import queries as schemas
+from placement.schemas.base import TEXT
 
-_VALIDATORS = validation.query_validators(schemas.CAPACITY_QUERY)
+CAPACITY_QUERY = queries.also(schemas.CANDIDATES_QUERY, by=TEXT)
+_VALIDATORS = validation.query_validators(CAPACITY_QUERY)
 BY = ("none", "aggregate", "root_trait", "root")
 
 Group = tuple[Mapping[str, str], Capacity]

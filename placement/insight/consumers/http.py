@@ -3,15 +3,27 @@
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
-from placement.insight import queries, schemas
+from placement.insight import queries
 from placement.insight.consumers import model as render
 from placement.insight.consumers import sql
 from placement.insight.consumers.model import ConsumerFilter
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
+from placement.schemas.base import TEXT, UUID, always, closed
 
-_VALIDATORS = validation.query_validators(schemas.CONSUMERS_QUERY)
+CONSUMERS_QUERY = always(
+    closed(
+        {
+            **dict.fromkeys(("project_id", "user_id", "type"), TEXT),
+            **dict.fromkeys(("provider", "in_tree"), UUID),
+            "older_than": TEXT,
+            "limit": queries.described("a number from 1 to 10000", "^([1-9][0-9]{0,3}|10000)$"),
+            "marker": TEXT,
+        }
+    )
+)
+_VALIDATORS = validation.query_validators(CONSUMERS_QUERY)
 _LIMIT = 1000
 
 

@@ -4,13 +4,18 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from placement.core.request import CandidateRequest
-from placement.insight import schemas
-from placement.insight.queries import check_has_candidates, text
+from placement.insight.queries import also, check_has_candidates, text
 from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
+from placement.schemas import base, queries
 
-_EXPLANATION = validation.query_validators(schemas.EXPLANATION_QUERY)
+EXPLANATION_QUERY = also(
+    queries.CANDIDATES_QUERY,
+    remedies={"type": "string", "enum": ["true", "false"]},
+    root=base.UUID,
+)
+_VALIDATORS = validation.query_validators(EXPLANATION_QUERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ def question(pairs: validation.QueryPairs, version: Version) -> Question:
     Raises: the exceptions of ``candidate_request``; BadRequest below 1.10.
     """
     check_has_candidates(version)
-    validation.check_in_words(_EXPLANATION, pairs, version)
+    validation.check_in_words(_VALIDATORS, pairs, version)
     own = dict(pairs)
     pairs = [(key, value) for key, value in pairs if key not in ("remedies", "root")]
     return Question(

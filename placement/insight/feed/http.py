@@ -22,7 +22,7 @@ from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import ProviderFilter
 from placement.engine.engine import View
 from placement.http.request import JSON, Request, no_content
-from placement.insight import http, schemas
+from placement.insight import http, queries
 from placement.insight.documents import VERSION
 from placement.insight.feed import model
 from placement.insight.feed.model import Feed
@@ -31,8 +31,11 @@ from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.resource_provider import provider_filter
 from placement.policies import insight as policies
+from placement.schemas import queries as schemas
+from placement.schemas.base import TEXT
 
-_VALIDATORS = validation.query_validators(schemas.PROVIDERS_QUERY)
+PROVIDERS_QUERY = queries.also(schemas.PROVIDERS_QUERY, fields=TEXT, changed_since=TEXT)
+_VALIDATORS = validation.query_validators(PROVIDERS_QUERY)
 _FEED_PARAMETERS = frozenset({"fields", "changed_since"})
 
 BATCH = 512  # providers in one piece of the response: about 300 kB

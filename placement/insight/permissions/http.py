@@ -13,20 +13,10 @@ from placement.insight.permissions.model import (
     permissions,
     role_names,
 )
-from placement.insight.schemas import answer, opened
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
-from placement.schemas.base import (
-    COUNT,
-    OWNER,
-    TEXT,
-    TEXT_OR_NONE,
-    Schema,
-    always,
-    closed,
-    list_of,
-)
+from placement.schemas.base import OWNER, Schema, always, closed
 
 _ROLES: Schema = {
     "type": "string",
@@ -39,26 +29,6 @@ _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
 PERMISSIONS_QUERY = always(
     closed({"roles": _ROLES, "project_id": OWNER, "service": _SERVICE}, "roles")
 )
-
-_CALL = opened(
-    service=_SERVICE,
-    method=TEXT,
-    path=TEXT,
-    purpose=TEXT,
-    rule=TEXT,
-    allowed={"type": "boolean"},
-    needs=TEXT,
-)
-PERMISSIONS = always(
-    answer(
-        roles=list_of(TEXT),
-        project_id=TEXT_OR_NONE,
-        unnamed_roles=list_of(TEXT),
-        denied=COUNT,
-        calls=list_of(_CALL),
-    )
-)
-
 
 _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)
 

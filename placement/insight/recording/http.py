@@ -10,20 +10,32 @@ import webob
 from placement import exception
 from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json, json_response
-from placement.insight import schemas
 from placement.insight.documents import document
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.explain import NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.model import CODES
-from placement.insight.queries import nothing, time
+from placement.insight.queries import described, nothing, time
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import insight as policies
+from placement.schemas.base import OWNER, Schema, always, closed
 
-_REQUESTS = validation.query_validators(schemas.REQUESTS_QUERY)
-_SUMMARY = validation.query_validators(schemas.REQUESTS_SUMMARY_QUERY)
+_FILTER: Schema = {
+    "since": {"type": "string", "format": "date-time", "minLength": 1},
+    "project_id": OWNER,
+    "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
+}
+_PAGE: Schema = {
+    "limit": described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
+    "marker": described("the field next of a page", "^[0-9]{1,19}$"),
+}
+REQUESTS_QUERY = always(closed({**_FILTER, **_PAGE}))
+SUMMARY_QUERY = always(closed(_FILTER))
+
+_REQUESTS = validation.query_validators(REQUESTS_QUERY)
+_SUMMARY = validation.query_validators(SUMMARY_QUERY)
 _LIMIT = 100
 
 REASONS = tuple(

@@ -11,10 +11,7 @@ _HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "even
 _INSIGHT = {
     *_STORE,
     *_HTTP,
-    *(
-        f"insight.{name}"
-        for name in ("documents", "http", "names", "nova_lists", "queries", "schemas")
-    ),
+    *(f"insight.{name}" for name in ("documents", "http", "names", "nova_lists", "queries")),
 }
 
 INTERNAL = {
@@ -65,8 +62,7 @@ INTERNAL = {
     },
     "insight": _INSIGHT,
     "insight.documents": set(),
-    "insight.schemas": {"insight.documents", "insight.schemas", "schemas"},
-    "insight.queries": {"insight.schemas", "parse", "microversion", "exception"},
+    "insight.queries": {"schemas", "parse", "microversion", "exception"},
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
     "insight.capacity": {*_INSIGHT, "insight.capacity"},
     "insight.feed": {*_INSIGHT, "insight.feed"},

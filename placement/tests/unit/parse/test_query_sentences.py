@@ -1,19 +1,22 @@
-"""Errors of queries below ``/insight`` are sentences, without patterns and schemas."""
+"""Errors of queries below ``/insight`` are sentences, without patterns and"""
 
 import pytest
 
 from placement import exception
-from placement.insight import schemas
+from placement.insight.consumers.http import CONSUMERS_QUERY
+from placement.insight.explanation.query import EXPLANATION_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
+from placement.insight.queries import NOTHING_QUERY
+from placement.insight.recording.http import REQUESTS_QUERY
 from placement.microversion import MAX_VERSION
 from placement.parse import validation
 
 QUERIES = {
-    "consumers": schemas.CONSUMERS_QUERY,
-    "explanation": schemas.EXPLANATION_QUERY,
-    "nothing": schemas.NOTHING_QUERY,
+    "consumers": CONSUMERS_QUERY,
+    "explanation": EXPLANATION_QUERY,
+    "nothing": NOTHING_QUERY,
     "permissions": PERMISSIONS_QUERY,
-    "requests": schemas.REQUESTS_QUERY,
+    "requests": REQUESTS_QUERY,
 }
 
 
@@ -58,5 +61,5 @@ def test_an_unknown_parameter_of_a_long_query_is_named():
 
 
 def test_valid_queries_pass():
-    validators = validation.query_validators(schemas.REQUESTS_QUERY)
+    validators = validation.query_validators(REQUESTS_QUERY)
     validation.check_in_words(validators, [("limit", "5")], MAX_VERSION)

@@ -1,0 +1,255 @@
+"""Schemas of the responses below ``/insight``, for the OpenAPI document.
+
+The service does not check its responses against them; the tests check every response of the API
+scenarios. Later releases may add members to the objects of a response.
+"""
+
+from openapi.response_schemas import COUNT, TEXT_OR_NONE, by_key, list_of
+from placement.insight.audit.model import ERROR, NOTICE, SEVERITIES
+from placement.insight.documents import VERSION
+from placement.insight.identity.model import MATCHES
+from placement.insight.permissions.model import SERVICES
+from placement.schemas.base import TEXT, UUID, Schema, always
+
+_TIME: Schema = {"type": "string", "format": "date-time"}
+
+
+def _answer(**properties: Schema) -> Schema:
+    """Return the schema of a document that has at least these properties, and a version."""
+    return _opened(version={"const": VERSION}, **properties)
+
+
+def _opened(**properties: Schema) -> Schema:
+    """Return the schema of an object that has at least these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+OVERVIEW = always(
+    _answer(
+        release=TEXT,
+        enabled=by_key({"type": "boolean"}),
+        snapshot=_opened(providers=COUNT, roots=COUNT),
+        last_write_seen=_TIME,
+    )
+)
+
+# --- explanations ---------------------------------------------------------------------
+
+_REQUIREMENT = {"code": TEXT, "group": TEXT, "requirement": TEXT}
+_NEAR_MISS = _opened(
+    uuid=UUID,
+    name=TEXT,
+    unmet=list_of(_opened(**_REQUIREMENT, text=TEXT)),
+    complete={"type": "boolean"},
+)
+EXPLANATION = always(
+    _answer(
+        query=TEXT,
+        microversion=TEXT,
+        at=_TIME,
+        roots=COUNT,
+        fits={"type": ["integer", "null"], "minimum": 0},
+        funnel=list_of(_opened(**_REQUIREMENT, lost=COUNT, left=COUNT, text=TEXT, note=TEXT)),
+        near_misses=list_of(_NEAR_MISS),
+        remedies=list_of(_opened(change=TEXT, roots=COUNT, query=TEXT, text=TEXT)),
+        undetermined=list_of(TEXT),
+    )
+)
+
+# --- recorded requests ------------------------------------------------------------------
+
+_RECORDED = _opened(
+    request_id=TEXT_OR_NONE,
+    global_request_id=TEXT_OR_NONE,
+    at=_TIME,
+    kind={"type": "string", "enum": ["no_candidates", "invalid_request", "refused_claim"]},
+    project_id=TEXT_OR_NONE,
+    user_id=TEXT_OR_NONE,
+    microversion=TEXT,
+    reason=TEXT,
+    explanation={"type": "object"},
+)
+REQUESTS = always(_answer(requests=list_of(_RECORDED), next=TEXT_OR_NONE))
+
+_COUNTED = list_of(_opened(name=TEXT, requests=COUNT, per_hour=list_of(COUNT)))
+REQUESTS_SUMMARY = always(
+    _answer(
+        since=_TIME,
+        requests=COUNT,
+        per_hour=list_of(COUNT),
+        kinds=_COUNTED,
+        reasons=_COUNTED,
+        resource_classes=_COUNTED,
+        traits=_COUNTED,
+        aggregates=_COUNTED,
+        projects=_COUNTED,
+        omitted=by_key(COUNT),
+    )
+)
+
+
+# --- providers --------------------------------------------------------------------------
+
+_INVENTORY = _opened(
+    total=COUNT,
+    reserved=COUNT,
+    min_unit=COUNT,
+    max_unit=COUNT,
+    step_size=COUNT,
+    allocation_ratio={"type": "number"},
+    capacity=COUNT,
+    used=COUNT,
+)
+# A query can select some of the members.
+_PROVIDER: Schema = {
+    "type": "object",
+    "properties": {
+        "uuid": UUID,
+        "name": TEXT,
+        "generation": COUNT,
+        "parent_provider_uuid": TEXT_OR_NONE,
+        "root_provider_uuid": UUID,
+        "inventories": by_key(_INVENTORY),
+        "traits": list_of(TEXT),
+        "aggregates": list_of(UUID),
+    },
+}
+_FEED: Schema = {"token": TEXT, "complete": {"type": "boolean"}}
+_REMOVED = list_of(UUID)
+PROVIDERS = always(_answer(**_FEED, providers=list_of(_PROVIDER), removed=_REMOVED))
+PROVIDERS_LINE: Schema = {"anyOf": [_answer(**_FEED), _PROVIDER, _opened(removed=_REMOVED)]}
+"""The first line, a provider, or the last line."""
+
+# --- capacity ---------------------------------------------------------------------------
+
+_AMOUNTS = by_key(COUNT)
+_CAPACITY = {
+    "claims": COUNT,
+    "at_most": COUNT,
+    "roots": COUNT,
+    "exact": {"type": "boolean"},
+    "largest": _AMOUNTS,
+    "free": _AMOUNTS,
+    "stranded": _AMOUNTS,
+    "limited_by": _AMOUNTS,
+}
+CAPACITY = always(
+    _answer(
+        query=TEXT,
+        microversion=TEXT,
+        formula=TEXT,
+        complete={"type": "boolean"},
+        **_CAPACITY,
+        by=list_of(_opened(**_CAPACITY)),
+    )
+)
+
+# --- consumers --------------------------------------------------------------------------
+
+CONSUMERS = always(
+    _answer(
+        consumers=list_of(
+            _opened(
+                uuid=TEXT,
+                project_id=TEXT_OR_NONE,
+                user_id=TEXT_OR_NONE,
+                type=TEXT_OR_NONE,
+                generation=COUNT,
+                created_at=TEXT_OR_NONE,
+                updated_at=TEXT_OR_NONE,
+                allocations=by_key(_AMOUNTS),
+                providers=by_key(TEXT),
+            )
+        ),
+        next=TEXT_OR_NONE,
+    )
+)
+
+# --- findings ---------------------------------------------------------------------------
+
+_CODE: Schema = {"type": "string", "enum": list(SEVERITIES)}
+_FINDING = _opened(
+    code=_CODE,
+    severity={"type": "string", "enum": [ERROR, NOTICE]},
+    rows={"type": "object"},
+    cause=TEXT,
+    repair=TEXT,
+    repair_command=TEXT,
+    names=by_key(TEXT),
+)
+FINDINGS = always(
+    _answer(
+        at=_TIME,
+        findings=list_of(_FINDING),
+        truncated=list_of(_CODE),
+        skipped=list_of(_opened(code=_CODE, count=COUNT, reason=TEXT)),
+    )
+)
+
+# --- identity ---------------------------------------------------------------------------
+
+_PROVIDER_SUMMARY = {
+    "uuid": TEXT,
+    "name": TEXT,
+    "generation": COUNT,
+    "parent_provider_uuid": TEXT_OR_NONE,
+    "root_provider_uuid": TEXT_OR_NONE,
+    "updated_at": TEXT_OR_NONE,
+    "consumers": COUNT,
+    "inventories": COUNT,
+    "children": COUNT,
+}
+_MATCH = _opened(
+    match={"type": "string", "enum": list(MATCHES)},
+    **_PROVIDER_SUMMARY,
+    descendants=list_of(_opened(**_PROVIDER_SUMMARY)),
+)
+_CONFLICT = _opened(
+    at=_TIME,
+    reason={"type": "string", "enum": ["duplicate_name", "duplicate_uuid"]},
+    name=TEXT,
+    uuid=TEXT,
+    holder=TEXT,
+    request_id=TEXT_OR_NONE,
+    user_id=TEXT_OR_NONE,
+)
+IDENTITY = always(
+    _answer(
+        name=TEXT,
+        database=TEXT,
+        at=_TIME,
+        providers=list_of(_MATCH),
+        conflicts=list_of(_CONFLICT),
+    )
+)
+
+# --- permissions and clients --------------------------------------------------------------
+
+_CALL = _opened(
+    service={"type": "string", "enum": list(SERVICES)},
+    method=TEXT,
+    path=TEXT,
+    purpose=TEXT,
+    rule=TEXT,
+    allowed={"type": "boolean"},
+    needs=TEXT,
+)
+PERMISSIONS = always(
+    _answer(
+        roles=list_of(TEXT),
+        project_id=TEXT_OR_NONE,
+        unnamed_roles=list_of(TEXT),
+        denied=COUNT,
+        calls=list_of(_CALL),
+    )
+)
+CLIENTS = always(
+    _answer(
+        enabled={"type": "boolean"},
+        host=TEXT,
+        clients=list_of(_opened(client=TEXT, microversion=TEXT, requests=COUNT)),
+        mixed_consumers=list_of(
+            _opened(with_generation=TEXT, without_generation=TEXT, consumers=COUNT)
+        ),
+    )
+)
