@@ -23,7 +23,6 @@ from placement.tests.support.processes import (
     BIN,
     program,
     sample,
-    skip_untested,
     start_apache_proxy,
     start_nginx,
     start_uwsgi_behind_proxy,
@@ -31,7 +30,6 @@ from placement.tests.support.processes import (
 
 DATABASES = docs.SOURCE / "install" / "databases.rst"
 SERVERS = docs.SOURCE / "install" / "servers.rst"
-BACKUP = executed("install/databases")
 GENERATORS = executed("configuration/index", "Sample configuration and policy files")[:2]
 TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
 
@@ -128,18 +126,10 @@ def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
         database_server.execute(f"DROP USER IF EXISTS {name}")
 
 
-def test_sqlite_is_set_up_and_backed_up_as_documented(tmp_path, capsys):
+def test_sqlite_is_set_up_as_documented(tmp_path, capsys):
     _, configuration = documented("sqlite", "placement")
     moved = configuration.replace("/var/lib/placement", str(tmp_path))
     assert is_served_by(moved, tmp_path, capsys)
-    (command,) = BACKUP
-    command = command.replace("/var/lib/placement", str(tmp_path))
-    copy = tmp_path / "copy.sqlite"
-    command = command.replace("/var/backups/placement.sqlite", str(copy))
-    if shutil.which("sqlite3") is None:
-        skip_untested("sqlite3 is not installed: apt-get install sqlite3")
-    subprocess.run(command, shell=True, check=True)
-    assert is_served_by(f"[placement_database]\nconnection = sqlite:///{copy}\n", tmp_path, capsys)
 
 
 def test_a_password_is_quoted_as_documented(tmp_path):

@@ -250,7 +250,7 @@ def test_the_documented_settings_are_those_of_the_code():
         *session_settings.POSTGRESQL,
     ]
     assert documented == {
-        "sql_mode": f"... ``,{session_settings.REQUIRED_SQL_MODES}``",
+        "sql_mode": f"adds ``{session_settings.REQUIRED_SQL_MODES}``",
         **{each.name: _as_documented(each) for each in listed},
     }
 
