@@ -1,8 +1,8 @@
-"""Requests at a steady rate that does not depend on the responses.
+"""Operations at a steady rate that does not depend on the responses.
 
-A latency counts from the time at which the request was due, so a request that waits for a process
-counts with its whole wait, and so do those behind it. Each request opens a connection, as a proxy
-does.
+A latency counts from the time at which the operation was due. An operation that waits for a
+process counts with its whole wait, and so do the operations behind it. Each opens a connection,
+as a proxy does.
 """
 
 import time
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench.client import Connection, Request
+from bench.client import Connection
+from bench.workloads import Operation
 
 # requests that wait at the same time; more would wait in this process, and count as they should
 CLIENTS = 200
@@ -19,7 +20,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One request: when it was due, after the first one, and its latency, in seconds."""
+    """One operation: when it was due, after the first one, and its latency, in seconds."""
 
     due: float
     latency: float
@@ -28,26 +29,32 @@ class Sample:
 
 
 def send_at_rate(
-    port: int, requests: Iterator[Request], rate: float, seconds: float, event: Callable[[], None]
+    connect: Callable[[], Connection],
+    operations: Iterator[Operation],
+    rate: float,
+    seconds: float,
+    event: Callable[[], None] = lambda: None,
 ) -> list[Sample]:
-    """Send requests and return their samples; ``event`` is called after a fifth of the time."""
+    """Send operations and return their samples; ``event`` is called after a fifth of the time."""
     with ThreadPoolExecutor(CLIENTS) as clients:
         began, sent = time.perf_counter(), []
-        for i in range(round(rate * seconds)):
+        for i in range(max(1, round(rate * seconds))):
             due = began + i / rate
             time.sleep(max(0.0, due - time.perf_counter()))
             if i == round(rate * seconds / 5):
                 happened = clients.submit(event)
-            sent.append(clients.submit(send, next(requests), port, due, began))
+            sent.append(clients.submit(send, connect, next(operations), due, began))
         happened.result()
         return [future.result() for future in sent]
 
 
-def send(request: Request, port: int, due: float, began: float) -> Sample:
-    """Send a request that was due at a time; times are those of ``time.perf_counter``."""
-    connection, error = Connection(port, TIMEOUT_SECONDS), ""
+def send(
+    connect: Callable[[], Connection], operation: Operation, due: float, began: float
+) -> Sample:
+    """Send an operation due at a time; times are from ``time.perf_counter``."""
+    connection, error = connect(), ""
     try:
-        status = connection.send(request).status
+        status = operation(connection).status
         error = "" if status in (200, 204) else str(status)
     except OSError as raised:
         error = type(raised).__name__

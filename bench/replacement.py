@@ -19,19 +19,21 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 import psutil
 
-from bench.client import Get, Request, Send
+from bench.client import Connection, Get, Request, Send
 from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
-from bench.open_loop import Sample, send, send_at_rate
+from bench.open_loop import TIMEOUT_SECONDS, Sample, send, send_at_rate
 from bench.own_database import SCHEMA, fill
 from bench.pages import DOCS, RESULTS, write
 from bench.replaced_servers import REPLACEMENTS, WORKERS, Place, Replacement, RunningServer
 from bench.services import CONFIGURATION, compile_placement
+from bench.workloads import sending
 from bench.worlds import PROJECT, LoadedWorld, gpu
 from placement.tests.support.servers import free_port
 
@@ -74,8 +76,8 @@ def measure(replacement: Replacement, url: str, world: LoadedWorld, load: Load) 
     with served(replacement, url) as server:
         before = set(server.master.children())
         samples = send_at_rate(
-            server.place.port,
-            requests(world),
+            partial(Connection, server.place.port, TIMEOUT_SECONDS),
+            map(sending, requests(world)),
             load.rate,
             load.seconds,
             lambda: replacement.replace(server),
@@ -112,11 +114,12 @@ def served(replacement: Replacement, url: str) -> Iterator[RunningServer]:
 
 def _warm(port: int) -> None:
     """Send requests for candidates until the workers have loaded the snapshot."""
-    request, deadline = Get(f"{_CANDIDATES}&limit=10"), time.perf_counter() + START_SECONDS
+    ten, deadline = sending(Get(f"{_CANDIDATES}&limit=10")), time.perf_counter() + START_SECONDS
+    connect = partial(Connection, port, TIMEOUT_SECONDS)
 
     def sample(_: int) -> Sample:
         now = time.perf_counter()
-        return send(request, port, now, now)
+        return send(connect, ten, now, now)
 
     while time.perf_counter() < deadline:
         with ThreadPoolExecutor(4 * WORKERS) as clients:

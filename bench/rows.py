@@ -6,6 +6,7 @@ from itertools import groupby
 
 from bench.audit import PLAIN_USAGES
 from bench.gpu_requests import GPU_REQUESTS
+from bench.harness import PLACEMENT, UPSTREAM
 from bench.measures import (
     Concurrent,
     FirstRequest,
@@ -15,7 +16,8 @@ from bench.measures import (
     StartUp,
     Timed,
 )
-from bench.targets import AtMost, Below, Faster, Target
+from bench.mixed_load import Mixed, Stream
+from bench.targets import AtMost, Below, BelowP99, Faster, Target
 from bench.workloads import claim, claim_on_many, get, schedule, swap
 from bench.worlds import PROJECT, LoadedWorld, World, flat, gpu, nested, sharing, used, wide
 
@@ -211,8 +213,20 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     burst = ReadAfterWrite(read, claim_on_many("host", 2000), only_placement=True)
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
     yield Row("added to a read by claims on 2,000 hosts", world, burst, None, quick)
+    yield from _mixed_rows(world, loop, quick=quick)
     yield _first_row(hosts, Below(1500, "ms"), quick=quick)
     yield Row("start-up", world, StartUp(), None, quick)
+
+
+def _mixed_rows(world: World, candidates: str, *, quick: bool) -> Iterator[Row]:
+    """Claims and candidates at once, of each service as many as it can serve."""
+    reads = Stream(get(candidates), {PLACEMENT: 20, UPSTREAM: 0.3})
+    claims = Stream(claim("host"), {PLACEMENT: 100, UPSTREAM: 3})
+    for name, measured, beside, p99 in (
+        ("candidates beside claims, steady rates", reads, claims, 130),
+        ("claims beside candidates, steady rates", claims, reads, 40),
+    ):
+        yield Row(name, world, Mixed(measured, beside), BelowP99(p99), quick)
 
 
 def _first_row(hosts: int, target: Target | None, *, quick: bool) -> Row:

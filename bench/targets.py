@@ -83,3 +83,19 @@ class Below:
 
     def __str__(self) -> str:
         return f"<= {self.value:g} {self.unit}"
+
+
+@dataclass(frozen=True)
+class BelowP99:
+    """The 99th percentile is at most so many milliseconds."""
+
+    value: float
+
+    def is_met(
+        self, measurements: Measurements, results: Mapping[str, Measurements]
+    ) -> bool | None:
+        p99 = measurements[PLACEMENT].p99
+        return p99 is not None and p99 <= self.value
+
+    def __str__(self) -> str:
+        return f"p99 <= {self.value:g} ms"

@@ -24,14 +24,14 @@ _ALLOCATIONS = b'"allocations"'
 _CANDIDATE = re.compile(rb'"allocations":\s*\{\s*"([0-9a-f-]{36})"')
 
 
+def sending(request: Request) -> Operation:
+    """Return the operation that sends a request."""
+    return lambda connection: connection.send(request)
+
+
 def get(path: str, *version: str) -> Workload:
     """GET a path; {kind} is replaced by the UUID of the first provider of a kind."""
-
-    def workload(loaded_world: LoadedWorld, _: random.Random) -> Operation:
-        request = Get(loaded_world.fill(path), *version)
-        return lambda connection: connection.send(request)
-
-    return workload
+    return lambda world, _: sending(Get(world.fill(path), *version))
 
 
 def claim(kind: str, resources: Mapping[str, int] = FLAVOR) -> Workload:

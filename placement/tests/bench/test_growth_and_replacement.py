@@ -5,13 +5,14 @@ import http.server
 import json
 import threading
 import time
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
 import pytest
 
 from bench import growth, replacement
-from bench.client import Get
+from bench.client import Connection, Get
 from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
 from bench.growth_tables import REFRESHES
@@ -19,6 +20,7 @@ from bench.open_loop import Sample, send_at_rate
 from bench.own_database import SCHEMA, fill, opened
 from bench.pages import write
 from bench.replaced_servers import REPLACEMENTS, Place, uwsgi
+from bench.workloads import sending
 from bench.worlds import gpu
 from placement.db import usage_counters
 from placement.tests.support.servers import free_port
@@ -51,13 +53,18 @@ def server():
         thread.join()
 
 
+def at_rate(port, path, *arguments):
+    """Send requests for a path at a rate."""
+    return send_at_rate(partial(Connection, port, 30), repeat(sending(Get(path))), *arguments)
+
+
 def test_latencies_count_from_when_a_request_is_due(server):
     def pause():
         server.may_respond.clear()
         time.sleep(PAUSE_SECONDS)
         server.may_respond.set()
 
-    samples = send_at_rate(server.server_port, repeat(Get("/")), 20, 1.0, pause)
+    samples = at_rate(server.server_port, "/", 20, 1.0, pause)
     assert len(samples) == 20
     waited = [sample for sample in samples if sample.latency > PAUSE_SECONDS / 3]
     # those due in the first two thirds of the pause, although only one of them was being served
@@ -66,9 +73,9 @@ def test_latencies_count_from_when_a_request_is_due(server):
 
 
 def test_statuses_and_lost_connections_are_errors(server):
-    (failed,) = send_at_rate(server.server_port, repeat(Get("/broken")), 5, 0.2, lambda: None)
+    (failed,) = at_rate(server.server_port, "/broken", 5, 0.2)
     assert failed.error == "503"
-    (refused,) = send_at_rate(free_port(), repeat(Get("/")), 5, 0.2, lambda: None)
+    (refused,) = at_rate(free_port(), "/", 5, 0.2)
     assert refused.error == "ConnectionRefusedError"
 
 

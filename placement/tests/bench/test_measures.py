@@ -6,6 +6,7 @@ import pytest
 
 from bench.harness import PLACEMENT, UPSTREAM
 from bench.measures import Concurrent, Timed
+from bench.mixed_load import Mixed, Stream
 from bench.report import cells, describe, notes
 from bench.responses import WrongResponse
 from bench.workloads import claim, get, schedule, swap
@@ -143,3 +144,24 @@ def test_a_measurement_has_the_length_of_the_body():
     assert measurements[PLACEMENT].bytes == len(
         offers(*HOSTS)("GET", "/allocation_candidates").body
     )
+
+
+# --- two streams at steady rates ---------------------------------------------------------
+
+
+def mixed():
+    rates = {PLACEMENT: 40, UPSTREAM: 20}
+    return Mixed(Stream(REQUEST, rates), Stream(claim("host"), rates))
+
+
+def test_streams_of_requests_run_beside_each_other():
+    services = harness()
+    measurements = audited(mixed(), services)
+    assert {name: one.samples for name, one in measurements.items()} == {PLACEMENT: 5, UPSTREAM: 2}
+    assert measurements[PLACEMENT].note == "40 and 40 a second"
+    assert len(services.services[PLACEMENT].allocations) == 5
+
+
+def test_a_failure_of_either_stream_is_wrong():
+    with pytest.raises(WrongResponse, match="5 failures, such as 409"):
+        mixed().measure(harness(refuses_claims))
