@@ -213,12 +213,12 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     burst = ReadAfterWrite(read, claim_on_many("host", 2000), only_placement=True)
     yield Row("added to a read by a claim in another process", world, after, AtMost(0.5), quick)
     yield Row("added to a read by claims on 2,000 hosts", world, burst, None, quick)
-    yield from _mixed_rows(world, loop, quick=quick)
+    yield from _mixed_rows(world, loop)
     yield _first_row(hosts, Below(1500, "ms"), quick=quick)
     yield Row("start-up", world, StartUp(), None, quick)
 
 
-def _mixed_rows(world: World, candidates: str, *, quick: bool) -> Iterator[Row]:
+def _mixed_rows(world: World, candidates: str) -> Iterator[Row]:
     """Claims and candidates at once, of each service as many as it can serve."""
     reads = Stream(get(candidates), {PLACEMENT: 20, UPSTREAM: 0.3})
     claims = Stream(claim("host"), {PLACEMENT: 100, UPSTREAM: 3})
@@ -226,7 +226,7 @@ def _mixed_rows(world: World, candidates: str, *, quick: bool) -> Iterator[Row]:
         ("candidates beside claims, steady rates", reads, claims, 130),
         ("claims beside candidates, steady rates", claims, reads, 40),
     ):
-        yield Row(name, world, Mixed(measured, beside), BelowP99(p99), quick)
+        yield Row(name, world, Mixed(measured, beside), BelowP99(p99), quick=False)
 
 
 def _first_row(hosts: int, target: Target | None, *, quick: bool) -> Row:
