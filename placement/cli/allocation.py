@@ -2,8 +2,8 @@
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from osc_lib.command import command
@@ -12,7 +12,9 @@ from placement.cli import client
 from placement.cli.client import (
     Complete,
     Shown,
+    Table,
     WrittenOutput,
+    add_options,
     cells,
     columns_with_names,
     facts,
@@ -26,11 +28,23 @@ from placement.cli.names import CommandNames, resolve_groups
 from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
-from placement.insight.recording.text import SummaryRow, bars, period_line, summary_rows
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
 _TABLE_COLUMNS = ("at", "reason", "request")
 _LONG = ("project_id", "user_id", "microversion")
+_FILTERS = {
+    "since": ("--since", "<time>", "Only requests after this time; ISO 8601, in UTC."),
+    "project_id": (
+        "--project",
+        "<project>",
+        "Only requests of callers of this project, by name or ID.",
+    ),
+    "reason": ("--reason", "<code>", "Only with this reason code."),
+}
+_PAGE = {
+    "limit": ("--limit", "<limit>", "Number of requests to list. Default: 20."),
+    "marker": ("--marker", "<marker>", "Begin after this page."),
+}
 
 
 class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
@@ -46,9 +60,8 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     ``openstack server event list`` shows.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         explanation_command.add_to(parser)
         parser.add_argument(
             "--request-id",
@@ -65,9 +78,8 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             action="store_true",
             help="Also look for changes of the request after which a host fits.",
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the explanation."""
         colored = self.app.stdout.isatty() and "NO_COLOR" not in os.environ
         names = CommandNames(self.app)
@@ -109,26 +121,9 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
     ``openstack allocation candidate explain --request-id ID`` shows the explanation of one.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--since", metavar="<time>", help="Only requests after this time; ISO 8601, in UTC."
-        )
-        parser.add_argument(
-            "--project",
-            metavar="<project>",
-            dest="project_id",
-            help="Only requests of callers of this project, by name or ID.",
-        )
-        parser.add_argument("--reason", metavar="<code>", help="Only with this reason code.")
-        parser.add_argument(
-            "--limit",
-            metavar="<limit>",
-            default="20",
-            help="Number of requests to list. Default: 20.",
-        )
-        parser.add_argument("--marker", metavar="<marker>", help="Begin after this page.")
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        add_options(parser, {**_FILTERS, **_PAGE})
         parser.add_argument(
             "--long", action="store_true", help="Also show project, user and microversion."
         )
@@ -138,19 +133,16 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
             help="Instead of a list, show the number of requests in each hour: in total, and by "
             "kind, reason, class, trait, aggregate and project. Default of --since: a day.",
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each recorded request."""
         names = CommandNames(self.app)
-        query = given(parsed_args, ("since", "project_id", "reason"))
+        query = given(parsed_args, _FILTERS)
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
         if parsed_args.summary:
             return SummaryRow._fields, self._summary(names, query, parsed_args)
-        query |= given(parsed_args, ("limit", "marker"))
+        query |= {"limit": "20", **given(parsed_args, _PAGE)}
         document = get(self.app, f"/insight/requests?{urlencode(query)}")
         of_table = is_table(parsed_args)
         cell = _table_cell if of_table else _cell
@@ -227,3 +219,72 @@ def _known(names: CommandNames, records: Iterable[Mapping[str, Any]]) -> Names:
     queries = "&".join(str(record.get("query", "")) for record in records)
     projects = names.projects if any(record.get("project_id") for record in records) else {}
     return {**servers, **projects, **names.in_query(queries)}
+
+
+MOST_BARS: Final = 48
+_NONE = "·"
+_BARS = "▁▂▃▄▅▆▇█"
+_BY: Final = {
+    "kinds": "kind",
+    "reasons": "reason",
+    "resource_classes": "class",
+    "traits": "trait",
+    "aggregates": "aggregate",
+    "projects": "project",
+}
+
+
+class SummaryRow(NamedTuple):
+    """The number of requests with one name, in total and in each hour."""
+
+    by: str
+    name: str
+    requests: int
+    per_hour: Sequence[int]
+
+
+def summary_rows(document: Mapping[str, Any]) -> Iterator[SummaryRow]:
+    """Yield the row of all requests, then a row for each name of each list."""
+    yield SummaryRow("all", "", document["requests"], document["per_hour"])
+    for name, by in _BY.items():
+        for row in document[name]:
+            yield SummaryRow(by, row["name"], row["requests"], row["per_hour"])
+
+
+def period_line(document: Mapping[str, Any]) -> str:
+    """Return the period of a summary, and how many names it does not list.
+
+    >>> since, per_hour = "2026-11-21T00:00:00Z", [0] * 100
+    >>> period_line({"since": since, "per_hour": per_hour, "omitted": {"traits": 3}})
+    'From 2026-11-21T00:00:00Z, a bar for 3 hours. Not listed: 3 more traits.'
+    """
+    hours = _hours_of_bar(document["per_hour"])
+    bar = "each hour" if hours == 1 else f"{hours} hours"
+    line = f"From {document['since']}, a bar for {bar}."
+    omitted = [
+        f"{number} more {name.replace('_', ' ')}" for name, number in document["omitted"].items()
+    ]
+    return f"{line} Not listed: {', '.join(omitted)}." if omitted else line
+
+
+def _hours_of_bar(per_hour: Sequence[int]) -> int:
+    return -(-len(per_hour) // MOST_BARS)
+
+
+def bars(per_hour: Sequence[int]) -> str:
+    """Return a bar for each hour, relative to the largest number; or for some hours if many.
+
+    >>> bars([0, 1, 16, 8, 0])
+    '·▁█▄·'
+    >>> len(bars([1] * 100))
+    34
+    """
+    hours = _hours_of_bar(per_hour)
+    first = len(per_hour) % hours  # the last bar has the current hour, and as many as the others
+    sums = [sum(per_hour[:first])] if first else []
+    sums += [sum(per_hour[at : at + hours]) for at in range(first, len(per_hour), hours)]
+    return "".join(_bar(number, max(sums)) for number in sums)
+
+
+def _bar(number: int, largest: int) -> str:
+    return _BARS[(number * len(_BARS) - 1) // largest] if number else _NONE

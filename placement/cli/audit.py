@@ -1,7 +1,7 @@
 """``openstack placement audit``."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from placement.cli import client
-from placement.cli.client import Shown, WrittenOutput, cells, get
+from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
@@ -75,9 +75,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
     API host applies the file and writes an undo file.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         audit_command.add_arguments(parser)
         parser.add_argument(
             "--plan",
@@ -85,11 +84,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
             help="Write the actions that repair the findings, for "
             "`placement-manage audit --apply` on an API host.",
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
         audited = ServiceConsumers(self.app)
         try:

@@ -34,6 +34,12 @@ _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 
 _NO_NAMES: Names = MappingProxyType({})
 
+Table = tuple[Sequence[str], Iterable[Any]]
+"""The columns of the output, and its rows; or the names of fields, and their values."""
+
+Options = Mapping[str, tuple[str, str, str]]
+"""The option, the metavar and the help for each parameter of a query."""
+
 RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 
@@ -69,6 +75,12 @@ def get(app: Any, url: str) -> Any:
             or f"GET {url.partition('?')[0]} failed: {_cause(error)}. Check the token, and the "
             "endpoint in the catalog."
         ) from error
+
+
+def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add options that are parameters of a query."""
+    for name, (option, metavar, text) in options.items():
+        parser.add_argument(option, dest=name, metavar=metavar, help=text)
 
 
 def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -145,6 +157,15 @@ class WrittenOutput:
 
     Otherwise Python would report the error with a traceback when ``openstack`` exits.
     """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)  # type: ignore[misc]
+        self.add_arguments(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
 
     def run(self, parsed_args: Any) -> int:
         """Run the command; return its exit code.

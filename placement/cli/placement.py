@@ -3,7 +3,7 @@
 import argparse
 import signal
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -13,19 +13,30 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import Shown, WrittenOutput, cells, consumers, get, given, wrong_endpoint
+from placement.cli.client import (
+    Shown,
+    Table,
+    WrittenOutput,
+    cells,
+    consumers,
+    get,
+    given,
+    wrong_endpoint,
+)
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.consumers.model import ListedConsumer, from_document
-from placement.insight.identity import documents
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import (
+    COLUMNS,
     CannotPlan,
     Inventories,
     UsedInventory,
+    identity_from,
     nothing_found,
+    rows_of,
 )
 from placement.insight.permissions.command import (
     DENIED,
@@ -49,31 +60,25 @@ class ShowIdentity(WrittenOutput, command.Lister):
     ``placement-manage audit --apply FILE`` applies.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_identity_arguments(parser)
-        return parser
+    add_arguments = staticmethod(add_identity_arguments)
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
         query = {"name": parsed_args.host}
         if parsed_args.days is not None:
             query["days"] = parsed_args.days
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
-        identity = documents.from_document(document)
+        identity = identity_from(document)
         try:
             message = write_plan(parsed_args, identity, _ServiceAmounts(self.app))
         except (CannotPlan, OSError) as error:
             raise CommandError(printable(str(error))) from None
         if message:
             self.app.stderr.write(f"{message}\n")
-        rows = list(documents.rows(identity))
+        rows = list(rows_of(identity))
         if not rows:
             raise CommandError(printable(nothing_found(identity)))
-        return documents.COLUMNS, map(cells, rows)
+        return COLUMNS, map(cells, rows)
 
 
 class _ServiceAmounts:
@@ -108,21 +113,17 @@ class CheckPermission(WrittenOutput, command.Lister):
 
     _denied = 0
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
-        return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """List the calls; return 0, or 3 if at least one is denied."""
         status: int = super().run(parsed_args)
         return status or (DENIED if self._denied else 0)
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each call."""
         query = given(parsed_args, ("roles", "project_id", "service"))
         document = get(self.app, f"/insight/permissions?{urlencode(query)}")
@@ -141,10 +142,7 @@ def _permission_cell(value: str | bool) -> Any:
 class ListClients(WrittenOutput, command.Lister):
     """List which microversions clients sent, counted since the service started on an API host."""
 
-    def take_action(
-        self,
-        parsed_args: argparse.Namespace,  # noqa: ARG002
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """Return the columns, and a row for each client and microversion."""
         document = get(self.app, "/insight/clients")
         if not document["enabled"]:
@@ -165,7 +163,7 @@ class ListClients(WrittenOutput, command.Lister):
         return columns, ([row[name] for name in columns] for row in document["clients"])
 
 
-class ServeDashboard(command.Command):
+class ServeDashboard(WrittenOutput, command.Command):
     """Serve the dashboard on the loopback address with your own credentials.
 
     Only GET requests to the routes below /insight are forwarded. The address has a random secret
@@ -176,9 +174,8 @@ class ServeDashboard(command.Command):
     def _names(self) -> NamesDocument:
         return NamesDocument(self.app.client_manager)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         parser.add_argument(
             "--port", type=int, default=0, help="Port to listen on (default: any free port)"
         )
@@ -187,7 +184,6 @@ class ServeDashboard(command.Command):
             action="store_true",
             help="Print the address, but do not open a browser",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""

@@ -7,14 +7,14 @@ providers that share with it; afterwards its allocations can be in several trees
 
 import argparse
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli.client import Shown, WrittenOutput, consumers, get
+from placement.cli.client import Shown, Table, WrittenOutput, consumers, get
 from placement.cli.names import CommandNames
 from placement.core.model import SHARING_TRAIT
 from placement.core.text import printable
@@ -73,9 +73,8 @@ class PreviewChange(WrittenOutput, command.Lister):
     The change is a new parent of a provider, or a reshape. Nothing is changed.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         change = parser.add_mutually_exclusive_group(required=True)
         change.add_argument(
             "--parent",
@@ -89,11 +88,8 @@ class PreviewChange(WrittenOutput, command.Lister):
         change.add_argument(
             "--reshape", metavar="<file>", help="The body of a POST /reshaper, as JSON."
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer."""
         fields = "uuid,name,parent_provider_uuid,root_provider_uuid,traits"
         forest = Forest(get(self.app, f"/insight/providers?fields={fields}")["providers"])

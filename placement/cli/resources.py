@@ -1,20 +1,24 @@
 """``openstack resource capacity show``, ``consumer list`` and ``provider tree``."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
-from osc_lib.exceptions import CommandError
+from osc_lib.exceptions import BadRequest, CommandError
 
-from placement.cli import capacity
 from placement.cli.client import (
     Complete,
     Shown,
+    Table,
     WrittenOutput,
+    add_options,
     aligned,
+    by_line,
     cells,
     columns_with_names,
     consumers,
@@ -25,56 +29,60 @@ from placement.cli.client import (
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
-from placement.cli.trees import Provider, rows_of_trees, with_parents
 from placement.core.text import printable
 from placement.insight.audit.model import MIGRATION
 from placement.insight.consumers.model import UNKNOWN_TYPE
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names
 
+Provider = Mapping[str, Any]
+"""A provider of the document of ``GET /insight/providers``."""
+
+Capacity = Mapping[str, Any]
+"""The capacity of a group of roots, or for a flavor."""
+
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
+_OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
+_NAMES = ("name", "root", "aggregate", "root_trait")
+"""The properties that identify a group of roots; the first one that it has is shown."""
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
 _TABLE_COLUMNS = ("uuid", "project_id", "allocations")
 _LONG = ("generation", "updated_at")
 _LONG_OF_TABLE = ("user_id",)
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
-    "--project": ("project_id", "<project>", "Only consumers of this project, by name or ID."),
-    "--user": ("user_id", "<user>", "Only consumers of this user."),
-    "--type": (
-        "type",
+    "project_id": ("--project", "<project>", "Only consumers of this project, by name or ID."),
+    "user_id": ("--user", "<user>", "Only consumers of this user."),
+    "type": (
+        "--type",
         "<type>",
         "Only consumers of this type; unknown stands for consumers without a type.",
     ),
-    "--provider": (
-        "provider",
+    "provider": (
+        "--provider",
         "<provider>",
         "Only consumers with allocations on this provider, by name or UUID.",
     ),
-    "--in-tree": (
-        "in_tree",
+    "in_tree": (
+        "--in-tree",
         "<provider>",
         "Only consumers with allocations in the tree of this provider, by name or UUID.",
     ),
-    "--older-than": (
-        "older_than",
+    "older_than": (
+        "--older-than",
         "<time>",
         "Only consumers created before this time; ISO 8601, in UTC.",
     ),
-    "--limit": (
-        "limit",
-        "<limit>",
-        "Number of consumers to list, at most 10000. Default: 1000.",
-    ),
-    "--marker": ("marker", "<marker>", "Begin after this page."),
+    "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
+    "marker": ("--marker", "<marker>", "Begin after this page."),
 }
 
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
 _FILTERS = {
-    "--member-of": ("member_of", "<aggregate>", "Providers in this aggregate, by name or UUID."),
-    "--required": ("required", "<trait>", "Providers with this trait."),
-    "--resource": ("resources", "<class>=<amount>", "Providers with this amount free."),
+    "member_of": ("--member-of", "<aggregate>", "Providers in this aggregate, by name or UUID."),
+    "required": ("--required", "<trait>", "Providers with this trait."),
+    "resources": ("--resource", "<class>=<amount>", "Providers with this amount free."),
 }
 
 
@@ -90,9 +98,8 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     $ openstack resource capacity show --flavors
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         explanation_command.add_to(parser)
         parser.add_argument(
             "--by",
@@ -106,15 +113,14 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             help="Show the capacity for each flavor of nova that is not disabled, instead of a "
             "request.",
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the capacity."""
         names = CommandNames(self.app)
         if parsed_args.flavors:
             capacities = self._of_flavors(names, parsed_args)
             return tuple(map(printable, capacities)), [
-                Shown(of_flavor, capacity.line) for of_flavor in capacities.values()
+                Shown(capacity, _summary) for capacity in capacities.values()
             ]
         resolve_groups(names, parsed_args)
         shape = explanation_command.pairs_of(parsed_args, "Give --resource, --query or --flavors.")
@@ -122,8 +128,8 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
-        groups = capacity.with_names(fields["by"], names)
-        fields["by"] = Shown(groups, capacity.of_groups) if groups else groups
+        groups = _with_names(fields["by"], names)
+        fields["by"] = Shown(groups, _of_groups) if groups else groups
         fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
         return tuple(fields), cells(fields.values())
 
@@ -138,7 +144,7 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             raise CommandError("Give either --flavors or the options of a request.")
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         capacities = {
-            name: capacity.of_request(self.app, names, request, arguments.by)
+            name: _of_request(self.app, names, request, arguments.by)
             for name, request in flavors.requests_of(manager.sdk_connection).items()
         }
         if not capacities:
@@ -149,20 +155,15 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
 class ListResourceConsumer(WrittenOutput, command.Lister):
     """List consumers with their allocations, in the order of their UUIDs."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        for option, (name, metavar, text) in _OPTIONS.items():
-            parser.add_argument(option, dest=name, metavar=metavar, help=text)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        add_options(parser, _OPTIONS)
         parser.add_argument("--all", action="store_true", help="List all consumers, page by page.")
         parser.add_argument(
             "--long", action="store_true", help="Also show generation and time of the last write."
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer."""
         of_table = is_table(parsed_args)
         cell = _table_cell if of_table else _consumer_cell
@@ -184,7 +185,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         ]
 
     def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[dict[str, Any]]:
-        query = given(arguments, (name for name, _, _ in _OPTIONS.values()))
+        query = given(arguments, _OPTIONS)
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
         for name in ("provider", "in_tree"):
@@ -244,24 +245,19 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     their parents.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
         parser.add_argument(
             *("--in-tree", "--name"),
             metavar="<provider>",
             help="Only the tree of this provider, by name or UUID.",
         )
-        for option, (name, metavar, text) in _FILTERS.items():
-            parser.add_argument(option, dest=name, metavar=metavar, help=text)
+        add_options(parser, _FILTERS)
         parser.add_argument(
             "--long", action="store_true", help="Also show generation, traits and aggregates."
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider, parents before children."""
         names = CommandNames(self.app)
         provider = parsed_args.in_tree
@@ -294,9 +290,129 @@ class ShowProviderTree(WrittenOutput, command.Lister):
 
 def _filters(arguments: argparse.Namespace, names: CommandNames) -> dict[str, str]:
     """Return the query for the options that select providers."""
-    query = given(arguments, (name for name, _, _ in _FILTERS.values()))
+    query = given(arguments, _FILTERS)
     if "resources" in query:
         query["resources"] = query["resources"].replace("=", ":")
     if "member_of" in query:
         query["member_of"] = names.aggregates_of(query["member_of"])
     return query
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A provider at its depth in the tree; ``matches`` is true if the options select it."""
+
+    provider: Provider
+    depth: int
+    matches: bool
+
+    def cell(self, column: str, *, has_marks: bool) -> Any:
+        """Return the cell of a column; the name begins with the mark if there are marks."""
+        if column == "name":
+            mark = ("* " if self.matches else "  ") if has_marks else ""
+            indent = "  " * self.depth
+            return Shown(self.provider["name"], lambda name: f"{mark}{indent}{printable(name)}")
+        if column == "usage":
+            return Shown(self.provider["inventories"], _usage)
+        if column == "matches":
+            return self.matches
+        value = self.provider[column]
+        return Shown(value, by_line(printable)) if isinstance(value, list) else value
+
+
+def rows_of_trees(providers: Sequence[Provider], matches: Collection[str]) -> Iterator[TreeRow]:
+    """Yield a row for each provider, parents before children, by name.
+
+    A provider whose parent is not among the providers is shown as a root.
+    """
+    uuids = {provider["uuid"] for provider in providers}
+    children: defaultdict[str | None, list[Provider]] = defaultdict(list)
+    for provider in sorted(providers, key=lambda provider: str(provider["name"]), reverse=True):
+        parent = provider["parent_provider_uuid"]
+        children[parent if parent in uuids else None].append(provider)
+    stack = [(provider, 0) for provider in children[None]]
+    while stack:
+        provider, depth = stack.pop()
+        yield TreeRow(provider, depth, provider["uuid"] in matches)
+        stack += [(child, depth + 1) for child in children[provider["uuid"]]]
+
+
+def with_parents(providers: Iterable[Provider], uuids: Iterable[str]) -> Sequence[Provider]:
+    """Return the providers with these UUIDs, their parents, and the parents of these."""
+    by_uuid = {provider["uuid"]: provider for provider in providers}
+    shown: dict[str, Provider] = {}
+    for uuid in uuids:
+        provider = by_uuid.get(uuid)
+        while provider and provider["uuid"] not in shown:
+            shown[provider["uuid"]] = provider
+            provider = by_uuid.get(provider["parent_provider_uuid"])
+    return list(shown.values())
+
+
+def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
+    """Return usage and capacity, a line for each class, with the slashes below each other."""
+    width = max(map(len, inventories), default=0)
+    digits = max((len(str(inventory["used"])) for inventory in inventories.values()), default=0)
+    return "\n".join(
+        f"{name:<{width}} {inventory['used']:>{digits}}/{inventory['capacity']}"
+        for name, inventory in inventories.items()
+    )
+
+
+def _of_groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return the capacity of each group of roots, in lines with aligned columns."""
+    rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{name:<{widths[0]}} {claims:>{widths[1]}}{'' if group['exact'] else ' or more'} on "
+        f"{roots:>{widths[2]}} {'root' if roots == '1' else 'roots'}"
+        for group, (name, claims, roots) in zip(groups, rows, strict=True)
+    )
+
+
+def _name(group: Mapping[str, Any]) -> str:
+    name = next(str(group[name]) for name in _NAMES if name in group)
+    return f"{printable(name)}:"
+
+
+def _with_names(groups: Sequence[Capacity], names: CommandNames) -> Sequence[Capacity]:
+    """Return groups of roots with the names of their aggregates, if nova lists them."""
+    return [_with_name(group, names) for group in groups]
+
+
+def _with_name(group: Capacity, names: CommandNames) -> Capacity:
+    name = names.aggregates.get(group["aggregate"]) if "aggregate" in group else None
+    return {**group, "name": name} if name else group
+
+
+def _of_request(
+    app: Any, names: CommandNames, request: Sequence[tuple[str, str]], by: str
+) -> Capacity:
+    """Return the part of a capacity to show for a flavor, or the error of an invalid request."""
+    query = urlencode(request, safe=":,!")
+    try:
+        document = get(app, f"/insight/capacity?{urlencode([*request, ('by', by)])}")
+    except BadRequest as error:
+        return {"query": query, "error": error.message}
+    capacity = {name: document[name] for name in _OF_FLAVOR}
+    return {**capacity, "by": _with_names(document["by"], names), "query": query}
+
+
+def _summary(capacity: Capacity) -> str:
+    """Return the capacity for a flavor: how often, on how many roots, and what limits it.
+
+    >>> _summary({"claims": 3, "exact": True, "roots": 1, "limited_by": {"VCPU": 4}, "by": []})
+    '3 on 1 root; limited by VCPU on 4'
+    """
+    if "error" in capacity:
+        return printable(capacity["error"])
+    limits = sorted(capacity["limited_by"].items(), key=lambda limit: (-limit[1], limit[0]))
+    limited_by = ", ".join(f"{name} on {roots}" for name, roots in limits if roots)
+    more = "" if capacity["exact"] else " or more"
+    text = f"{capacity['claims']}{more} on {_roots(capacity['roots'])}"
+    text += f"; limited by {limited_by}" if limited_by else ""
+    return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])
+
+
+def _roots(number: int) -> str:
+    return f"{number} {'root' if number == 1 else 'roots'}"

@@ -18,13 +18,15 @@ from placement.db.store import Store
 from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
 from placement.insight.consumers.sql import all_matching
 from placement.insight.identity import command as identity_command
-from placement.insight.identity import documents
 from placement.insight.identity.model import (
+    COLUMNS,
     CannotPlan,
     Identity,
     Inventories,
     UsedInventory,
+    identity_document,
     nothing_found,
+    rows_of,
 )
 from placement.insight.identity.sql import DAYS, identify
 from placement.objects import inventory, usage
@@ -47,7 +49,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, DAYS if options.days is None else options.days)
         message = _written(store, options, identity)
-    print(documents.identity(identity).decode() if options.json else _text(identity))
+    print(identity_document(identity).decode() if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
     return FOUND if identity.matches or identity.conflicts else NOT_FOUND
@@ -80,10 +82,10 @@ class _DatabaseAmounts:
 
 
 def _text(identity: Identity) -> str:
-    rows = list(documents.rows(identity))
+    rows = list(rows_of(identity))
     if not rows:
         return printable(nothing_found(identity))
-    table = prettytable.PrettyTable(documents.COLUMNS, align="l")
+    table = prettytable.PrettyTable(COLUMNS, align="l")
     table.add_rows([[_cell(value) for value in row] for row in rows])
     return str(table)
 

@@ -6,7 +6,6 @@ is the message for the client. Exceptions are independent of HTTP:
 the map is complete. Clients compare parts of the messages; these are part of the API.
 """
 
-from placement.exception.allocation import *
 from placement.exception.base import *
 from placement.exception.http import *
 from placement.exception.name import *

@@ -2,8 +2,12 @@
 
 Without ``OpenStack-API-Version``, queries are parsed and errors are written at the newest
 microversion. Documents have a separate ``version``. Later releases only add fields.
+
+The numbers of ``GET /insight/clients`` are metrics: they cover all processes of one API host, and
+are empty unless [metrics]enabled is set.
 """
 
+import socket
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import metadata
@@ -11,15 +15,15 @@ from typing import Final
 
 import webob
 
+from placement import microversion
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
 from placement.engine.engine import View
-from placement.http.request import HandlerFunction, Request, accepts_json
-from placement.insight import http
-from placement.insight import queries as parse
+from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, Total
+from placement.http.request import HandlerFunction, Request, accepts_json, json_response
+from placement.insight import http, queries
 from placement.insight.audit.http import list_findings
 from placement.insight.capacity.http import show_capacity
-from placement.insight.clients import list_clients
 from placement.insight.consumers.http import list_consumers
 from placement.insight.documents import document
 from placement.insight.explanation.http import explain_candidates
@@ -27,7 +31,32 @@ from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
 from placement.insight.recording.http import list_requests, show_request, summarize_requests
-from placement.policies import insight as policies
+from placement.microversion import Version
+from placement.policies import rules as policies
+
+
+def _order(total: Total) -> tuple[str, Version]:
+    """Return the key by which the numbers of requests are listed."""
+    labels, _ = total
+    return labels["client"], microversion.parse(labels["microversion"])
+
+
+@accepts_json
+def list_clients(request: Request) -> webob.Response:
+    """Return the number of requests of each client at each microversion."""
+    request.context.can(policies.CLIENTS)
+    queries.nothing(request.query_pairs, request.version)
+    totals = request.services.totals
+    clients = [] if totals is None else totals(CLIENT_REQUESTS)
+    mixed = [] if totals is None else totals(MIXED_CONSUMERS)
+    body = document(
+        enabled=totals is not None,
+        host=socket.gethostname(),
+        clients=[{**labels, "requests": count} for labels, count in sorted(clients, key=_order)],
+        mixed_consumers=[{**labels, "consumers": count} for labels, count in mixed],
+    )
+    return json_response(request, body)
+
 
 PREFIX: Final = "/insight"
 
@@ -46,7 +75,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
 def show_insight(request: Request) -> webob.Response:
     """Return the release, the enabled features, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
-    parse.nothing(request.query_pairs, request.version)
+    queries.nothing(request.query_pairs, request.version)
     enabled = {"record": request.services.reports.is_recording}
 
     def write(view: View) -> bytes:

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 from oslo_policy import policy
 
-from placement.policies import base, insight, rules
+from placement.policies import rules
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:
     """Return all rules with their defaults; the tools of oslo.policy call this function."""
-    operations = (*vars(rules).values(), *vars(insight).values())
-    return (*base.RULES, *filter(_is_rule, operations))
-
-
-def _is_rule(value: object) -> bool:
-    return isinstance(value, policy.DocumentedRuleDefault)
+    operations = vars(rules).values()
+    return (
+        *rules.RULES,
+        *(rule for rule in operations if isinstance(rule, policy.DocumentedRuleDefault)),
+    )

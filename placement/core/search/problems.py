@@ -9,7 +9,7 @@ the request are removed. So the builder
   on their number of each sort, not on their order in the tree;
 - clips the allocatable amounts to what the slots request together;
 - divides an anchor into *subproblems*, one for each provider that can be the highest one of
-  the first same_subtree (``feasibility``): NUMA nodes that are alike pose the same
+  the first same_subtree (``subproblems``): NUMA nodes that are alike pose the same
   problem, independent of the other node of the host. A very large tree is one subproblem.
 
 All this is done by arrays, for a block of anchors at a time. ``OptionRecords`` has a record of a
@@ -26,10 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.search.feasibility import Feasibility
 from placement.core.search.filters import Domain, having_trait
 from placement.core.search.slots import Options, Problem, SearchPlan
-from placement.core.search.subproblems import SubproblemIndex
+from placement.core.search.subproblems import Feasibility, SubproblemIndex
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ to one provider, and constraints between slots. The search has five stages:
 2. ``anchors``          the roots that have an option for every slot, by array operations
 3. ``problems``         per root one or more constraint-satisfaction *problems* of small
                         numbers that name no providers, for many roots at a time; roots
-                        that violate a bound are discarded (``feasibility``), and roots
+                        that violate a bound are discarded (``subproblems``), and roots
                         that the request cannot tell apart pose the same problem
 4. ``solver``           the solutions of a problem, computed lazily; branches that
                         cannot succeed are left as early as possible

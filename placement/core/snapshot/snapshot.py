@@ -33,10 +33,9 @@ import numpy as np
 from placement.core.model import SHARING_TRAIT, Provider, ProviderState
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry, StateDiff, changed_sets
-from placement.core.snapshot.forest import Forest
+from placement.core.snapshot.forest import Forest, TreeAggregates
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, NO_ROWS, Numbers, Rows, numbers
-from placement.core.snapshot.tree_aggregates import TreeAggregates
 
 P = TypeVar("P", Column, Rows)
 

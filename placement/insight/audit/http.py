@@ -8,7 +8,7 @@ from placement.insight.audit.report import audit, findings_document
 from placement.insight.queries import described
 from placement.microversion import Version
 from placement.parse import validation
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas.base import always, closed
 
 FINDINGS_QUERY = always(

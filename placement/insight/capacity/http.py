@@ -25,7 +25,7 @@ from placement.insight.documents import document
 from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas import queries as schemas
 from placement.schemas.base import TEXT
 

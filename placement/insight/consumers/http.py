@@ -9,7 +9,7 @@ from placement.insight.consumers import sql
 from placement.insight.consumers.model import ConsumerFilter
 from placement.microversion import Version
 from placement.parse import validation
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas.base import TEXT, UUID, always, closed
 
 CONSUMERS_QUERY = always(

@@ -37,7 +37,12 @@ from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
-from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.fitting_roots import (
+    FittingRoots,
+    JointCondition,
+    joint_conditions,
+    with_only,
+)
 from placement.insight.explanation.groups import (
     NO_PROVIDER,
     GroupNeed,
@@ -45,11 +50,6 @@ from placement.insight.explanation.groups import (
     Reach,
     Scores,
     needs_of,
-)
-from placement.insight.explanation.joint_conditions import (
-    JointCondition,
-    joint_conditions,
-    with_only,
 )
 from placement.insight.explanation.model import CODES, NearMiss, Unmet
 

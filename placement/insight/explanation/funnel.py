@@ -29,13 +29,13 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
-from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.groups import Group, GroupNeed, Providers, Reach, meeting
-from placement.insight.explanation.joint_conditions import (
+from placement.insight.explanation.fitting_roots import (
+    FittingRoots,
     JointCondition,
     joint_conditions,
     with_only,
 )
+from placement.insight.explanation.groups import Group, GroupNeed, Providers, Reach, meeting
 from placement.insight.explanation.model import CODES, FunnelRow
 from placement.insight.explanation.relaxations import spelled
 

@@ -6,7 +6,7 @@ from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
 from placement.insight import http
 from placement.insight.explanation import explain, query
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 
 
 @accepts_json

@@ -21,15 +21,17 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel_facts import free_in_trees
 from placement.insight.explanation.model import Remedy
-from placement.insight.explanation.regroupings import (
+from placement.insight.explanation.relaxations import (
+    Relaxation,
     Suffixes,
     distinct_groups,
     distinct_relaxations,
     interchangeable,
+    query_of,
     split,
+    with_group,
     without_suffix,
 )
-from placement.insight.explanation.relaxations import Relaxation, query_of, with_group
 
 MOST_PAIRS = 10
 MOST_PARTS = 8

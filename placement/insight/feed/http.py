@@ -30,7 +30,7 @@ from placement.insight.http import compressed
 from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.resource_provider import provider_filter
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas import queries as schemas
 from placement.schemas.base import TEXT
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
-from placement.insight.identity import documents as render
+from placement.insight.identity.model import identity_document
 from placement.insight.identity.sql import DAYS, identify
 from placement.insight.queries import described
 from placement.microversion import Version
 from placement.parse import validation
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas.base import Schema, always, closed
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
@@ -40,4 +40,4 @@ def show_identity(request: Request) -> webob.Response:
     request.context.can(policies.IDENTITY)
     query = identity_query(request.query_pairs, request.version)
     matched = identify(request.services.store, query.name, query.days)
-    return json_response(request, render.identity(matched))
+    return json_response(request, identity_document(matched))

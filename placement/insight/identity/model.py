@@ -1,13 +1,19 @@
-"""Which providers a name could mean: a host that was renamed, re-installed, or given a domain."""
+"""Which providers a name could mean: a host that was renamed, re-installed, or given a domain.
 
-from collections.abc import Iterable, Mapping, Sequence
+The providers are values, a JSON document, and the rows of a table. Clients of the API convert the
+document back to the value (``identity_from``), and print the same table as ``placement-manage``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_address
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from placement.core.model import Inventory, ProviderSummary
+from placement.core.text import timestamp
 from placement.insight.consumers.model import ListedConsumer
+from placement.insight.documents import document
 
 NAME: Final = "name"
 UUID: Final = "uuid"
@@ -137,3 +143,86 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+COLUMNS: Final = (
+    *("match", "uuid", "name", "generation", "updated_at"),
+    *("consumers", "inventories", "children", "holder"),
+)
+REFUSED: Final = "refused"
+"""In the column ``match``, of a provider that could not be created or renamed."""
+
+_KEYS: Final = (
+    *("uuid", "name", "generation", "parent_provider_uuid", "root_provider_uuid"),
+    *("updated_at", "consumers", "inventories", "children"),
+)
+"""The fields of a provider, in the order of the fields of ``ProviderSummary``."""
+
+Row = Sequence[str | int | None]
+
+
+def identity_document(matched: Identity) -> bytes:
+    """Return the JSON document of an identity."""
+    return document(
+        name=matched.name,
+        database=matched.database,
+        at=timestamp(matched.at),
+        providers=[_match(match) for match in matched.matches],
+        conflicts=[
+            {**conflict._asdict(), "at": timestamp(conflict.at)} for conflict in matched.conflicts
+        ],
+    )
+
+
+def _match(match: Match) -> dict[str, object]:
+    return {
+        "match": match.match,
+        **_provider(match.provider),
+        "descendants": [_provider(provider) for provider in match.descendants],
+    }
+
+
+def _provider(provider: ProviderSummary) -> dict[str, object]:
+    document = dict(zip(_KEYS, provider, strict=True))
+    return {**document, "updated_at": timestamp(provider.changed_at)}
+
+
+def identity_from(document: Mapping[str, Any]) -> Identity:
+    """Return the value of a document of ``identity_document``, for clients of the service."""
+    return Identity(
+        document["name"],
+        document["database"],
+        datetime.fromisoformat(document["at"]),
+        [
+            Match(provider["match"], _read(provider), tuple(map(_read, provider["descendants"])))
+            for provider in document["providers"]
+        ],
+        [_read_conflict(conflict) for conflict in document["conflicts"]],
+    )
+
+
+def _read(document: Mapping[str, Any]) -> ProviderSummary:
+    updated_at = document["updated_at"]
+    at = None if updated_at is None else datetime.fromisoformat(updated_at)
+    return ProviderSummary(*[document[key] for key in _KEYS])._replace(changed_at=at)
+
+
+def _read_conflict(document: Mapping[str, Any]) -> NameConflict:
+    values = {name: document[name] for name in NameConflict._fields if name != "at"}
+    return NameConflict(at=datetime.fromisoformat(document["at"]), **values)
+
+
+def rows_of(identity: Identity) -> Iterator[Row]:
+    """Yield a row for each provider and conflict.
+
+    A conflict has the UUID and the name of the request, its time as ``updated_at``, and as
+    ``holder`` the UUID of the provider that had the name or UUID.
+    """
+    for match in identity.matches:
+        provider = match.provider
+        at = timestamp(provider.changed_at)
+        numbers = provider.consumers, provider.inventories, provider.children
+        yield match.match, provider.uuid, provider.name, provider.generation, at, *numbers, None
+    for conflict in identity.conflicts:
+        at = timestamp(conflict.at)
+        yield REFUSED, conflict.uuid, conflict.name, None, at, None, None, None, conflict.holder

@@ -15,7 +15,7 @@ from placement.insight.permissions.model import (
 )
 from placement.microversion import Version
 from placement.parse import validation
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas.base import OWNER, Schema, always, closed
 
 _ROLES: Schema = {

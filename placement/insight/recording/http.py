@@ -19,7 +19,7 @@ from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.microversion import Version
 from placement.parse import validation
-from placement.policies import insight as policies
+from placement.policies import rules as policies
 from placement.schemas.base import OWNER, Schema, always, closed
 
 _FILTER: Schema = {

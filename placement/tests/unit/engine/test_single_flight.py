@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement.engine.single_flight import SingleFlight
+from placement.engine.engine import SingleFlight
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.cmd import audit as command
-from placement.cmd import manage, repair_journal
+from placement.cmd import manage, repair
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.objects import allocation
@@ -45,7 +45,7 @@ class Points:
     def install(self):
         sa.event.listen(sa.Engine, "before_cursor_execute", self.reach)
         sa.event.listen(sa.Engine, "commit", self.reach)
-        sync, write = os.fsync, repair_journal.Journal._append
+        sync, write = os.fsync, repair.Journal._append
 
         def fsync(descriptor):
             self.reach()
@@ -61,7 +61,7 @@ class Points:
             write(journal, text)
 
         os.fsync = fsync
-        repair_journal.Journal._append = append
+        repair.Journal._append = append
 
 
 def killed_at(number, *arguments):
@@ -292,8 +292,8 @@ def test_the_undo_file_of_another_plan_is_not_overwritten(store, run_audit, plan
 
 @sqlite_only
 def test_an_undo_file_that_another_program_writes_to_is_refused(store, run_audit, planned, plan):
-    header = repair_journal.Header("undo", "1", "now", plan="digest")
-    with repair_journal.Journal(plan.with_name("plan.undo"), header):
+    header = repair.Header("undo", "1", "now", plan="digest")
+    with repair.Journal(plan.with_name("plan.undo"), header):
         assert "Another program writes" in refused(run_audit, store, "--apply", plan)
 
 
@@ -302,7 +302,7 @@ def test_a_folder_that_cannot_be_written_to(store, run_audit, planned, plan, mon
     def denied(path, *_arguments):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(repair_journal.os, "link", denied)
+    monkeypatch.setattr(repair.os, "link", denied)
     assert "Permission denied" in refused(run_audit, store, "--apply", plan)
     monkeypatch.undo()
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", store.settings.connection)
@@ -322,10 +322,10 @@ def test_a_full_disk_stops_the_repair_before_the_commit(
             raise OSError(errno.ENOSPC, "No space left on device")
         sync(descriptor)
 
-    monkeypatch.setattr(repair_journal.os, "fsync", full)
+    monkeypatch.setattr(repair.os, "fsync", full)
     status, _, errors = run_audit("--apply", plan)
     assert (status, "No space left on device" in errors) == (1, True)
-    monkeypatch.setattr(repair_journal.os, "fsync", sync)
+    monkeypatch.setattr(repair.os, "fsync", sync)
     assert sum(bool(allocations_of(store, orphan)) for orphan in planned) == 1
     assert undo.read_text().endswith("\n")
     assert apply(plan) == (1, 1, 0)
