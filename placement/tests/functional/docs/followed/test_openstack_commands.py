@@ -40,7 +40,7 @@ PRINTED = {
     "openstack resource consumer list": "^$",  # none is as old as the example says
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
-    "openstack allocation candidate explain --resource": r"cn1 \(VCPU 8 of 12\)",
+    "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement clients": "1.39",
     "openstack placement permission check": "reshaper",
