@@ -18,7 +18,6 @@ from placement.tests.support.processes import BIN, ApiProcess, environment
 COMMANDS = [
     *executed("admin/audit-and-repair", matching="openstack|.* nova "),
     *executed("admin/day-2"),
-    *executed("admin/operations"),
     *executed("admin/troubleshooting-no-valid-host", matching="openstack"),
     *executed("cli/openstack"),
 ]
@@ -30,9 +29,6 @@ OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 # What a command prints, a regular expression; those not named print something.
 PRINTED = {
     "openstack server list": "",  # redirected to a file
-    "openstack resource provider inventory list": r"\| VCPU",
-    "openstack resource provider usage show": r"\| VCPU .* 8 \|",
-    "openstack resource provider trait list": "HW_CPU_X86_AVX2",
     "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU +8/16",
     "openstack resource capacity show --flavors": "m1.tiny",
     "openstack resource capacity show": AGGREGATE,
