@@ -14,6 +14,7 @@ from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
 
 from placement import exception, profiling
+from placement.core.model import IncompleteConsumer
 from placement.db import errors, server_settings
 from placement.db.maintenance import reconcile
 from placement.db.schema import revisions, seed
@@ -98,6 +99,15 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     except ValueError as error:  # the port is not a number
         raise ArgumentError(str(error)) from error
     return database
+
+
+def incomplete_consumer(conf: cfg.ConfigOpts) -> IncompleteConsumer:
+    """Return the owner of allocations whose request names no owner, from [placement]."""
+    options = conf.placement
+    return IncompleteConsumer(
+        project_id=options.incomplete_consumer_project_id,
+        user_id=options.incomplete_consumer_user_id,
+    )
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from wsgiref.types import WSGIApplication
 from oslo_config import cfg
 
 from placement import db_api
-from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
@@ -105,7 +104,7 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
         engine=Engine(store, observer or ignore),
         policy=policy,
         search=search_settings(conf),
-        incomplete_consumer=incomplete_consumer(conf),
+        incomplete_consumer=db_api.incomplete_consumer(conf),
         observe=observer or ignore,
         totals=None if observer is None else observer.totals,
         reports=OperatorReports(Recorder(store, recorder_settings(conf))),
@@ -133,13 +132,4 @@ def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:
         max_candidates=None if limit < 0 else limit,
         breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
         budget_seconds=options.candidate_search_budget_seconds,
-    )
-
-
-def incomplete_consumer(conf: cfg.ConfigOpts) -> IncompleteConsumer:
-    """Return the owner of allocations whose request names no owner, from [placement]."""
-    options = conf.placement
-    return IncompleteConsumer(
-        project_id=options.incomplete_consumer_project_id,
-        user_id=options.incomplete_consumer_user_id,
     )

@@ -16,7 +16,6 @@ from placement import conf as options
 from placement import db_api, terminal
 from placement.cmd import audit, errors, explain, identity, permission
 from placement.conf.base import config_files
-from placement.core.model import IncompleteConsumer
 from placement.db.maintenance import data_migrations
 from placement.db.maintenance.data_migrations import Migration
 from placement.db.schema import migration, revisions
@@ -145,14 +144,8 @@ def _migrate_data(conf: cfg.ConfigOpts) -> int:
         return 127
     with db_api.opened(conf) as store:
         revisions.check_has_tables(store)
-        run = _Run(store, data_migrations.all_of(_incomplete(conf)))
+        run = _Run(store, data_migrations.all_of(db_api.incomplete_consumer(conf)))
         return _run_migrations(run, limit, once=max_count is not None)
-
-
-def _incomplete(conf: cfg.ConfigOpts) -> IncompleteConsumer:
-    return IncompleteConsumer(
-        conf.placement.incomplete_consumer_project_id, conf.placement.incomplete_consumer_user_id
-    )
 
 
 def _run_migrations(run: "_Run", limit: int, *, once: bool) -> int:

@@ -164,7 +164,7 @@ def run(conf: cfg.ConfigOpts) -> int:
             actions = planned_actions(document)
             header = Header.now(UNDO, document.header.database, _digest(text))
             with Journal(undo_path, header) as journal:
-                results = list(_apply(store, actions, journal, _incomplete(conf)))
+                results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
                 journal.end()
             return _report(store, results, undo_path, as_json=options.json)
     except InvalidRepairFile as error:
@@ -181,13 +181,6 @@ def _text(path: Path) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _incomplete(conf: cfg.ConfigOpts) -> IncompleteConsumer:
-    options = conf.placement
-    return IncompleteConsumer(
-        options.incomplete_consumer_project_id, options.incomplete_consumer_user_id
-    )
 
 
 def _check_database(store: Store, document: Document, path: Path, *, any_epoch: bool) -> None:

@@ -6,7 +6,7 @@ import pytest
 from oslo_config import cfg
 
 from placement import conf as options
-from placement import deploy, wsgi
+from placement import db_api, deploy, wsgi
 from placement.conf import opts
 from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
@@ -145,7 +145,7 @@ def test_the_search_is_set_as_configured(tmp_path):
 
 def test_unnamed_consumers_are_whose_the_configuration_says(tmp_path):
     text = "[placement]\nincomplete_consumer_project_id = p\nincomplete_consumer_user_id = u\n"
-    assert deploy.incomplete_consumer(read(text, tmp_path)) == IncompleteConsumer("p", "u")
+    assert db_api.incomplete_consumer(read(text, tmp_path)) == IncompleteConsumer("p", "u")
 
 
 @pytest.mark.parametrize(
