@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -60,9 +60,23 @@ def nearest_names(name: str, names: Iterable[str]) -> Sequence[str]:
     """
     unique = sorted(set(names), key=lambda known: (len(known), known))
     containing = [known for known in unique if name.lower() in known.lower()]
-    by_short = {_short(known): known for known in reversed(unique)}
-    close = (by_short[short] for short in get_close_matches(_short(name), by_short, _MOST_NEAREST))
-    return list(dict.fromkeys((*containing, *close)))[:_MOST_NEAREST]
+    similar = similar_names(name, unique, _short, _MOST_NEAREST)
+    return list(dict.fromkeys((*containing, *similar)))[:_MOST_NEAREST]
+
+
+def similar_names(
+    name: str, known: Iterable[str], stem: Callable[[str], str], most: int
+) -> Sequence[str]:
+    """Return the known names with the most similar stems, the best first.
+
+    >>> similar_names("CN-1", ["cn2", "cn1.b", "cn1.a"], _short, 2)
+    ['cn1.a', 'cn1.b']
+    """
+    by_stem: dict[str, list[str]] = {}
+    for existing in sorted(known):
+        by_stem.setdefault(stem(existing), []).append(existing)
+    stems = get_close_matches(stem(name), by_stem, most)
+    return [existing for similar in stems for existing in by_stem[similar]][:most]
 
 
 def named(text: str, names: Names) -> str:

@@ -4,8 +4,7 @@ They are refused with 400, which nova reports as "No valid host was found". The 
 unknown names and the most similar names that exist.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -13,6 +12,7 @@ from placement.core.model import CUSTOM_PREFIX
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import PlacementException, UnknownResourceClass
+from placement.insight.names import similar_names
 
 UNKNOWN_CLASS: Final = "unknown_class"
 UNKNOWN_TRAIT: Final = "unknown_trait"
@@ -60,7 +60,7 @@ def _sentence(name: str, similar: Collection[str]) -> str:
     return f"{name} does not exist" + (f"; similar: {', '.join(similar)}" if similar else "")
 
 
-def unknown_names(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, list[str]]:
+def unknown_names(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, Sequence[str]]:
     """Return the names of a request that do not exist, with the most similar existing names.
 
     At most ``MOST_NAMES`` of them: the comparison takes some milliseconds a name.
@@ -70,7 +70,10 @@ def unknown_names(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str,
         for names, known in _named(snapshot, request)
         for name in sorted(names - known)
     )
-    return {name: similar_names(name, known) for name, known in islice(unknown, MOST_NAMES)}
+    return {
+        name: similar_names(name, known, _stem, MOST_SIMILAR)
+        for name, known in islice(unknown, MOST_NAMES)
+    }
 
 
 def _named(
@@ -84,16 +87,6 @@ def _named(
     yield of_root.union(*traits), frozenset(snapshot.trait_names)
 
 
-def similar_names(name: str, known: Collection[str]) -> list[str]:
-    """Return the most similar of the known names, the best first.
-
-    The prefix of custom names does not count: it is no similarity.
-
-    >>> similar_names("CUSTOM_TYPO", ["CUSTOM_TYPE", "CUSTOM_GOLD"])
-    ['CUSTOM_TYPE']
-    """
-    by_stem: dict[str, list[str]] = {}
-    for existing in sorted(known):
-        by_stem.setdefault(existing.removeprefix(CUSTOM_PREFIX), []).append(existing)
-    stems = get_close_matches(name.removeprefix(CUSTOM_PREFIX), by_stem, n=MOST_SIMILAR)
-    return [existing for stem in stems for existing in by_stem[stem]][:MOST_SIMILAR]
+def _stem(name: str) -> str:
+    """Return the name without the prefix of custom names, which is no similarity."""
+    return name.removeprefix(CUSTOM_PREFIX)
