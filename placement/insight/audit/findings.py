@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.text import timestamp
@@ -29,7 +29,8 @@ from placement.insight.consumers.model import UNKNOWN_TYPE
 
 _NO_USAGE = UsageSum(0, None)
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
-_SIMILAR = 0.9  # of difflib: a missing letter, among eight
+_SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
+_LONGEST_STEM = 50  # of a consumer type in which a wrong letter is searched
 
 
 def findings(
@@ -244,25 +245,41 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
         if not numbers[name]:
             repair = "none: a type without consumers has no effect"
             yield Finding("unused_type", {"type": name}, "no consumer has it", repair)
-    # The first of similar types is the type of nova, or the type with most consumers.
-    usual = defaultdict[str, dict[str, str]](dict)
-    for name in sorted(
-        numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name)
-    ):
-        stem, same_digits = _stem(name), usual[re.sub(r"\D", "", name)]
-        closest = get_close_matches(stem, same_digits, 1, _SIMILAR) or [stem]
-        similar = same_digits.setdefault(closest[0], name)
-        if similar != name and numbers[name]:
-            rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
-            cause = f"{numbers[similar]} consumers have the type {similar}"
-            repair = "correct the client that writes this type"
-            yield Finding("similar_types", rows, cause, repair)
+    for name, similar in _similar_types(numbers):
+        rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
+        cause = f"{numbers[similar]} consumers have the type {similar}"
+        yield Finding("similar_types", rows, cause, "correct the client that writes this type")
     without_type = state.consumer_types.get(None)
     if without_type and any(numbers.values()):
         rows = {"type": UNKNOWN_TYPE, "consumers": without_type}
         cause = "written below microversion 1.38, while other consumers have a type"
         repair = "upgrade the client that writes them; its next write sets the type"
         yield Finding("untyped_consumers", rows, cause, repair)
+
+
+def _similar_types(numbers: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield types that consumers have, each with the usual type that may be meant.
+
+    This is the type of nova, or the type with most consumers, of those with the same digits.
+    Names that differ in one letter are equal without one of their letters: each name is looked
+    up, instead of compared with all others.
+    """
+    usual: dict[tuple[str, str], str] = {}
+    order = sorted(numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name))
+    for name in order:
+        stem, digits = _stem(name), re.sub(r"\D", "", name)
+        keys = [(digits, shortened) for shortened in _shortened(stem)]
+        candidates = dict.fromkeys(usual[key] for key in keys if key in usual)
+        similar = next((known for known in candidates if _is_similar(stem, _stem(known))), name)
+        if similar == name:
+            for key in keys:
+                usual.setdefault(key, name)
+        elif numbers[name]:
+            yield name, similar
+
+
+def _is_similar(stem: str, other: str) -> bool:
+    return stem == other or SequenceMatcher(None, stem, other).ratio() >= _SIMILAR
 
 
 def _stem(name: str) -> str:
@@ -272,6 +289,17 @@ def _stem(name: str) -> str:
     True
     """
     return name.replace("_", "").removesuffix("S")
+
+
+def _shortened(stem: str) -> Iterator[str]:
+    """Yield the stem, and the stem without each of its letters unless it is very long.
+
+    >>> list(_shortened("POD"))
+    ['POD', 'OD', 'PD', 'PO']
+    """
+    yield stem
+    if len(stem) <= _LONGEST_STEM:
+        yield from (stem[:index] + stem[index + 1 :] for index in range(len(stem)))
 
 
 def _leftovers(state: AuditedState) -> Iterator[Finding]:

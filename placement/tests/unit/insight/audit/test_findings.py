@@ -1,5 +1,6 @@
 """What an audit finds in data that is wrong in one way."""
 
+import random
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -251,7 +252,9 @@ def test_types_without_consumers_and_similar_types():
         ({"MIGRATION": 0, "MIGRATON": 3}, ["MIGRATON"]),
         ({"LEASE_OF_BLAZAR": 3, "LEASEOFBLAZAR": 1}, ["LEASEOFBLAZAR"]),
         ({"RESERVATION_OF_ZONE_1": 3, "RESERVATION_OF_ZONE_2": 1}, []),
+        ({"RESERVATION": 9, "RESERWATION": 2, "REESRVATION": 1}, ["RESERWATION", "REESRVATION"]),
         ({"VOLUME_A": 3, "VOLUME_B": 1}, []),
+        ({"POD": 3, "POT": 1}, []),
         ({"INSTANCE": 3, "INTANCE": 0}, []),
     ],
 )
@@ -259,6 +262,15 @@ def test_types_that_differ_in_a_letter_are_similar(numbers, similar):
     found = findings(replace(HEALTHY, consumer_types=numbers))
     types = [finding.rows["type"] for finding in found if finding.code == "similar_types"]
     assert types == similar
+
+
+@pytest.mark.timeout(10)
+def test_thousands_of_types_are_compared_in_a_moment():
+    """A client that writes another type with each consumer; the time is not quadratic."""
+    letters = random.Random(7)
+    names = {"".join(letters.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=16)) for _ in range(5000)}
+    numbers = {**dict.fromkeys(names, 1), "INTANCE": 1, "INSTANCE": 9}
+    assert codes(consumer_types=numbers) == ["similar_types"]
 
 
 def test_consumers_without_a_type_are_noticed_beside_others_with_one():
