@@ -24,6 +24,9 @@ _LOCK_TIMEOUTS = frozenset({1205, "55P03"})
 # Another transaction inserted a row after a check had not found it. The error codes of SQLite are
 # extended ones.
 _DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
+# Another transaction removed a row after a check had found it, or refers to a row that a check had
+# found unused: a foreign key failed.
+_REFERENCES = frozenset({1216, 1217, 1451, 1452, "23503"})
 
 # The server is read-only: it was demoted, or is a standby.
 _READ_ONLY = frozenset({1036, 1290, 1792, 1836, "25006"})
@@ -170,7 +173,7 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise ConnectionLost(first_line(error)) from error
     if number in _LOCK_TIMEOUTS:
         raise LockTimeout(first_line(error)) from error
-    if number in _CONFLICTS or is_duplicate(error):
+    if number in _CONFLICTS | _REFERENCES or is_duplicate(error):
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):
         raise exception.BadRequest(

@@ -125,7 +125,8 @@ class Store:
         """Return ``work(tx, ...)`` after its transaction is committed.
 
         The work is run again after deadlocks, serialization failures, lock timeouts, unique
-        keys that another transaction inserted first, and WriteConflict.
+        keys that another transaction inserted first, foreign keys to rows that another
+        transaction removed, and WriteConflict.
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """

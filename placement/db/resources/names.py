@@ -21,7 +21,14 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
 from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
-from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
+from placement.db.tables import (
+    consumer_types,
+    consumers,
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    traits,
+)
 from placement.db.writes import chunks, numbered, one_of, rows_of
 
 _FEW = 3
@@ -203,7 +210,7 @@ def _select(table: sa.Table) -> sa.Select[Any]:
 class _StoredNames:
     """The names of one table, in one transaction."""
 
-    _table: sa.Table
+    table: sa.Table
     _query: sa.Select[Any]
     _reference: sa.Column[int]  # refers to the id of a name that is in use
 
@@ -211,7 +218,7 @@ class _StoredNames:
         self._connection = connection
 
     def _named(self, query: sa.Select[Any], names: Iterable[str]) -> list[StoredName]:
-        rows = rows_named(self._connection, query, self._table.c.name, names)
+        rows = rows_named(self._connection, query, self.table.c.name, names)
         return [StoredName._make(row) for row in rows]
 
     def _all(self, query: sa.Select[Any]) -> list[StoredName]:
@@ -237,12 +244,15 @@ class _StoredNames:
         No provider can begin to use it until the transaction ends.
         """
         advance_all_of_providers(self._connection)
-        users = sa.select(self._reference).where(self._reference == id_).limit(1)
-        return self._connection.execute(users).first() is not None
+        return self._is_referenced(id_)
+
+    def _is_referenced(self, id_: int) -> bool:
+        references = sa.select(self._reference).where(self._reference == id_).limit(1)
+        return self._connection.execute(references).first() is not None
 
     def delete(self, id_: int) -> None:
         """Delete a locked name."""
-        self._connection.execute(self._table.delete().where(self._table.c.id == id_))
+        self._connection.execute(self.table.delete().where(self.table.c.id == id_))
 
 
 _class = resource_classes.c
@@ -251,7 +261,7 @@ _class = resource_classes.c
 class ResourceClasses(_StoredNames):
     """Resource classes, in one transaction."""
 
-    _table, _query = resource_classes, _select(resource_classes)
+    table, _query = resource_classes, _select(resource_classes)
     _reference = inventories.c.resource_class_id
 
     def all(self) -> list[StoredName]:
@@ -294,7 +304,7 @@ _OF_PROVIDERS = _select(traits).join(resource_provider_traits, _association.trai
 class Traits(_StoredNames):
     """Traits, in one transaction."""
 
-    _table, _query = traits, _select(traits)
+    table, _query = traits, _select(traits)
     _reference = _association.trait_id
 
     def matching(
@@ -325,3 +335,27 @@ class Traits(_StoredNames):
         return replace_associations(
             self._connection, provider_id, _association.trait_id, trait_ids
         )
+
+
+class ConsumerTypes(_StoredNames):
+    """Consumer types, in one transaction.
+
+    A claim reads the id of a type without a lock: its insert or update of the consumer locks the
+    type by the foreign key. If the type was deleted in between, the foreign key fails, and the
+    claim is run again and inserts the type.
+    """
+
+    table, _query = consumer_types, _select(consumer_types)
+    _reference = consumers.c.consumer_type_id
+
+    def is_in_use(self, id_: int) -> bool:
+        """Return whether consumers have a locked type."""
+        return self._is_referenced(id_)
+
+    def has_foreign_key(self) -> bool:
+        """Return whether the database has the foreign key, without which no type may be deleted.
+
+        SQLite does not check it, but has one writer at a time.
+        """
+        keys = sa.inspect(self._connection).get_foreign_keys(consumers.name)
+        return any(key["referred_table"] == self.table.name for key in keys)

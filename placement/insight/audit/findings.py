@@ -243,8 +243,8 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
     numbers = {name: number for name, number in state.consumer_types.items() if name is not None}
     for name in sorted(numbers.keys() - _TYPES_OF_NOVA):
         if not numbers[name]:
-            repair = "none: a type without consumers has no effect"
-            yield Finding("unused_type", {"type": name}, "no consumer has it", repair)
+            cause = "no consumer has it"
+            yield Finding("unused_type", {"type": name}, cause, "delete the consumer type")
     for name, similar in _similar_types(numbers):
         rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
         cause = f"{numbers[similar]} consumers have the type {similar}"

@@ -63,7 +63,7 @@ _IDENTITY = "placement-manage identity {name}"
 REPAIR_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("missing_root", "missing_parent", "wrong_root"), _PLAN),
     **dict.fromkeys(("missing_provider", "missing_consumer", "empty_consumer"), _PLAN),
-    **dict.fromkeys(("usage_counter", "unused_class", "unused_trait"), _PLAN),
+    **dict.fromkeys(("usage_counter", "unused_class", "unused_trait", "unused_type"), _PLAN),
     **dict.fromkeys(("orphaned_consumer", "doubled_consumer"), _PLAN_LIVE),
     **dict.fromkeys(("missing_inventory", "over_capacity"), _CONSUMERS),
     **dict.fromkeys(("similar_names", "stale_provider"), _IDENTITY),
@@ -71,7 +71,6 @@ REPAIR_COMMANDS: Mapping[str, str] = {
     "nested_compute_node": "openstack placement preview --root {uuid}",
     "provider_without_inventory": "openstack resource provider tree --in-tree {uuid}",
     "host_without_aggregate": "nova-manage placement sync_aggregates",
-    "unused_type": "",
     **dict.fromkeys(("similar_types", "untyped_consumers"), _CONSUMERS_OF_TYPE),
     "leftover_column": "",
 }

@@ -20,7 +20,7 @@ from placement.insight.repair.consumers import (
     RemoveConsumer,
     RemoveStrayAllocations,
 )
-from placement.insight.repair.names import DeleteResourceClass, DeleteTrait
+from placement.insight.repair.names import DeleteConsumerType, DeleteResourceClass, DeleteTrait
 from placement.insight.repair.providers import (
     DeleteProvider,
     RenameProvider,
@@ -31,7 +31,7 @@ from placement.insight.repair.providers import (
 # In the order of a plan: removing or creating consumers does not change their generations.
 _ACTIONS: Final[Sequence[type[Action]]] = (
     *(CreateConsumer, RemoveConsumer, RemoveAllocations, RemoveStrayAllocations),
-    *(SetTree, SetUsageCounter, DeleteResourceClass, DeleteTrait),
+    *(SetTree, SetUsageCounter, DeleteResourceClass, DeleteTrait, DeleteConsumerType),
     *(MoveAllocations, RenameProvider, DeleteProvider),
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}

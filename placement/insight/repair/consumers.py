@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
 from placement.core.text import timestamp
-from placement.db.claims.consumers import LockedConsumers, deletions, savings
+from placement.db.claims.consumers import TYPE, LockedConsumers, deletions, savings
 from placement.db.claims.inventories import additions
 from placement.db.clocks import utcnow
 from placement.db.resources.names import check_names
@@ -58,7 +58,7 @@ class RemoveAllocations(Action):
         if not providers.keys() >= set(self.providers):
             raise ChangedSince("A provider does not exist any more.")
         ids = [providers[uuid].id for uuid in self.providers]
-        repair.record(_rows_of(self.consumer))
+        repair.record(_rows_of(locked, [self.consumer]))
         _delete_allocations(tx, [self.consumer], ids)
         if _without_allocations(tx, [self.consumer]):
             tx.execute_all(deletions(locked.ids.values()))
@@ -120,7 +120,7 @@ class MoveAllocations(Action):
         state = AllocationState(locked.generations, locked.allocated, providers, class_ids)
         plan_claims(state, [self._claim()])
         source_id, target_id = providers[self.source].id, providers[self.target].id
-        repair.record(_rows_of(self.consumer))
+        repair.record(_rows_of(locked, [self.consumer]))
         tx.connection.execute(
             allocations.update()
             .where(
@@ -159,7 +159,7 @@ class RemoveConsumer(Action):
         locked = _locked(tx, self.consumer, self.generation, {})
         if not _without_allocations(tx, [self.consumer]):
             raise ChangedSince(f"The consumer {self.consumer} has allocations.")
-        repair.record(_rows_of(self.consumer))
+        repair.record(_rows_of(locked, [self.consumer]))
         tx.execute_all(deletions(locked.ids.values()))
 
 
@@ -217,7 +217,7 @@ class RemoveStrayAllocations(Action):
                 f"{sum(amounts.values())} {self.resource_class} are allocated on the provider "
                 f"with the id {self.provider_id}; planned were {self.used}."
             )
-        repair.record(_rows_of(*amounts))
+        repair.record(_rows_of(locked, amounts))
         _delete_allocations(tx, sorted(amounts), [self.provider_id], class_id)
         empty = _without_allocations(tx, amounts)
         tx.execute_all(deletions(locked.ids[uuid] for uuid in sorted(empty & locked.ids.keys())))
@@ -254,10 +254,18 @@ def _locked(tx: Transaction, uuid: str, generation: int, amounts: Amounts) -> Lo
     return locked
 
 
-def _rows_of(*uuids: str) -> Scope:
-    """Return the rows of consumers and of their allocations."""
+def _rows_of(locked: LockedConsumers, uuids: Iterable[str]) -> Scope:
+    """Return the rows of consumers, of their allocations and of their types.
+
+    The undo is skipped if a type was deleted since: its id may be the id of another type.
+    """
     listed = sorted(uuids)
-    return {"consumers": {"uuid": listed}, "allocations": {"consumer_id": listed}}
+    type_ids = locked.name_ids.by_column[TYPE].values()
+    return {
+        "consumer_types": {"id": sorted(id_ for id_ in type_ids if id_ is not None)},
+        "consumers": {"uuid": listed},
+        "allocations": {"consumer_id": listed},
+    }
 
 
 def _delete_allocations(

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from placement.db.tables import (
     allocations,
+    consumer_types,
     consumers,
     inventories,
     resource_classes,
@@ -46,7 +47,8 @@ TABLES: Final = {
     table.name: table
     for table in (
         *(resource_classes, traits, resource_providers, inventories),
-        *(resource_provider_traits, resource_provider_aggregates, consumers, allocations),
+        *(resource_provider_traits, resource_provider_aggregates),
+        *(consumer_types, consumers, allocations),
     )
 }
 # Tables whose ids no other table refers to: a row gets another id if its id is taken.

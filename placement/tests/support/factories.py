@@ -92,7 +92,10 @@ def assert_sound(store) -> None:
     }
     assert {key: row.used for key, row in inventories.items() if row.used} == summed
     holders = {row.consumer_id for row in rows(store, tables.allocations)}
-    assert {row.uuid for row in rows(store, tables.consumers)} == holders
+    consumers = rows(store, tables.consumers)
+    assert {row.uuid for row in consumers} == holders
+    type_ids = {row.id for row in rows(store, tables.consumer_types)}
+    assert {row.consumer_type_id for row in consumers} <= {*type_ids, None}
     class_ids = {row.id for row in rows(store, tables.resource_classes)}
     assert {class_id for _, class_id in inventories} <= class_ids
     _assert_trees(rows(store, tables.resource_providers))

@@ -11,7 +11,7 @@ from placement.tests.support.factories import claim, uuid
 TABLES = (
     *(tables.allocations, tables.consumers, tables.inventories, tables.resource_classes),
     *(tables.traits, tables.resource_providers, tables.resource_provider_traits),
-    tables.resource_provider_aggregates,
+    *(tables.resource_provider_aggregates, tables.consumer_types),
 )
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import webtest
 
 from placement import errors, exception
-from placement.core.model import Inventory
+from placement.core.model import IncompleteConsumer, Inventory
 from placement.db import clocks
 from placement.db import errors as db_errors
 from placement.db import store as store_module
@@ -23,7 +23,9 @@ from placement.db.tables import projects
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
 from placement.insight.recording.sql import find
-from placement.objects import inventory, provider, resource_class, trait
+from placement.insight.repair.apply import apply_action
+from placement.insight.repair.names import DeleteConsumerType
+from placement.objects import allocation, inventory, provider, resource_class, trait
 from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
@@ -265,6 +267,31 @@ def test_a_trait_is_used_on_one_node_while_it_is_removed_on_another(stores):
         with paused_at(stores[0], "UPDATE clocks") as run:
             assert accepted(run(*works)) == 1
         assert_sound(stores[1])
+
+
+def test_a_consumer_type_is_used_on_one_node_while_it_is_removed_on_another(stores):
+    """Galera certifies the foreign key: the claim is run again, or the type is in use."""
+
+    def delete_type():
+        action = DeleteConsumerType(type="VOLUME")
+        return apply_action(stores[0], action, IncompleteConsumer("", ""), lambda _entry: None)
+
+    host = new_provider(stores[0], VCPU=10_000)
+    for turn in range(6 * TIMES):
+        used, claimed = uuid(), uuid()
+        claim(stores[0], used, {host: {"VCPU": 1}}, type="VOLUME")
+        allocation.delete(stores[0], used)
+        works = (
+            delete_type,
+            lambda claimed=claimed: claim(stores[1], claimed, {host: {"VCPU": 1}}, type="VOLUME"),
+        )
+        with paused_at(stores[0], "DELETE FROM consumer_types") as run:
+            outcomes = at_once(*works) if turn % 3 else run(*works)
+        assert accepted(outcomes) == 2
+        assert allocation.of_consumer(stores[1], claimed).consumer.type == "VOLUME"
+        for store in stores:
+            assert_sound(store)
+        allocation.delete(stores[1], claimed)
 
 
 def test_trees_change_on_two_nodes_at_once(stores):

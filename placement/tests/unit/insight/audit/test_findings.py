@@ -233,7 +233,7 @@ def test_types_without_consumers_and_similar_types():
     assert (unused.code, unused.rows, unused.repair_command) == (
         "unused_type",
         {"type": "POD"},
-        "",
+        "placement-manage audit --code unused_type --plan repair.plan",
     )
     similar = only(consumer_types={"INSTANCES": 2, "INSTANCE": 9, "TYPE_1": 1, "TYPE_2": 1})
     assert (similar.code, similar.rows) == (

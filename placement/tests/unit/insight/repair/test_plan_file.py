@@ -37,6 +37,7 @@ ACTIONS = [
     '"resource_class": "VCPU", "counter": 7, "used": 4}',
     '{"action": "delete_resource_class", "finding": "unused_class", "resource_class": "CUSTOM_A"}',
     '{"action": "delete_trait", "finding": "unused_trait", "trait": "CUSTOM_A"}',
+    '{"action": "delete_consumer_type", "finding": "unused_type", "type": "POD"}',
     f'{{"action": "move_allocations", "finding": "similar_names", "consumer": "{CONSUMER}", '
     f'"generation": 3, "allocations": {AMOUNTS}, "source": "{HOST}", "target": "{OTHER}"}}',
     f'{{"action": "rename_provider", "finding": "similar_names", "provider": "{HOST}", '
@@ -89,7 +90,9 @@ def test_undo_files(drift):
         (4, "provider_id", 2**31),
         (4, "used", 2**63),
         (5, "new_root", None),
-        (11, "new_name", "x" * 201),
+        (9, "trait", 7),
+        (10, "type", None),
+        (12, "new_name", "x" * 201),
     ],
 )
 def test_values_that_a_field_does_not_accept(action, name, value):
