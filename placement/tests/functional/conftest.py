@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.conftest import service_options
-from placement.tests.support.preloaded import OF_PLACEMENT, Commands
+from placement.tests.support import preloaded
 from placement.tests.support.processes import BIN, Deployment, environment
 
 
@@ -37,19 +37,12 @@ def other_store(settings):
     store.dispose()
 
 
-@pytest.fixture(scope="session")
-def placement_commands():
-    """The commands of Placement, without the time of their imports."""
-    with closing(Commands(*OF_PLACEMENT)) as commands:
-        yield commands
-
-
 @pytest.fixture
-def run_command(placement_commands, tmp_path):
+def run_command(tmp_path):
     """Return a function that runs a command in an empty directory."""
 
     def run_command(program, *arguments, timeout_seconds=60, **variables):
-        return placement_commands.run(
+        return preloaded.of_placement().run(
             [str(BIN / program), *arguments],
             folder=tmp_path,
             environ=environment(HOME=str(tmp_path), **variables),

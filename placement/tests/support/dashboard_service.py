@@ -4,17 +4,15 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
+from placement.tests.support.preloaded import Process, start_api
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 CHROMIUM = shutil.which("chromium")
 # Without these, Chromium looks for hosts of its vendor.
-COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
 LISTENING = re.compile(r"^Placement listens on (\S+)$", re.MULTILINE)
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -29,16 +27,16 @@ class Service:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = ""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def start(self, port: str = "0") -> None:
         log = self.folder / "log"
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [*COMMAND, "--development", str(self.folder / "data"), "--port", port],
-                stdout=output,
-                stderr=output,
-                env={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
+            self._process = start_api(
+                ["--development", str(self.folder / "data"), "--port", port],
+                folder=self.folder,
+                environ={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
+                output=output,
             )
         deadline = time.monotonic() + SECONDS_TO_START
         while not (listening := LISTENING.search(log.read_text())):

@@ -3,7 +3,7 @@
 Each command runs its installed script in a process of its own, with its own environment, directory
 and output, but without the second that the imports take, and the third of a second that the end
 of an interpreter with so many modules takes. ``Commands`` starts the process; the module, run as a
-program, is the process.
+program, is the process. It has one thread and no connections: a fork inherits modules only.
 """
 
 import atexit
@@ -12,24 +12,28 @@ import importlib
 import json
 import os
 import runpy
+import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 OF_PLACEMENT = ("placement.cmd.api", "placement.cmd.manage", "placement.cmd.status")
 
 
 class Commands:
-    """The process that runs the commands, one after another."""
+    """The process that forks the commands."""
 
     def __init__(self, *modules: str) -> None:
         """Start the process, which imports the modules."""
-        self._connection, other_end = socket.socketpair()
+        self._connection, other_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
         module = [sys.executable, "-W", "ignore", "-m", __name__]
         with other_end:
             self._process = subprocess.Popen(
@@ -53,38 +57,163 @@ class Commands:
         timeout_seconds: float,
         stdin: str = "",
     ) -> "subprocess.CompletedProcess[str]":
-        """Return the result of a script with arguments.  Raises: TimeoutError."""
-        document = json.dumps({"command": command, "folder": str(folder), "environ": environ})
+        """Return the result of a script with arguments.  Raises: subprocess.TimeoutExpired."""
         with ExitStack() as files:
             streams = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
             streams[0].write(stdin)
             streams[0].seek(0)
-            numbers = [stream.fileno() for stream in streams]
-            socket.send_fds(self._connection, [document.encode()], numbers)
-            self._connection.settimeout(timeout_seconds)
-            code = int(self._connection.recv(16))
+            process = self.start(command, folder=folder, environ=environ, streams=streams)
+            code = process.wait(timeout_seconds)
             for stream in streams:
                 stream.seek(0)
             _, output, errors = (stream.read() for stream in streams)
             return subprocess.CompletedProcess(command, code, output, errors)
 
+    def start(
+        self,
+        command: list[str],
+        *,
+        folder: Path,
+        environ: dict[str, str],
+        streams: Sequence[IO[Any]],
+    ) -> "Process":
+        """Start a script with arguments; return its process.
+
+        ``streams`` are its standard input, output and errors.
+        """
+        document = json.dumps({"command": command, "folder": str(folder), "environ": environ})
+        status, other_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        with other_end:
+            numbers = [*(stream.fileno() for stream in streams), other_end.fileno()]
+            socket.send_fds(self._connection, [document.encode()], numbers)
+        return Process(command, status)
+
+
+class Process:
+    """A started command, with the part of the interface of ``subprocess.Popen`` that tests use."""
+
+    def __init__(self, command: list[str], status: socket.socket) -> None:
+        self.args = command
+        self.returncode: int | None = None
+        self._status = status
+        self.pid = self._receive()
+
+    def _receive(self) -> int:
+        number = self._status.recv(16)
+        if not number:
+            raise RuntimeError("The process that forks the commands has ended.")
+        return int(number)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until the process ends; return its exit code.  Raises: TimeoutExpired."""
+        if self.returncode is None:
+            self._status.settimeout(timeout)
+            try:
+                self.returncode = self._receive()
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+            self._status.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None if the process still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+@cache
+def of_placement() -> Commands:
+    """Return the process that forks the commands of Placement; it ends with this process."""
+    commands = Commands(*OF_PLACEMENT)
+    atexit.register(commands.close)
+    return commands
+
+
+def start_api(
+    arguments: Sequence[str], *, folder: Path, environ: dict[str, str], output: IO[Any]
+) -> Process:
+    """Start ``placement-api`` with its output in a file; return its process."""
+    script = Path(sys.executable).with_name("placement-api")
+    with Path(os.devnull).open() as nothing:
+        return of_placement().start(
+            [str(script), *arguments],
+            folder=folder,
+            environ=environ,
+            streams=(nothing, output, output),
+        )
+
+
+class Child(NamedTuple):
+    """A fork, and the socket that its process id and exit code are sent to."""
+
+    pid: int
+    status: socket.socket
+
 
 def serve(connection: socket.socket) -> dict[str, Any] | None:
     """Fork for each command; return it in the child, and None once no more commands come."""
+    children: dict[int, Child] = {}  # by descriptor of the process
     while True:
-        message, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
-        if not message:
+        ready, _, _ = select.select([connection.fileno(), *children], [], [])
+        for descriptor in children.keys() & ready:
+            report_exit(descriptor, children.pop(descriptor))
+        if connection.fileno() in ready:
+            message, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 4)
+            if not message:
+                return None
+            child = fork(descriptors)
+            if child is None:
+                close(children)
+                command: dict[str, Any] = json.loads(message)
+                return command
+            children[os.pidfd_open(child.pid)] = child
+
+
+def fork(descriptors: list[int]) -> Child | None:
+    """Fork; return None in the child, whose standard streams are the first three descriptors."""
+    *streams, status = descriptors
+    with ExitStack() as opened:
+        for stream in streams:
+            opened.callback(os.close, stream)
+        pid = os.fork()
+        if pid == 0:
+            os.close(status)
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
             return None
-        child = os.fork()
-        if child == 0:
-            for number, descriptor in enumerate(descriptors):
-                os.dup2(descriptor, number)
-            command: dict[str, Any] = json.loads(message)
-            return command
-        for descriptor in descriptors:
-            os.close(descriptor)
-        _, status = os.waitpid(child, 0)
-        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    child = Child(pid, socket.socket(fileno=status))
+    with suppress(BrokenPipeError):  # the test has ended
+        child.status.sendall(str(pid).encode())
+    return child
+
+
+def report_exit(descriptor: int, child: Child) -> None:
+    """Wait for the child, which has ended, and send its exit code."""
+    os.close(descriptor)
+    _, status = os.waitpid(child.pid, 0)
+    with child.status, suppress(BrokenPipeError):
+        child.status.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def close(children: dict[int, Child]) -> None:
+    """Close what belongs to other children."""
+    for descriptor, child in children.items():
+        os.close(descriptor)
+        child.status.close()
 
 
 def main() -> None:

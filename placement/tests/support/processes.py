@@ -18,6 +18,7 @@ import pytest
 import requests
 
 import placement
+from placement.tests.support import preloaded
 from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import wait_until
 
@@ -75,18 +76,13 @@ def environment(**variables):
 class ApiProcess:
     """``placement-api`` in a process of its own, and its output."""
 
-    command = API_COMMAND
-
     def __init__(self, folder, *arguments, **variables):
         self.output = Path(folder) / "output"
         with self.output.open("w") as output:
-            self.process = subprocess.Popen(
-                [*self.command, *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-                env=environment(**variables),
-            )
+            self.process = self.start(arguments, folder, environment(**variables), output)
+
+    def start(self, arguments, folder, environ, output):
+        return preloaded.start_api(arguments, folder=folder, environ=environ, output=output)
 
     def __enter__(self):
         return self
@@ -125,6 +121,21 @@ class ApiProcess:
     def children(self):
         """Return the ids of the worker processes."""
         return {child.pid for child in psutil.Process(self.process.pid).children()}
+
+
+class InterpretedApiProcess(ApiProcess):
+    """``placement-api`` in an interpreter of its own, which imports all modules."""
+
+    command = API_COMMAND
+
+    def start(self, arguments, folder, environ, output):
+        return subprocess.Popen(
+            [*self.command, *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environ,
+        )
 
 
 class Deployment:

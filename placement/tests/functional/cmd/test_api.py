@@ -13,7 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from placement.tests.support.processes import STOP_TIMEOUT_SECONDS, ApiProcess
+from placement.tests.support.processes import (
+    STOP_TIMEOUT_SECONDS,
+    ApiProcess,
+    InterpretedApiProcess,
+)
 from placement.tests.support.waiting import wait_until
 
 NOAUTH2 = "[api]\nauth_strategy = noauth2\n"
@@ -33,7 +37,7 @@ def startup_error(run_command):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_development_mode_needs_no_configuration(tmp_path, number):
-    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
+    with InterpretedApiProcess(tmp_path, "--development", "--port", "0") as service:
         assert service.get("/resource_classes", **{"X-Auth-Token": "admin"})[0] == 404
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
         assert service.get("/allocation_candidates?resources=VCPU:1", **headers)[0] == 200
@@ -119,7 +123,7 @@ sys.exit(api.main())
 """
 
 
-class HangingProcess(ApiProcess):
+class HangingProcess(InterpretedApiProcess):
     """The command with an application that never responds to one path, and a short deadline."""
 
     command = (sys.executable, "-W", "ignore", "-c", HANGING)

@@ -7,13 +7,15 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from placement.tests.support.preloaded import Process, start_api
+from placement.tests.support.processes import environment
 
 SECONDS_TO_START = 60
 TIMEOUT_SECONDS = 60
@@ -35,13 +37,10 @@ class Api:
         self.folder, self.url, self.workers = folder, url, workers
         self.sync_on_startup = sync_on_startup
         self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def __enter__(self):
         self.folder.mkdir(parents=True, exist_ok=True)
-        environment = {
-            name: text for name, text in os.environ.items() if not name.startswith("OS_")
-        }
         options = {
             "OS_PLACEMENT_DATABASE__CONNECTION": self.url,
             "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
@@ -50,14 +49,12 @@ class Api:
             "OS_PLACEMENT_CONFIG_DIR": str(self.folder),
         }
         (self.folder / "placement.conf").touch()
-        command = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api", "--port", "0"]
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, "--workers", str(self.workers)],
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                env=environment | options,
+            self._process = start_api(
+                ["--port", "0", "--workers", str(self.workers)],
+                folder=self.folder,
+                environ=environment(**options),
+                output=log,
             )
         self._wait_until_ready()
         return self
