@@ -3,7 +3,7 @@
 The observer processes them; see ``placement.observability.metrics``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,9 @@ MIXED_CONSUMERS: Final = "placement_mixed_consumers"
 
 Total = tuple[Mapping[str, str], int]
 """The labels and the value of a counter."""
+
+Totals = Callable[[Collection[str]], Mapping[str, Sequence[Total]]]
+"""Returns the values of counters by name, each the sum over all processes of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class ClaimRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerWrittenBothWays:
+class MixedConsumer:
     """A consumer was written with and without its generation, by these User-Agents."""
 
     with_generation: str
@@ -103,7 +106,7 @@ Event = (
     | CandidatesReturned
     | EmptyResponse
     | ClaimRefused
-    | ConsumerWrittenBothWays
+    | MixedConsumer
     | WriteRetried
     | RequestCompleted
 )

@@ -47,12 +47,13 @@ def list_clients(request: Request) -> webob.Response:
     request.context.can(policies.CLIENTS)
     queries.nothing(request.query_pairs, request.version)
     totals = request.services.totals
-    clients = [] if totals is None else totals(CLIENT_REQUESTS)
-    mixed = [] if totals is None else totals(MIXED_CONSUMERS)
+    counted = totals((CLIENT_REQUESTS, MIXED_CONSUMERS)) if totals else {}
+    clients = sorted(counted.get(CLIENT_REQUESTS, ()), key=_order)
+    mixed = counted.get(MIXED_CONSUMERS, ())
     body = document(
         enabled=totals is not None,
         host=socket.gethostname(),
-        clients=[{**labels, "requests": count} for labels, count in sorted(clients, key=_order)],
+        clients=[{**labels, "requests": count} for labels, count in clients],
         mixed_consumers=[{**labels, "consumers": count} for labels, count in mixed],
     )
     return json_response(request, body)

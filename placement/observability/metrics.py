@@ -9,7 +9,7 @@ import ipaddress
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, assert_never
@@ -25,9 +25,9 @@ from placement.events import (
     VERSION,
     CandidatesReturned,
     ClaimRefused,
-    ConsumerWrittenBothWays,
     EmptyResponse,
     Event,
+    MixedConsumer,
     RequestCompleted,
     SnapshotDiscarded,
     SnapshotLoaded,
@@ -159,25 +159,24 @@ class PrometheusObserver:
                 self._empty.labels(reason).inc()
             case ClaimRefused(reason, resource_class):
                 self._refused.labels(reason, resource_class).inc()
-            case ConsumerWrittenBothWays(with_generation, without_generation):
+            case MixedConsumer(with_generation, without_generation):
                 self._mixed.labels(client_of(with_generation), client_of(without_generation)).inc()
             case WriteRetried():
                 self._retries.inc()
             case _:
                 assert_never(event)
 
-    def totals(self, name: str) -> list[Total]:
-        """Return the values of a counter, each the sum over all processes of the host."""
+    def totals(self, names: Collection[str]) -> Mapping[str, Sequence[Total]]:
+        """Return the values of counters by name, each the sum over all processes of the host."""
         registry = self.library.CollectorRegistry()
         collector = self.library.multiprocess.MultiProcessCollector(
             registry, path=str(self.folder)
         )
-        return [
-            (sample.labels, int(sample.value))
+        return {
+            family.name: [(sample.labels, int(sample.value)) for sample in family.samples]
             for family in collector.collect()
-            if family.name == name
-            for sample in family.samples
-        ]
+            if family.name in names
+        }
 
     def _count_request(self, event: RequestCompleted) -> None:
         self._requests.labels(event.method, event.route, str(event.status)).inc()

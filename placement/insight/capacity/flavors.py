@@ -26,7 +26,7 @@ Flavor = Mapping[str, Any]
 
 _FLAVORS: Final = NovaList("/flavors/detail", "flavors", "id", "2.61")  # with extra specs
 _ERRORS = (InvalidPage, exceptions.SDKException, ClientException)
-_GARBAGE = (ValueError, LookupError, TypeError, AttributeError)
+_NUMBERS: Final = ("vcpus", "ram", "disk", "OS-FLV-EXT-DATA:ephemeral")
 _NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
 _EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
 _PREFIXES: Final = {"required": "", "forbidden": "!"}
@@ -41,17 +41,29 @@ def requests_of(connection: Any) -> dict[str, Pairs]:
     try:
         return {
             flavor["name"]: request_of(flavor)
-            for flavor in pages(connection.compute, _FLAVORS, {"is_public": "None"})
+            for flavor in map(_checked, pages(connection.compute, _FLAVORS, {"is_public": "None"}))
             if not flavor.get("OS-FLV-DISABLED:disabled")
         }
     except _ERRORS as error:
         text = str(error).partition("\n")[0].rstrip(".")
         raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
-    except _GARBAGE as error:
+
+
+def _checked(flavor: Flavor) -> Flavor:
+    """Return a flavor that has the fields of a request.  Raises: CommandError."""
+    specs = flavor.get("extra_specs")
+    if not (
+        isinstance(flavor.get("name"), str)
+        and all(isinstance(flavor.get(name), int) for name in _NUMBERS)
+        and re.fullmatch("[0-9]*", str(flavor.get("swap")))
+        and isinstance(specs, dict)
+        and all(isinstance(value, str) for value in specs.values())
+    ):
         raise CommandError(
             "Nova listed a flavor without a field that is needed, or with another value than its "
-            f"API defines: {error!r}. Your roles must allow you to list extra specs."
-        ) from error
+            f"API defines: {flavor!r:.200}. Your roles must allow you to list extra specs."
+        )
+    return flavor
 
 
 @dataclass(slots=True)

@@ -142,10 +142,6 @@ class CapacityOfRoots:
                 return
             yield name, self.of(roots)
 
-    def of_root(self, row: int) -> Capacity:
-        """Return the capacity of one considered root."""
-        return self.of(np.array([row], dtype=np.intp))
-
     def _at_most(self, roots: Indices) -> int:
         """Return a bound in which a sharing provider counts once for all roots that share it."""
         bounds = [

@@ -51,14 +51,23 @@ def _cause(document: Document) -> str:
     row = rows[-1]
     which = f"all {roots} roots" if row["lost"] == roots else f"the last {row['lost']} of {roots}"
     if document["fits"] is None:
-        return f"not fully determined; {row['text']}: {row['lost']} of {roots} roots"
-    return f"{row['text']}{_in_brackets(row['note'])}: {which}"
+        return f"not fully determined; {_reason(row)}: {row['lost']} of {roots} roots"
+    return f"{_reason(row)}{_in_brackets(_note(row))}: {which}"
 
 
 def _before_the_cause(document: Document) -> Iterator[str]:
     rows = document["funnel"][: -1 if not document["fits"] else None]
     if rows:
-        yield "before: " + ", ".join(f"{row['lost']} {row['text']}" for row in rows)
+        yield "before: " + ", ".join(f"{row['lost']} {_reason(row)}" for row in rows)
+
+
+def _reason(row: Document) -> str:
+    """Return the words for a row or an unmet requirement, which early releases did not record."""
+    return str(row.get("text", row["requirement"]))
+
+
+def _note(row: Document) -> str:
+    return str(row.get("note", ""))
 
 
 def _in_brackets(text: str) -> str:
@@ -107,14 +116,14 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
     if not rows:
         return
-    phrases = [row["text"] for row in rows]
+    phrases = list(map(_reason, rows))
     lost = [f"{row['lost']:,}" for row in rows]
     left = [f"{row['left']:,}" for row in rows]
     widths = [max(map(len, column)) for column in (lost, phrases, left)]
     for row, *cells in zip(rows, lost, phrases, left, strict=True):
         line = (
             f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
-            f"   {row['note']}"
+            f"   {_note(row)}"
         )
         yield printable(line.rstrip())
 
@@ -136,7 +145,7 @@ def _lacks(miss: Document) -> str:
 
 def _distinct_lacks(miss: Document) -> list[str]:
     """Return the unmet requirements of a near miss in words, equal ones once."""
-    return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
+    return list(dict.fromkeys(map(_reason, miss["unmet"])))
 
 
 def unmet_lines(miss: Document) -> str:
@@ -152,5 +161,5 @@ def _closest(misses: Sequence[Document]) -> Iterator[str]:
 
 def remedy_line(document: Document) -> str:
     """Return a remedy in words."""
-    roots = document["roots"]
-    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")
+    roots, words = document["roots"], document.get("text", f"with {document['query']}")
+    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {words}")

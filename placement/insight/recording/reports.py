@@ -1,12 +1,12 @@
-"""What operators learn of requests: empty responses, refusals, and consumers written in two ways.
+"""What operators learn of requests: empty responses, refusals, and mixed consumers.
 
 Empty responses and refusals are logged and recorded after the response.
 
-*Consumers written in two ways*: a write below microversion 1.28 does not compare the generation of
-the consumer, so it replaces without an error the allocations that another client wrote at 1.28 or
-newer. The database does not have the microversion of a write. Each process therefore keeps the
-recent writes that it served in memory: it can miss a consumer whose writes were served by
-different processes.
+*Mixed consumers* are written both with and without their generation. A write below microversion
+1.28 does not compare the generation of the consumer, so it replaces without an error the
+allocations that another client wrote at 1.28 or newer. The database does not have the microversion
+of a write. Each process therefore keeps the recent writes that it served in memory: it can miss a
+consumer whose writes were served by different processes.
 """
 
 import logging
@@ -23,7 +23,7 @@ from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
-from placement.events import ClaimRefused, ConsumerWrittenBothWays, EmptyResponse
+from placement.events import ClaimRefused, EmptyResponse, MixedConsumer
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation.query import Question
 from placement.insight.queries import text
@@ -61,7 +61,7 @@ class RecentWrites:
 
     def add(
         self, claims: Iterable[ConsumerClaim], user_agent: str, microversion: str
-    ) -> list[ConsumerWrittenBothWays]:
+    ) -> list[MixedConsumer]:
         """Add the successful claims of a request; log and return new mixtures, each once."""
         mixtures = []
         for claim in claims:
@@ -84,7 +84,7 @@ class RecentWrites:
             return earlier
 
 
-def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> ConsumerWrittenBothWays:
+def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> MixedConsumer:
     comparing, other = (writer, earlier) if writer.compares_generation else (earlier, writer)
     LOG.warning(
         "Consumer %s is written with its generation (%s) and without (%s). Writes below 1.28 "
@@ -93,7 +93,7 @@ def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> ConsumerWri
         comparing,
         other,
     )
-    return ConsumerWrittenBothWays(comparing.user_agent, other.user_agent)
+    return MixedConsumer(comparing.user_agent, other.user_agent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
+from placement.core.snapshot.rows import numbers
 from placement.insight.capacity.model import CapacityOfRoots
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds
@@ -78,7 +79,7 @@ def test_the_roots_are_those_that_have_candidates(world, request):
     capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
     oracle = Oracle(world)
     fitting = {
-        snapshot.forest.uuids[row] for row in capacity.rows.tolist() if capacity.of_root(row).roots
+        snapshot.forest.uuids[row] for row in capacity.rows if capacity.of(numbers([row])).roots
     }
     roots = [state.provider.uuid for state in world if state.provider.parent_uuid is None]
     assert fitting == {root for root in roots if oracle.candidates(request, [root])}

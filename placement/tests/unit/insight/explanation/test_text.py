@@ -37,6 +37,20 @@ def test_the_table_leads_with_the_answer():
     ]
 
 
+def without_words(value):
+    if isinstance(value, dict):
+        kept = {key: member for key, member in value.items() if key not in {"text", "note"}}
+        return {key: without_words(member) for key, member in kept.items()}
+    return [without_words(member) for member in value] if isinstance(value, list) else value
+
+
+def test_documents_that_early_releases_recorded_have_requirements_instead_of_words():
+    recorded = without_words(document(remedies=True))
+    assert "  1  required=CUSTOM_GOLD  5 left" in as_text(recorded).splitlines()
+    assert "Would fit: 2 hosts with resources=VCPU:16&required=CUSTOM_GOLD" in as_text(recorded)
+    assert as_line(recorded).startswith("resources=VCPU:16: the last 2 of 6; before: 1 required")
+
+
 def test_the_line_leads_with_the_cause():
     assert as_line(document()) == (
         "fewer than 16 VCPU free (best: h1 has 12 free): the last 2 of 6; "
