@@ -181,7 +181,7 @@ class Request(webob.Request):  # type: ignore[misc]
         return decoded
 
     def after_response(self, task: Task) -> None:
-        """Have the task run once the response has been sent; see ``http.after_response``."""
+        """Have the task run once the response has been sent, as ``AfterResponse`` does."""
         self.environ.setdefault(AFTER_RESPONSE, []).append(task)
 
     @property
