@@ -43,25 +43,30 @@ class CloudNames:
     """
 
     def __init__(self, manager: Any) -> None:
-        session, placement = manager.session, manager.placement
-        self._session = Session(
-            auth=session.auth, verify=session.verify, cert=session.cert, timeout=SECONDS
-        )
-        self._filter = placement.ks_filter
+        self._manager = manager
         self.failures: dict[str, str] = {}
         self._unresponsive: set[str] = set()
 
+    @cached_property
+    def _session(self) -> Session:
+        session = self._manager.session
+        return Session(
+            auth=session.auth, verify=session.verify, cert=session.cert, timeout=SECONDS
+        )
+
+    @cached_property
     def aggregates(self) -> Names:
-        """Return the names of all aggregates by UUID."""
+        """The names of all aggregates of nova by UUID."""
         document = self._get(_NOVA, "/os-aggregates", _AGGREGATES_WITH_UUID)
         return _names(document, "aggregates", "uuid")
 
+    @cached_property
     def projects(self) -> Names:
-        """Return the names of all projects by id."""
+        """The names of all projects by id."""
         return _names(self._get(_KEYSTONE, "/projects"), "projects", "id")
 
     def servers(self, wanted: Collection[str] | None = None) -> Names:
-        """Return names of servers by UUID: of the wanted servers, or of all.
+        """Return names of servers by UUID: of the wanted servers, or of all, as far as known.
 
         The newest servers are listed first, a page at a time, until all wanted servers are found
         or the time is over.
@@ -77,7 +82,9 @@ class CloudNames:
 
     def _pages_of_servers(self, wanted: Collection[str] | None) -> Iterator[Names]:
         query = {"all_tenants": "1", "limit": str(_PAGE)}
-        if wanted is not None and len(wanted) == 1:
+        if wanted is not None and len(wanted) < 2:
+            if not wanted:
+                return
             query |= {"uuid": next(iter(wanted))}
         while page := _names(self._get(_NOVA, f"/servers?{urlencode(query)}"), "servers", "id"):
             yield page
@@ -101,9 +108,10 @@ class CloudNames:
     def _url(self, service: str) -> str:
         """Return the URL of a service.  Raises: ClientException, ValueError."""
         version = {"version": (3,)} if service == _KEYSTONE else {}
-        url = self._session.get_endpoint(**{**self._filter, "service_type": service, **version})
+        endpoint = self._manager.placement.ks_filter
+        url = self._session.get_endpoint(**{**endpoint, "service_type": service, **version})
         # With --os-endpoint there is no catalog: each service has this URL.
-        if url is None or url == self._session.get_endpoint(**self._filter):
+        if url is None or url == self._session.get_endpoint(**endpoint):
             raise ValueError(f"there is no endpoint of {service} in the catalog")
         return str(url).rstrip("/")
 
@@ -134,42 +142,25 @@ class NamesDocument:
         if time.monotonic() - self._read_at > _SECONDS_TO_KEEP:
             cloud = CloudNames(self._manager)
             names = {
-                "aggregates": cloud.aggregates(),
-                "projects": cloud.projects(),
+                "aggregates": cloud.aggregates,
+                "projects": cloud.projects,
                 "servers": cloud.servers(),
             }
             self._body, self._read_at = json.dumps(names).encode(), time.monotonic()
         return self._body
 
 
-class CommandNames:
+class CommandNames(CloudNames):
     """The names for one command: each list is read at most once, and only if it is needed."""
 
     def __init__(self, app: Any) -> None:
+        super().__init__(app.client_manager)
         self._app = app
-
-    @cached_property
-    def _cloud(self) -> CloudNames:
-        return CloudNames(self._app.client_manager)
 
     @cached_property
     def providers(self) -> Names:
         """The names of all providers by UUID."""
         return self._providers({})
-
-    @cached_property
-    def aggregates(self) -> Names:
-        """The names of all aggregates of nova by UUID."""
-        return self._cloud.aggregates()
-
-    @cached_property
-    def projects(self) -> Names:
-        """The names of all projects by id."""
-        return self._cloud.projects()
-
-    def servers(self, uuids: Collection[str]) -> Names:
-        """Return the names of these servers, as far as they are known."""
-        return self._cloud.servers(uuids) if uuids else {}
 
     def in_query(self, query: str) -> Names:
         """Return the names of the providers and aggregates in a query for candidates."""
@@ -202,7 +193,7 @@ class CommandNames:
         if uuid := canonical_uuid(text):
             return uuid
         names = self.aggregates
-        failure = self._cloud.failures.get(_NOVA)
+        failure = self.failures.get(_NOVA)
         if failure and not names:
             raise CommandError(
                 f"{text} is not the UUID of an aggregate, and nova did not list the names of "

@@ -101,7 +101,10 @@ class PreviewChange(WrittenOutput, command.Lister):
         self.app.stderr.write(
             f"{len(rows)} of {len(holders)} consumers would have allocations in several trees.\n"
         )
-        return _COLUMNS, [(consumer, Shown(trees, _names)) for consumer, trees in rows]
+        return _COLUMNS, [
+            (consumer, Shown(trees, lambda trees: "\n".join(map(printable, trees.values()))))
+            for consumer, trees in rows
+        ]
 
     def _moved(
         self, arguments: argparse.Namespace, forest: Forest
@@ -129,10 +132,6 @@ class PreviewChange(WrittenOutput, command.Lister):
             if not subtree.isdisjoint(consumer["allocations"])
         ]
         return holders, dict.fromkeys(subtree, new_root)
-
-
-def _names(trees: Mapping[str, str]) -> str:
-    return "\n".join(map(printable, trees.values()))
 
 
 def _reshaped(path: str, forest: Forest) -> tuple[Holders, Mapping[str, str]]:

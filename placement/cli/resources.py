@@ -409,10 +409,7 @@ def _summary(capacity: Capacity) -> str:
     limits = sorted(capacity["limited_by"].items(), key=lambda limit: (-limit[1], limit[0]))
     limited_by = ", ".join(f"{name} on {roots}" for name, roots in limits if roots)
     more = "" if capacity["exact"] else " or more"
-    text = f"{capacity['claims']}{more} on {_roots(capacity['roots'])}"
+    roots = f"{capacity['roots']} {'root' if capacity['roots'] == 1 else 'roots'}"
+    text = f"{capacity['claims']}{more} on {roots}"
     text += f"; limited by {limited_by}" if limited_by else ""
     return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])
-
-
-def _roots(number: int) -> str:
-    return f"{number} {'root' if number == 1 else 'roots'}"

@@ -4,7 +4,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,9 @@ from placement.cmd.errors import CommandError
 from placement.core.model import IncompleteConsumer
 from placement.core.text import printable
 from placement.db.store import Store
-from placement.insight.audit.sql import provider_names
 from placement.insight.audit.text import value_text
+from placement.insight.names import named, uuids_in
+from placement.insight.recording.sql import provider_names
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.apply import (
     ALREADY,
@@ -44,9 +44,6 @@ from placement.insight.repair.plan_file import (
 COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4
 """The exit status if actions were skipped because their rows have changed since the plan."""
-
-
-_UUID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Journal:
@@ -162,7 +159,8 @@ def run(conf: cfg.ConfigOpts) -> int:
                 return _report(store, list(_undo(store, document)), None, as_json=options.json)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             actions = planned_actions(document)
-            header = Header.now(UNDO, document.header.database, _digest(text))
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            header = Header.now(UNDO, document.header.database, digest)
             with Journal(undo_path, header) as journal:
                 results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
                 journal.end()
@@ -177,10 +175,6 @@ def _text(path: Path) -> str:
             return file.read()
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not a plan of repairs: it is not UTF-8.") from error
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_database(store: Store, document: Document, path: Path, *, any_epoch: bool) -> None:
@@ -222,7 +216,7 @@ def _report(
 def _names(store: Store, results: Iterable[ActionResult]) -> Mapping[str, str]:
     """Return the names of the providers in results, by UUID."""
     text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in results])
-    return provider_names(store, set(_UUID.findall(text)))
+    return provider_names(store, uuids_in(text))
 
 
 def _as_json(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
@@ -237,7 +231,7 @@ def _as_json(results: Iterable[ActionResult], undo: Path | None, names: Mapping[
 def _as_text(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
     counts = Counter(outcome.status for _, outcome in results)
     lines = [
-        printable(f"skipped {_fields(action, names)}: {_with_names(outcome.reason, names)}")
+        printable(f"skipped {_fields(action, names)}: {named(outcome.reason, names)}")
         for action, outcome in results
         if outcome.status == SKIPPED
     ]
@@ -255,8 +249,3 @@ def _fields(action: Action, names: Mapping[str, str]) -> str:
     fields = action.as_json()
     texts = (f"{name} {value_text(value, names)}" for name, value in fields.items() if value)
     return ", ".join(texts).removeprefix("action ")
-
-
-def _with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return the text with the names of providers beside their UUIDs."""
-    return _UUID.sub(lambda match: value_text(match[0], names), text)

@@ -3,25 +3,24 @@
 ``placement.deploy`` and ``placement.cmd`` read them and pass them on as plain values.
 """
 
+from collections.abc import Sequence
+
 from oslo_config import cfg
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
-from placement.conf import (
-    api,
-    base,
-    database,
-    healthcheck,
-    insight,
-    metrics,
-    placement,
-    workarounds,
-)
+from placement.conf import api, base, database, insight, metrics, placement
 
 # The default of oslo.policy, 60, would occupy a thread of the server for a minute.
 POLICY_TIMEOUT_SECONDS = 5.0
 
-MODULES = (base, api, placement, database, healthcheck, insight, metrics, workarounds)
+GROUPS: Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]] = (
+    *((module.group, module.options) for module in (base, api, placement, database)),
+    (metrics.healthcheck_group, metrics.healthcheck),
+    *((module.group, module.options) for module in (insight, metrics)),
+    (placement.workarounds_group, placement.workarounds),
+)
+"""The options of the service by group."""
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -32,8 +31,8 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     Groups are registered by name: a group object would share its values between configurations.
     """
     register_policy_opts(conf)
-    for module in MODULES:
-        conf.register_opts(module.options, group=module.group and module.group.name)
+    for group, options in GROUPS:
+        conf.register_opts(options, group=group and group.name)
 
 
 def register_policy_opts(conf: cfg.ConfigOpts) -> None:

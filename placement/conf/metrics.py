@@ -1,4 +1,4 @@
-"""Options of [metrics]: metrics for Prometheus."""
+"""Options of [metrics], metrics for Prometheus, and of [healthcheck]."""
 
 from oslo_config import cfg
 
@@ -75,6 +75,24 @@ time.
         help="""
 Networks that may read the metrics. Other clients, and requests forwarded by a proxy, receive the
 same response as if metrics were disabled.
+""",
+    ),
+]
+
+# oslo.middleware defines the other options of this group.
+healthcheck_group = cfg.OptGroup(
+    "healthcheck", title="Health check", help="Health checks for load balancers."
+)
+healthcheck = [
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="""
+Serve ``/healthcheck``, without authentication, with the health check of oslo.middleware.
+
+It reports that the process responds. With ``placement`` in ``backends`` it also reports whether
+the database and Keystone can be reached, the schema is new enough, and the snapshot of all
+providers can be refreshed.
 """,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Options of [placement]: the search for candidates, and writes of allocations."""
+"""Options of [placement]: the search for candidates, and writes of allocations; [workarounds]."""
 
 from oslo_config import cfg
 
@@ -100,6 +100,23 @@ The maximum time of one search for allocation candidates. Longer searches fail w
 Ordinary requests take milliseconds. The limit is for requests whose groups can be combined in more
 ways than any search can enumerate. It includes the time to generate the response, which matters
 for hundreds of thousands of candidates.
+""",
+    ),
+]
+
+workarounds_group = cfg.OptGroup(
+    "workarounds", title="Workarounds", help="Options accepted for compatibility."
+)
+workarounds = [
+    cfg.BoolOpt(
+        "optimize_for_wide_provider_trees",
+        default=False,
+        help="""
+Accepted for compatibility and without effect.
+
+Trees with many similar children, such as hosts with many physical devices, need no special
+treatment: the cost of a search depends on the candidates that it returns, not on all possible
+ones.
 """,
     ),
 ]

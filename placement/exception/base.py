@@ -10,7 +10,8 @@ class PlacementException(Exception):
     """An error that placement raises.
 
     The annotated attributes of a subclass are the arguments of its constructor, as in a dataclass.
-    ``template`` is the message for the client, with the names of attributes in braces.
+    ``template`` is the message for the client, with the names of attributes in braces. Tuples are
+    lists of names, separated by commas.
     """
 
     template = ""
@@ -20,7 +21,11 @@ class PlacementException(Exception):
         dataclass(eq=False)(cls)
 
     def __str__(self) -> str:
-        return self.template.format_map(vars(self))
+        values = {
+            name: ", ".join(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+        }
+        return self.template.format_map(values)
 
 
 def listed(names: Iterable[str]) -> str:

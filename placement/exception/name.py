@@ -10,18 +10,20 @@ class ResourceClassNotFound(PlacementException):
     template = "No such resource class {name}"
 
 
-class UnknownResourceClass(PlacementException):
-    """A resource class in a query or body does not exist; ``doing`` is the failed operation."""
+class UnknownClassOrTrait(PlacementException):
+    """A name in a query or body does not exist; ``doing`` is the failed operation."""
 
     name: str
     doing: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.doing}: No such resource class {self.name}."
-            if self.doing
-            else f"No such resource class {self.name}."
-        )
+        return f"{self.doing}: {super().__str__()}" if self.doing else super().__str__()
+
+
+class UnknownResourceClass(UnknownClassOrTrait):
+    """A resource class in a query or body does not exist."""
+
+    template = "No such resource class {name}."
 
 
 class ResourceClassExists(PlacementException):
@@ -75,18 +77,10 @@ class TraitsNotFound(PlacementException):
         return f"No such trait {listed(self.names)}"
 
 
-class UnknownTrait(PlacementException):
-    """A trait in a query does not exist; ``doing`` is the failed operation."""
+class UnknownTrait(UnknownClassOrTrait):
+    """A trait in a query does not exist."""
 
-    name: str
-    doing: str = ""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.doing}: No such trait(s): {self.name}."
-            if self.doing
-            else f"No such trait(s): {self.name}."
-        )
+    template = "No such trait(s): {name}."
 
 
 class StandardTraitNotDeletable(PlacementException):

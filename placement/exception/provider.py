@@ -197,12 +197,9 @@ class InventoryInUse(PlacementException):
 
     uuid: str
     resource_classes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"update conflict: Inventory for '{', '.join(self.resource_classes)}' "
-            f"on resource provider '{self.uuid}' in use."
-        )
+    template = (
+        "update conflict: Inventory for '{resource_classes}' on resource provider '{uuid}' in use."
+    )
 
 
 class SingleInventoryInUse(PlacementException):
@@ -258,12 +255,10 @@ class NoSuchInventory(NotAllocatable):
     resource_classes: tuple[str, ...]
     uuid: str
     consumer_uuid: str | None = None
-
-    def __str__(self) -> str:
-        return (
-            f"Unable to allocate inventory: Inventory for '{', '.join(self.resource_classes)}' "
-            f"on resource provider '{self.uuid}' invalid."
-        )
+    template = (
+        "Unable to allocate inventory: Inventory for '{resource_classes}' "
+        "on resource provider '{uuid}' invalid."
+    )
 
 
 class InventoryConstraintsViolated(NotAllocatable):

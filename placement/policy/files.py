@@ -49,16 +49,10 @@ def unknown_rules(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[
         with suppress(ValueError, OSError):
             for name, check in _parsed(path).items():
                 defined.append((path, name))
-                used |= _references(check)
+                used.update(requirements.references(_tree(check)))
     for path, name in defined:
         if name not in used:
             yield f"{path}, line {_line_of(path, name)}: {name} is no rule of the service"
-
-
-def _references(check: Any) -> set[str]:
-    """Return the rules that a check refers to."""
-    nodes = requirements.nodes(_tree(check))
-    return {node.match for node in nodes if isinstance(node, oslo_policy.RuleCheck)}
 
 
 def _is_read(path: str) -> bool:
@@ -88,9 +82,9 @@ def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
     if tree is None or _refusals(tree) > str(check).replace("(", " ").split().count("!"):
         yield f"cannot be read, and refuses everyone: {check}"
         return
-    for node in requirements.nodes(tree):
-        if isinstance(node, oslo_policy.RuleCheck) and node.match not in rule_names:
-            yield f"refers to the rule {node.match}, which does not exist"
+    for name in requirements.references(tree):
+        if name not in rule_names:
+            yield f"refers to the rule {name}, which does not exist"
 
 
 def _tree(check: Any) -> Any:

@@ -54,7 +54,7 @@ def loop(checks: Checks) -> Sequence[str]:
         if rule in path:
             return path[path.index(rule) :]
         if rule not in settled and rule in checks:
-            for reference in _references(checks[rule]):
+            for reference in references(checks[rule]):
                 if rules := search(reference, (*path, rule)):
                     return rules
         settled.add(rule)
@@ -63,7 +63,7 @@ def loop(checks: Checks) -> Sequence[str]:
     return next(filter(None, (search(rule, ()) for rule in checks)), ())
 
 
-def _references(check: Any) -> Iterator[str]:
+def references(check: Any) -> Iterator[str]:
     """Yield the rules that the check refers to."""
     return (node.match for node in nodes(check) if isinstance(node, policy.RuleCheck))
 

@@ -13,7 +13,6 @@ from placement.core.search.filters import in_aggregate, satisfying
 from placement.core.search.search import check_classes
 from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownTrait
 
@@ -31,23 +30,11 @@ def filter_providers(snapshot: Snapshot, filters: ProviderFilter) -> Sequence[Pr
     if not all(in_aggregate(snapshot, any_of).any() for any_of in group.member_of):
         return []
     check_classes(snapshot, group)
-    entries = snapshot.entries.take(np.flatnonzero(_matching(snapshot, group)).tolist())
+    need = Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
+    entries = snapshot.entries.take(np.flatnonzero(satisfying(snapshot, need)).tolist())
     if not filters.name and filters.uuid is None:
         return entries
     return [entry for entry in entries if _has_identity(entry, filters)]
-
-
-def _matching(snapshot: Snapshot, group: RequestGroup) -> Mask:
-    need = Need(
-        resources=tuple(group.resources.items()),
-        required=group.required,
-        forbidden=group.forbidden,
-        member_of=group.member_of,
-        not_member_of=group.not_member_of,
-        in_tree=group.in_tree,
-        is_unsuffixed=False,
-    )
-    return satisfying(snapshot, need)
 
 
 def _check_traits(snapshot: Snapshot, group: RequestGroup) -> None:

@@ -10,7 +10,7 @@ without the names of the providers.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from placement.core.request import CandidateRequest, RequestGroup
@@ -37,6 +37,26 @@ class Need:
     not_member_of: frozenset[str]
     in_tree: str | None
     is_unsuffixed: bool
+
+    @classmethod
+    def of(
+        cls,
+        group: RequestGroup,
+        resources: Iterable[tuple[str, int]],
+        required: tuple[frozenset[str], ...],
+        *,
+        is_unsuffixed: bool,
+    ) -> "Need":
+        """Return the need of these resources and traits of a group."""
+        return cls(
+            resources=tuple(resources),
+            required=required,
+            forbidden=group.forbidden,
+            member_of=group.member_of,
+            not_member_of=group.not_member_of,
+            in_tree=group.in_tree,
+            is_unsuffixed=is_unsuffixed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +109,7 @@ class SearchPlan:
             unsuffixed=unsuffixed,
             isolated=isolated,
             subtrees=tuple(
-                _slots_with(slots, suffixes)
+                tuple(number for number, slot in enumerate(slots) if slot.suffix in suffixes)
                 for suffixes in request.same_subtree
                 if len(suffixes) > 1
             ),
@@ -107,31 +127,11 @@ class SearchPlan:
 def _needs(group: RequestGroup) -> Iterator[Need]:
     """Yield the needs of the slots of a group."""
     if group.suffix:
-        yield _need(group, tuple(group.resources.items()), group.required)
+        yield Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
         return
     required = group.required if len(group.resources) == 1 else ()
     for name, amount in group.resources.items():
-        yield _need(group, ((name, amount),), required)
-
-
-def _need(
-    group: RequestGroup,
-    resources: tuple[tuple[str, int], ...],
-    required: tuple[frozenset[str], ...],
-) -> Need:
-    return Need(
-        resources=resources,
-        required=required,
-        forbidden=group.forbidden,
-        member_of=group.member_of,
-        not_member_of=group.not_member_of,
-        in_tree=group.in_tree,
-        is_unsuffixed=not group.suffix,
-    )
-
-
-def _slots_with(slots: tuple[Slot, ...], suffixes: frozenset[str]) -> tuple[int, ...]:
-    return tuple(number for number, slot in enumerate(slots) if slot.suffix in suffixes)
+        yield Need.of(group, [(name, amount)], required, is_unsuffixed=True)
 
 
 def _joint_trait_lists(

@@ -110,16 +110,6 @@ _ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
 )
 
 
-def provider_names(store: Store, uuids: Iterable[str]) -> Mapping[str, str]:
-    """Return the names of the providers that exist, by UUID."""
-    with store.read() as tx:
-        return {
-            row.uuid: row.name
-            for chunk in chunks(sorted(uuids))
-            for row in tx.connection.execute(_NAMES.where(_provider.uuid.in_(chunk)))
-        }
-
-
 class StoredConsumers:
     """The consumers to audit, read from the database."""
 

@@ -32,9 +32,8 @@ from placement.core.text import timestamp
 from placement.exception import (
     BadRequest,
     SearchDeadlineExceeded,
-    UnknownResourceClass,
+    UnknownClassOrTrait,
     UnknownRoot,
-    UnknownTrait,
 )
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import Json, as_json
@@ -158,7 +157,7 @@ def explanation(snapshot: Snapshot, question: Question) -> bytes:
     """
     try:
         explanation = _explained(snapshot, question)
-    except (UnknownTrait, UnknownResourceClass):
+    except UnknownClassOrTrait:
         raise BadRequest(f"{unknown_names.sentence(snapshot, question.request)}.") from None
     return json.dumps(_document(explanation, question)).encode("ascii")
 

@@ -34,14 +34,11 @@ def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without one of its requirements, for every requirement.
 
     The only class of a group cannot be dropped. A whole group can be dropped if other groups with
-    resources remain and no ``same_subtree`` names the group.
+    resources remain and no ``same_subtree`` names the group. The API has no empty groups.
     """
-    yield from filter(_is_accepted, _relaxations(request))
-
-
-def _is_accepted(relaxation: Relaxation) -> bool:
-    """Return whether every group has a requirement: the API has no empty groups."""
-    return all(any(spelled(group)) for group in relaxation.request.groups)
+    for relaxation in _relaxations(request):
+        if all(any(spelled(group)) for group in relaxation.request.groups):
+            yield relaxation
 
 
 def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:

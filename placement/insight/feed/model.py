@@ -5,7 +5,7 @@ token has the clocks of the response. Later writes of any process have larger st
 change is missed. A provider that changes during the request may be sent twice.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.core.model import EPOCH_CLOCK, ProviderState
@@ -40,7 +40,8 @@ def everything(snapshot: Snapshot, clocks: Mapping[int, int], criteria: Provider
     token = change_token.encode(clocks)
     if criteria == NO_FILTER:
         return Feed(token, is_complete=True, states=tuple(snapshot.states()))
-    return Feed(token, is_complete=True, states=_states(filter_providers(snapshot, criteria)))
+    states = [entry.state for entry in filter_providers(snapshot, criteria)]
+    return Feed(token, is_complete=True, states=states)
 
 
 def changed_since(
@@ -59,10 +60,10 @@ def changed_since(
     Raises: DatabaseUnavailable, and the exceptions of ``filter_providers``.
     """
     client_clocks = change_token.decode(token)
-    if client_clocks is None or not _leads_to(clocks, client_clocks, EPOCH_CLOCK):
+    if client_clocks is None or not _leads_to(clocks, client_clocks):
         return everything(snapshot, clocks, criteria)
     touched = sql.touched(store, client_clocks, clocks)
-    entries = _entries(snapshot, touched.ids)
+    entries = snapshot.entries.take(snapshot.forest.rows_with_ids(touched.ids).tolist())
     if touched.removed is None or _moves_the_tree(criteria, entries, touched.removed):
         return everything(snapshot, clocks, criteria)
     removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
@@ -76,21 +77,17 @@ def changed_since(
     return Feed(
         change_token.encode(clocks),
         is_complete=False,
-        states=_states(matching),
+        states=[entry.state for entry in matching],
         removed=sorted({*removed, *unmatched}),
     )
 
 
-def _leads_to(now: Mapping[int, int], client_clocks: Mapping[int, int], epoch: int) -> bool:
+def _leads_to(now: Mapping[int, int], client_clocks: Mapping[int, int]) -> bool:
     return (
         now.keys() == client_clocks.keys()
-        and now[epoch] == client_clocks[epoch]
+        and now[EPOCH_CLOCK] == client_clocks[EPOCH_CLOCK]
         and all(now[clock] >= client_clocks[clock] for clock in now)
     )
-
-
-def _entries(snapshot: Snapshot, ids: Collection[int]) -> list[ProviderEntry]:
-    return snapshot.entries.take(snapshot.forest.rows_with_ids(ids).tolist())
 
 
 def _moves_the_tree(
@@ -114,7 +111,3 @@ def _matching(
         return entries
     ids = {entry.state.provider.id for entry in filter_providers(snapshot, criteria)}
     return [entry for entry in entries if entry.state.provider.id in ids]
-
-
-def _states(entries: Iterable[ProviderEntry]) -> Sequence[ProviderState]:
-    return [entry.state for entry in entries]
