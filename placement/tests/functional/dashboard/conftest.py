@@ -27,35 +27,60 @@ def chromium():
     playwright.stop()
 
 
+VIEWPORT = {"width": 1280, "height": 900}
+STORED = "document.cookie.length + localStorage.length + sessionStorage.length"
+
+
+@pytest.fixture(scope="session")
+def kept_page(chromium):
+    """The page of all tests: a new one costs a second."""
+    return chromium.new_context(viewport=VIEWPORT).new_page()
+
+
 @pytest.fixture
-def open_page(chromium):
-    """Return a function that opens an address; errors and policy violations fail the test."""
-    contexts, problems = [], []
+def open_page(kept_page):
+    """Return a function that opens an address in the page, which a previous call has left.
+
+    Errors and policy violations fail the test, and so does what the next test would find: the
+    dashboard stores nothing.
+    """
+    page, listeners, problems = kept_page, {}, []
 
     def open_(url: str, *, tolerated: str = ""):
-        context = chromium.new_context(viewport={"width": 1280, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
+        leave()
+        origin = re.match(r"https?://[^/]+", url)[0]
 
         def note(message):
             if message.type == "error" and not (tolerated and re.search(tolerated, message.text)):
                 problems.append(message.text)
 
-        page.on("console", note)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: foreign(request.url))
-        origin = re.match(r"https?://[^/]+", url)[0]
+        def foreign(request):
+            if not request.url.startswith(origin):
+                problems.append(f"a request to another host: {request.url}")
 
-        def foreign(requested):
-            if not requested.startswith(origin):
-                problems.append(f"a request to another host: {requested}")
-
+        listeners["console"] = note
+        listeners["pageerror"] = lambda error: problems.append(str(error))
+        listeners["request"] = foreign
+        for event, listener in listeners.items():
+            page.on(event, listener)
         page.goto(url)
         return page
 
+    def leave():
+        """Restore the page, and leave the dashboard: the next address may differ by a view."""
+        if listeners and page.evaluate(STORED):
+            problems.append("the page has stored something")
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        listeners.clear()
+        page.unroute_all()
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(VIEWPORT)
+        page.mouse.move(0, 0)
+        page.goto("about:blank")
+
     yield open_
-    for context in contexts:
-        context.close()
+    leave()
     assert problems == []
 
 
