@@ -78,6 +78,10 @@ class UsageNotCounted(Exception):  # noqa: N818
         self.provider_ids = provider_ids
 
 
+class ForeignKeyFailed(WriteConflict):
+    """A foreign key failed; if this repeats, it is no conflict: rows are inconsistent."""
+
+
 class LockTimeout(WriteConflict):
     """A lock wait timed out; if this repeats, a transaction that does not end has the lock."""
 
@@ -173,7 +177,9 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise ConnectionLost(first_line(error)) from error
     if number in _LOCK_TIMEOUTS:
         raise LockTimeout(first_line(error)) from error
-    if number in _CONFLICTS | _REFERENCES or is_duplicate(error):
+    if number in _REFERENCES:
+        raise ForeignKeyFailed from error
+    if number in _CONFLICTS or is_duplicate(error):
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):
         raise exception.BadRequest(

@@ -29,6 +29,9 @@ from placement.db.transaction import Transaction
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 30
+# A foreign key fails once or twice if other transactions remove rows, always if rows are
+# inconsistent.
+_MAX_FOREIGN_KEY_FAILURES = 8
 # After a conflict, no attempt begins later than this time after the first attempt.
 RETRY_SECONDS = 30.0
 
@@ -51,10 +54,11 @@ def retried(
     host is unresponsive, the attempt is repeated only if it has not yet waited for a new
     connection.
 
-    Raises: Conflict; DatabaseUnavailable, also if the last attempt timed out waiting for a lock.
+    Raises: Conflict; DatabaseUnavailable, also if the last attempt timed out waiting for a lock;
+    the IntegrityError of a foreign key that fails again and again.
     """
     deadline = time.monotonic() + RETRY_SECONDS
-    conflicts = lost_connections = 0
+    conflicts = lost_connections = foreign_key_failures = 0
     while conflicts < max_attempts:
         begun_at = time.monotonic()
         try:
@@ -64,6 +68,10 @@ def retried(
         except WriteConflict as error:
             conflicts += 1
             on_conflict()
+            foreign_key_failures += isinstance(error, errors.ForeignKeyFailed)
+            cause = error.__cause__
+            if cause and foreign_key_failures == _MAX_FOREIGN_KEY_FAILURES:
+                raise cause from cause.__cause__
             if conflicts == max_attempts or time.monotonic() > deadline:
                 if isinstance(error, errors.LockTimeout):
                     raise exception.DatabaseUnavailable(str(error)) from error

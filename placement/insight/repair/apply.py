@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from sqlalchemy.exc import IntegrityError
+
 from placement import exception
 from placement.core.model import IncompleteConsumer
+from placement.db.errors import first_line
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.insight.repair import transaction
@@ -74,6 +77,8 @@ def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
         raise
     except (ChangedSince, exception.PlacementException) as error:
         return Outcome(SKIPPED, str(error))
+    except IntegrityError as error:  # other rows are inconsistent, or the file was edited
+        return Outcome(SKIPPED, first_line(error))
 
 
 def is_applied(store: Store, entry: Entry) -> bool:

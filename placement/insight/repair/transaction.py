@@ -8,7 +8,13 @@ import sqlalchemy as sa
 from placement.core.model import IncompleteConsumer
 from placement.db.claims.inventories import additions
 from placement.db.resources.providers import lock_providers
-from placement.db.tables import inventories, resource_classes, resource_providers
+from placement.db.tables import (
+    consumer_types,
+    inventories,
+    resource_classes,
+    resource_providers,
+    traits,
+)
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
 from placement.insight.repair import rows
@@ -110,6 +116,7 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
     Raises: ChangedSince if other rows prevent it.
     """
     _check_names(tx, recorded)
+    _check_providers(tx, recorded)
     _check_inventories(tx, recorded)
     rows.restore(tx.connection, recorded)
     tx.execute_all(additions(recorded.released))
@@ -118,6 +125,20 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
 
 
 def _check_names(tx: Transaction, recorded: Recorded) -> None:
+    """Raise ChangedSince if another row has the name or the id of a restored one."""
+    for table in (resource_classes, traits, consumer_types):
+        for row in recorded.before.get(table.name, ()):
+            holders = sa.select(table.c.id, table.c.name).where(
+                sa.or_(table.c.id == row["id"], table.c.name == row["name"])
+            )
+            for id_, name in tx.connection.execute(holders):
+                if (id_, name) != (row["id"], row["name"]):
+                    raise ChangedSince(
+                        f"{row['name']} had the id {row['id']}; {name} has the id {id_} now."
+                    )
+
+
+def _check_providers(tx: Transaction, recorded: Recorded) -> None:
     """Raise ChangedSince if another provider has the name or the id of a restored one."""
     for row in recorded.before.get("resource_providers", ()):
         holders = sa.select(_provider.id, _provider.uuid, _provider.name).where(

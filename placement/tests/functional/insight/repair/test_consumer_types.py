@@ -11,7 +11,8 @@ from placement.core.model import IncompleteConsumer, ReplaceAllocations
 from placement.db import tables
 from placement.insight.repair.apply import APPLIED, SKIPPED, Outcome, apply_action
 from placement.insight.repair.names import DeleteConsumerType
-from placement.objects import allocation
+from placement.insight.repair.providers import DeleteProvider
+from placement.objects import allocation, provider
 from placement.tests.support.defects import Host
 from placement.tests.support.factories import (
     a_claim,
@@ -212,3 +213,58 @@ def test_the_undo_is_skipped_if_the_type_was_created_again(store, run_audit, app
     assert apply(f"{plan}.undo") == (0, 0, 1)
     assert apply(plan) == (0, 0, 1)
     assert_sound(store)
+
+
+@pytest.mark.parametrize("code", ["unused_type", "unused_class", "unused_trait"])
+def test_the_undo_is_skipped_if_another_name_has_the_id(store, run_audit, apply, plan, code):
+    """The service assigns the largest id of a class again, SQLite any largest id."""
+    table = {
+        "unused_type": tables.consumer_types,
+        "unused_class": tables.resource_classes,
+        "unused_trait": tables.traits,
+    }[code]
+    host, name = Host(store), "CUSTOM_UNUSED"
+    host.run(table.insert().values(id=20_000, name=name))
+    run_audit("--code", code, "--plan", plan)
+    assert apply(plan) == (1, 0, 0)
+    host.run(table.insert().values(id=20_000, name="CUSTOM_OTHER"))
+    _, printed, _ = run_audit("--apply", f"{plan}.undo")
+    assert f"{name} had the id 20000; CUSTOM_OTHER has the id 20000 now." in printed
+    host.run(table.delete().where(table.c.id == 20_000))
+    assert apply(f"{plan}.undo") == (1, 0, 0)
+    assert apply(f"{plan}.undo") == (0, 1, 0)
+
+
+# --- foreign keys that always fail ---------------------------------------------------------
+
+
+@pytest.fixture
+def root_of_another_tree(store, backend):
+    """A provider that another tree has as its root by mistake."""
+    if backend == "sqlite":
+        pytest.skip("it does not check foreign keys")
+    host, root = Host(store), new_provider(store)
+    (root_id,) = host.values(tables.resource_providers.c.id, uuid=root)
+    host.provider(root_provider_id=root_id)
+    return root
+
+
+def test_a_foreign_key_that_always_fails_is_a_defect(store, root_of_another_tree):
+    """It is not reported as a concurrent update, which clients repeat."""
+    conflicts = []
+    observed = store.with_conflict_observer(lambda: conflicts.append(1))
+    with pytest.raises(sa.exc.IntegrityError):
+        provider.delete(observed, root_of_another_tree)
+    assert len(conflicts) < 10
+
+
+def test_an_action_whose_foreign_key_always_fails_is_skipped(store, root_of_another_tree):
+    action = DeleteProvider(
+        finding="",
+        provider=root_of_another_tree,
+        generation=0,
+        name=provider.show(store, root_of_another_tree).name,
+    )
+    outcome = apply_action(store, action, IncompleteConsumer("", ""), lambda _entry: None)
+    assert outcome.status == SKIPPED
+    assert "foreign key" in outcome.reason
