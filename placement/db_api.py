@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
@@ -80,20 +80,8 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
-    database = DatabaseSettings(
-        connection=options.connection,
-        connection_parameters=options.connection_parameters,
-        sqlite_synchronous=options.sqlite_synchronous,
-        mysql_sql_mode=options.mysql_sql_mode,
-        connection_recycle_time=options.connection_recycle_time,
-        max_pool_size=options.max_pool_size,
-        max_overflow=options.max_overflow,
-        pool_timeout=options.pool_timeout,
-        max_retries=options.max_retries,
-        retry_interval=options.retry_interval,
-        connection_debug=options.connection_debug,
-        connection_trace=options.connection_trace,
-    )
+    names = [field.name for field in fields(DatabaseSettings) if field.name in options]
+    database = DatabaseSettings(**{name: options[name] for name in names})
     try:
         _ = database.url
     except ValueError as error:  # the port is not a number

@@ -63,21 +63,7 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         explanation_command.add_to(parser)
-        parser.add_argument(
-            "--request-id",
-            metavar="<id>",
-            help="Show the records of a request ID or global request ID instead of a query.",
-        )
-        parser.add_argument(
-            "--host",
-            metavar="<host>",
-            help="Explain whether this host fits: the name or UUID of a provider of its tree.",
-        )
-        parser.add_argument(
-            "--remedies",
-            action="store_true",
-            help="Also look for changes of the request after which a host fits.",
-        )
+        explanation_command.add_explanation(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the explanation."""

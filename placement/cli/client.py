@@ -21,6 +21,7 @@ from osc_placement import version
 
 from placement import terminal
 from placement.core.text import printable
+from placement.insight.explanation.command import InvalidOptions
 from placement.insight.explanation.text import (
     closest_line,
     funnel_lines,
@@ -175,6 +176,8 @@ class WrittenOutput:
         run: Callable[[Any], int] = super().run  # type: ignore[misc]
         try:
             return terminal.written(lambda: run(parsed_args))
+        except InvalidOptions as error:
+            raise CommandError(str(error)) from None
         except BrokenPipeError:
             terminal.discard_unwritten()
             raise
@@ -281,7 +284,6 @@ def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _fits(number: int | None, *, colored: bool) -> str:
-    """Return the number of roots that fit, in color on a terminal."""
     text = "not determined" if number is None else str(number)
     color = GREEN if number else RED
     return f"{color}{text}{PLAIN}" if colored else text

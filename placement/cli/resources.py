@@ -230,7 +230,6 @@ def _consumer_cell(consumer: Mapping[str, Any], column: str, names: Names) -> An
 
 
 def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the allocations, a line for each provider."""
     return "\n".join(
         f"{printable(providers.get(uuid, uuid))}: "
         + ", ".join(f"{name}={amount}" for name, amount in by_class.items())
@@ -289,7 +288,6 @@ class ShowProviderTree(WrittenOutput, command.Lister):
 
 
 def _filters(arguments: argparse.Namespace, names: CommandNames) -> dict[str, str]:
-    """Return the query for the options that select providers."""
     query = given(arguments, _FILTERS)
     if "resources" in query:
         query["resources"] = query["resources"].replace("=", ":")
@@ -360,7 +358,6 @@ def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _of_groups(groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return the capacity of each group of roots, in lines with aligned columns."""
     rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

@@ -18,7 +18,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.insight.explanation import explain
+from placement.insight.explanation import command, explain
 from placement.insight.explanation import query as parse
 from placement.insight.explanation.text import as_text
 from placement.insight.names import UnknownName, uuid_of
@@ -41,25 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="A request for candidates as a query string, or the URL of a log line.",
     )
     parser.add_argument(
-        "--request-id",
-        metavar="<id>",
-        help="Show the records of a request ID or global request ID instead of a query.",
-    )
-    parser.add_argument(
-        "--host",
-        metavar="<host>",
-        help="Explain whether this host fits: the name or UUID of a provider of its tree.",
-    )
-    parser.add_argument(
         "--microversion",
         metavar="<version>",
         help="The microversion at which the query is parsed. Default: the newest.",
     )
-    parser.add_argument(
-        "--remedies",
-        action="store_true",
-        help="Also look for changes of the request after which a host fits.",
-    )
+    command.add_explanation(parser)
     parser.add_argument("--json", action="store_true", help="Print the JSON document.")
 
 

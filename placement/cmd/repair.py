@@ -245,7 +245,6 @@ def _as_text(results: Iterable[ActionResult], undo: Path | None, names: Mapping[
 
 
 def _fields(action: Action, names: Mapping[str, str]) -> str:
-    """Return the kind of an action and its fields."""
     fields = action.as_json()
     texts = (f"{name} {value_text(value, names)}" for name, value in fields.items() if value)
     return ", ".join(texts).removeprefix("action ")

@@ -205,7 +205,6 @@ def _current(state: AllocationState) -> Iterator[Allocation]:
 
 
 def _totals(allocations: Iterable[Allocation]) -> Totals:
-    """Return the sums by provider and resource class."""
     totals: dict[tuple[str, str], int] = {}
     for _, provider_uuid, resource_class, amount in allocations:
         key = (provider_uuid, resource_class)

@@ -186,7 +186,7 @@ def advance(
     One statement reads the changes. If more clocks advanced before it began, it is repeated with
     their values.
     """
-    while _follows(now, view.clocks):
+    while follows(now, view.clocks):
         changes = read_changes(view.clocks, now)
         now = changes.clocks
         names = changes.names or view.names
@@ -194,12 +194,12 @@ def advance(
             return None
         if PRUNED in changes.removed:
             return None
-        if changes.is_complete and _follows(now, view.clocks):
+        if changes.is_complete and follows(now, view.clocks):
             return _applied(view, changes, names, start)
     return None
 
 
-def _follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:
+def follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:
     """Return whether the changes between two values of the clocks can be read.
 
     They cannot in a new epoch, in another database, and after a restore of an older state.

@@ -36,7 +36,6 @@ from placement.policies import rules as policies
 
 
 def _order(total: Total) -> tuple[str, Version]:
-    """Return the key by which the numbers of requests are listed."""
     labels, _ = total
     return labels["client"], microversion.parse(labels["microversion"])
 

@@ -185,7 +185,6 @@ class CandidateGenerator:
     def _alike(
         self, block: Block, numbers: Sequence[int], solution: Solution
     ) -> Iterator[Candidate]:
-        """Return the candidates that one solution stands for at several anchors."""
         starts = [block.starts[block.first_subproblems[number]] for number in numbers]
         options = np.array(solution.options, dtype=np.intp)
         rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]

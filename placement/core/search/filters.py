@@ -185,13 +185,11 @@ def having_one(snapshot: Snapshot, any_of: frozenset[str]) -> Condition:
 
 
 def _not_having(code: str, parameter: str, snapshot: Snapshot, name: str) -> Condition:
-    """Return the condition that a provider does not have a trait."""
     without = ~having_trait(snapshot, (name,))
     return Condition(code, parameter, f"!{name}", without, without, (name,))
 
 
 def _not_member_of(snapshot: Snapshot, uuids: frozenset[str]) -> Condition:
-    """Return the condition that a provider is in none of the aggregates."""
     outside, value = ~in_aggregate(snapshot, uuids), f"!{any_of_text(uuids)}"
     names = tuple(sorted(uuids))
     return Condition("forbidden_aggregate", "member_of", value, outside, outside, names)

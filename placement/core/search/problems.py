@@ -336,7 +336,6 @@ class ProblemBuilder:
             yield option, tree.any_of[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
-        """Yield the ancestors of options in other trees."""
         slots = [slot for slots in self._plan.subtrees for slot in slots]
         for option in _union(options, slots):
             if option < 0:

@@ -96,8 +96,6 @@ def search(
 
 
 class _Search:
-    """One request on one snapshot."""
-
     def __init__(
         self, snapshot: Snapshot, plan: SearchPlan, settings: SearchSettings, deadline: Deadline
     ) -> None:

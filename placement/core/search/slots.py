@@ -125,7 +125,6 @@ class SearchPlan:
 
 
 def _needs(group: RequestGroup) -> Iterator[Need]:
-    """Yield the needs of the slots of a group."""
     if group.suffix:
         yield Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
         return

@@ -138,7 +138,6 @@ class Column:
         return column._with_cells(rows, list(cells.values()))
 
     def _missing(self, rows: Numbers) -> Numbers:
-        """Return the rows that have no inventory yet."""
         if not len(self.rows):
             return rows
         at = self.rows.searchsorted(rows)

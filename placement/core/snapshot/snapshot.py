@@ -195,7 +195,6 @@ class Snapshot:
 
 
 def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
-    """Return the inventories of all providers."""
     cells: defaultdict[str, list[tuple[Cell, Numbers]]] = defaultdict(list)
     for (inventories, used), rows in amounts.rows_of_values():
         for name, inventory in inventories.items():
@@ -204,7 +203,6 @@ def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
 
 
 def _sets(names: Shared[frozenset[str]]) -> Mapping[str, Rows]:
-    """Return the rows by name."""
     rows_of: defaultdict[str, list[Numbers]] = defaultdict(list)
     for name_set, rows in names.rows_of_values():
         for name in name_set:

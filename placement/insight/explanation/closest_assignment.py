@@ -98,7 +98,6 @@ def near_miss(
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
-    """Return the unmet requirements in the order of the funnel."""
     return tuple(sorted(lacks, key=lambda lack: CODES.index(lack.code)))
 
 
@@ -149,7 +148,6 @@ class _Root:
         return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
 
     def _is_served(self, need: GroupNeed) -> bool:
-        """Return whether a provider meets all conditions of the need."""
         return not self._failures(need, ()).all()
 
     def _failures(self, need: GroupNeed, waived: Collection[str]) -> Scores:
@@ -193,7 +191,6 @@ class _Root:
         return None
 
     def _solved(self, plan: SearchPlan, domains: Sequence[Domain]) -> list[int] | None:
-        """Return the rows of the first solution."""
         self._deadline.check()
         builder = ProblemBuilder(self._with_amounts(domains), plan, domains)
         for block in builder.blocks([self._root]):
@@ -260,7 +257,6 @@ class _Root:
         return [any_of for any_of in group.member_of if not any_of & aggregates]
 
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
-        """Return a condition between slots that is not met."""
         world = self._world
         if joint.traits:
             first = self._plan.unsuffixed[0]
@@ -321,14 +317,12 @@ class _Root:
         return changed
 
     def _rows(self, lack: Unmet) -> list[int]:
-        """Return the rows of the providers that do not meet a requirement, alone or together."""
         if lack.is_sum or lack.provider is None:
             return self._usable_rows
         return [self._world.forest.row_of[lack.provider.uuid]]
 
 
 def _first(domain: Domain) -> int:
-    """Return the first option of a slot."""
     rows: list[int] = np.flatnonzero(domain.local).tolist()
     return [*rows, *domain.shared][0]
 
@@ -339,7 +333,6 @@ def _waived(given_up: Collection[JointCondition]) -> set[str]:
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
-    """Return a provider that meets the unmet requirement."""
     traits, aggregates = frozenset(lack.traits), frozenset(lack.aggregates)
     if lack.is_forbidden:
         remaining = state.aggregates - aggregates

@@ -1,4 +1,6 @@
-"""Options for a request: the options of ``openstack allocation candidate list``, or ``--query``.
+"""Options for a request and its explanation.
+
+A request has the options of ``openstack allocation candidate list``, or ``--query``.
 
 Options after ``--group SUFFIX`` belong to this group. Options before the first ``--group`` belong
 to the unsuffixed group. Other parameters of the newest microversion have an option that the list
@@ -10,9 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
-from osc_lib import exceptions
-
 Pairs = list[tuple[str, str]]
+
+
+class InvalidOptions(ValueError):  # noqa: N818
+    """The options specify no request, or an invalid one."""
+
 
 _OF_GROUPS = {
     "--resource": ("<class>=<amount>", "An amount of a resource class. Can be repeated."),
@@ -39,8 +44,6 @@ _OF_REQUESTS = {
 
 
 class _Group(argparse.Action):
-    """Begins a group."""
-
     def __call__(
         self,
         parser: argparse.ArgumentParser,  # noqa: ARG002
@@ -53,8 +56,6 @@ class _Group(argparse.Action):
 
 
 class _OfGroup(argparse.Action):
-    """Adds an option to the current group."""
-
     def __call__(
         self,
         parser: argparse.ArgumentParser,  # noqa: ARG002
@@ -91,17 +92,36 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_explanation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select what is explained."""
+    parser.add_argument(
+        "--request-id",
+        metavar="<id>",
+        help="Show the records of a request ID or global request ID instead of a query.",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="<host>",
+        help="Explain whether this host fits: the name or UUID of a provider of its tree.",
+    )
+    parser.add_argument(
+        "--remedies",
+        action="store_true",
+        help="Also look for changes of the request after which a host fits.",
+    )
+
+
 def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
     """Return the parameters of the query that the options specify.
 
-    Raises: CommandError for an invalid amount, and CommandError with the text ``if_empty`` if the
-    options specify no request.
+    Raises: InvalidOptions for an invalid amount, and with the text ``if_empty`` if the options
+    specify no request.
     """
     pairs = _of_options(arguments)
     if arguments.query:
         pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
     if not pairs:
-        raise exceptions.CommandError(if_empty)
+        raise InvalidOptions(if_empty)
     return pairs
 
 
@@ -147,7 +167,5 @@ def _of_group(suffix: str, options: Sequence[tuple[str, str, str]]) -> Pairs:
 def _amount(text: str) -> str:
     name, separator, amount = text.partition("=")
     if not separator or not amount.isdigit():
-        raise exceptions.CommandError(
-            f"--resource {text}: write it as <class>=<amount>, as in VCPU=4."
-        )
+        raise InvalidOptions(f"--resource {text}: write it as <class>=<amount>, as in VCPU=4.")
     return f"{name}:{amount}"

@@ -105,7 +105,6 @@ class NearMisses:
         return sorted(self._solved, key=itemgetter(0))
 
     def _named(self, groups: Sequence[Group]) -> list[int]:
-        """Return the roots of the trees that the request names."""
         row_of, root = self._snapshot.forest.row_of, self._snapshot.forest.root
         rows = {row_of.get(group.group.in_tree or "") for group in groups}
         return [root.item(row) for row in rows if row is not None]

@@ -137,7 +137,6 @@ def closest_line(miss: Document) -> str:
 
 
 def _lacks(miss: Document) -> str:
-    """Return the unmet requirements of a near miss in one line."""
     lacks = _distinct_lacks(miss)
     is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss["complete"]
     return ", ".join(lacks) + ("; everything else fits" if is_all else "")

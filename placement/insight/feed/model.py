@@ -8,12 +8,13 @@ change is missed. A provider that changes during the request may be sent twice.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.core.model import EPOCH_CLOCK, ProviderState
+from placement.core.model import ProviderState
 from placement.core.request import ProviderFilter
 from placement.core.search.provider_filter import filter_providers
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.store import Store
+from placement.engine.engine import follows
 from placement.insight.feed import change_token, sql
 
 NO_FILTER = ProviderFilter()
@@ -60,7 +61,7 @@ def changed_since(
     Raises: DatabaseUnavailable, and the exceptions of ``filter_providers``.
     """
     client_clocks = change_token.decode(token)
-    if client_clocks is None or not _leads_to(clocks, client_clocks):
+    if client_clocks is None or not follows(clocks, client_clocks):
         return everything(snapshot, clocks, criteria)
     touched = sql.touched(store, client_clocks, clocks)
     entries = snapshot.entries.take(snapshot.forest.rows_with_ids(touched.ids).tolist())
@@ -79,14 +80,6 @@ def changed_since(
         is_complete=False,
         states=[entry.state for entry in matching],
         removed=sorted({*removed, *unmatched}),
-    )
-
-
-def _leads_to(now: Mapping[int, int], client_clocks: Mapping[int, int]) -> bool:
-    return (
-        now.keys() == client_clocks.keys()
-        and now[EPOCH_CLOCK] == client_clocks[EPOCH_CLOCK]
-        and all(now[clock] >= client_clocks[clock] for clock in now)
     )
 
 

@@ -7,11 +7,12 @@ cyborg, ``BlazarPlacementClient`` of blazar. The purpose is the operation that f
 refused.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from placement import exception, policies
+from placement.policy import PolicyDecisions
 
 PROVIDERS: Final = "/resource_providers"
 PROVIDER: Final = "/resource_providers/{uuid}"
@@ -156,21 +157,8 @@ _REQUESTED_PROJECT = "(another project)"
 _USAGES = "/usages"
 
 
-class Rules(Protocol):
-    """The policy in force: ``policy.PolicyDecisions``."""
-
-    def authorize(self, rule: str, target: Mapping[str, Any], caller: Mapping[str, Any]) -> None:
-        """Check that the rule allows the call.  Raises: PolicyNotAuthorized."""
-
-    def requirement(self, rule: str) -> str:
-        """Return the requirement of the rule for a caller."""
-
-    def named_roles(self) -> Collection[str]:
-        """Return the roles, in lower case, that the rules name."""
-
-
 def permissions(
-    rules: Rules,
+    rules: PolicyDecisions,
     roles: Sequence[str],
     *,
     project_id: str | None = None,
@@ -195,7 +183,7 @@ def permissions(
 
 
 def _checked(
-    rules: Rules, call: Call, roles: Sequence[str], project_id: str | None
+    rules: PolicyDecisions, call: Call, roles: Sequence[str], project_id: str | None
 ) -> CheckedCall:
     rule = _RULES[call.method, call.path]
     project = project_id or _OWN_PROJECT

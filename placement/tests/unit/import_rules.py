@@ -66,7 +66,7 @@ INTERNAL = {
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
     "insight.capacity": {*_INSIGHT, "insight.capacity"},
     "insight.feed": {*_INSIGHT, "insight.feed"},
-    "insight.permissions": {*_INSIGHT, "insight.permissions"},
+    "insight.permissions": {*_INSIGHT, "insight.permissions", "policy"},
     "insight.consumers": {*_INSIGHT, "insight.consumers"},
     "insight.recording": {*_INSIGHT, "insight.recording", "insight.explanation"},
     "insight.audit": {*_INSIGHT, "insight.audit", "insight.consumers"},
@@ -104,6 +104,5 @@ EXTERNAL = {
     "insight.nova_lists": {"openstack"},
     "insight.audit.nova": {"openstack", "keystoneauth1"},
     "insight.capacity.flavors": {"openstack", "keystoneauth1", "osc_lib"},
-    "insight.explanation.command": {"osc_lib"},
     "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "waitress"},
 }
