@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,10 +55,17 @@ def run_command(tmp_path):
 @pytest.fixture
 def deployment(database_url, server, backend):
     """A configured deployment that the test starts; it is stopped at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="placement-wsgi-"))
-    folder.chmod(0o755)  # servers may run as another user
     if backend != "sqlite":
         database_url = server(backend).tcp_url(sa.make_url(database_url).database)
+    with configured_deployment(database_url) as deployment:
+        yield deployment
+
+
+@contextmanager
+def configured_deployment(database_url):
+    """A deployment on a database, which is stopped at the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="placement-wsgi-"))
+    folder.chmod(0o755)  # servers may run as another user
     (folder / "placement.conf").write_text(
         f"[placement_database]\nconnection = {database_url}\n"
         "max_pool_size = 4\n"

@@ -6,6 +6,7 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -18,7 +19,9 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+import sqlalchemy as sa
 
+from placement.tests.functional.conftest import configured_deployment
 from placement.tests.support.processes import (
     BIN,
     IS_ROOT,
@@ -44,6 +47,22 @@ from placement.tests.support.waiting import wait_until
 @pytest.fixture
 def backend():
     return "mariadb"
+
+
+@pytest.fixture(scope="module")
+def copied_database_url(kept_databases, tmp_path_factory):
+    """The URL of a database for the tests of one server."""
+    path = tmp_path_factory.mktemp("copied") / "placement.sqlite"
+    shutil.copy(sa.make_url(kept_databases("sqlite")).database, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(copied_database_url):
+    """One uWSGI with the sample configuration for several tests, which do not restart it."""
+    with configured_deployment(copied_database_url) as deployment:
+        deployment.uwsgi_socket = start_uwsgi_behind_proxy(deployment)
+        yield deployment
 
 
 # --- uWSGI ------------------------------------------------------------------------------
@@ -117,10 +136,13 @@ def test_uwsgi_behind_nginx(deployment):
     check_claims(deployment, "/placement")
 
 
+@pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("name", ["nginx", "apache"])
-def test_web_servers_refuse_large_bodies_before_the_token_is_checked(deployment, name):
-    path = start_uwsgi_behind_proxy(deployment)
+def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
+    behind_proxy, deployment, name
+):
+    path = behind_proxy.uwsgi_socket
     if name == "nginx":
         nginx = program("nginx", "apt-get install nginx-light")
         start_nginx(deployment, nginx, nginx_site(deployment, path))
@@ -162,17 +184,17 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_uwsgi_executes_no_application_that_a_request_names(deployment):
-    path = start_uwsgi_behind_proxy(deployment)
+@pytest.mark.xdist_group("uwsgi")
+def test_uwsgi_executes_no_application_that_a_request_names(behind_proxy):
+    path = behind_proxy.uwsgi_socket
     responses = {}
     for name, variables in ATTACKS.items():
-        folder = deployment.folder / name
+        folder = behind_proxy.folder / name
         folder.mkdir()
         (folder / f"{name}.py").write_text(FOREIGN_APPLICATION)
         values = {key: text.format(folder=folder, name=name) for key, text in variables.items()}
         responses[name] = send_uwsgi_packet(path, {"UWSGI_APPID": name} | values)
-    assert [path.name for path in deployment.folder.rglob("*.executed")] == []
+    assert [path.name for path in behind_proxy.folder.rglob("*.executed")] == []
     assert all(b'"versions"' in response for response in responses.values()), responses
 
 
@@ -200,25 +222,25 @@ def received(connection):
     return b"".join(iter(lambda: connection.recv(2**16), b""))
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_uwsgi_survives_packets_for_its_other_plugins(deployment):
-    path = start_uwsgi_behind_proxy(deployment)
-    before = new_workers(deployment)
+@pytest.mark.xdist_group("uwsgi")
+def test_uwsgi_survives_packets_for_its_other_plugins(behind_proxy):
+    path = behind_proxy.uwsgi_socket
+    before = new_workers(behind_proxy)
     for modifier in range(1, 256):
         with suppress(ConnectionError):
             send_uwsgi_packet(path, {}, modifier)
     assert b'"versions"' in send_uwsgi_packet(path, {})
-    assert new_workers(deployment) == before
+    assert new_workers(behind_proxy) == before
 
 
 WAITING_REQUESTS = 500
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_uwsgi_answers_all_requests_that_wait_for_a_worker(deployment):
-    path = start_uwsgi_behind_proxy(deployment)
+@pytest.mark.xdist_group("uwsgi")
+def test_uwsgi_answers_all_requests_that_wait_for_a_worker(behind_proxy):
+    path = behind_proxy.uwsgi_socket
     with ExitStack() as stack:
-        with paused_workers(deployment):
+        with paused_workers(behind_proxy):
             connections = [
                 stack.enter_context(sent_uwsgi_packet(path, {})) for _ in range(WAITING_REQUESTS)
             ]
@@ -254,9 +276,9 @@ CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can run a command as another user")
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_only_the_group_of_the_web_server_connects_to_uwsgi(deployment):
-    path = start_uwsgi_behind_proxy(deployment)
+@pytest.mark.xdist_group("uwsgi")
+def test_only_the_group_of_the_web_server_connects_to_uwsgi(behind_proxy):
+    path = behind_proxy.uwsgi_socket
 
     def connect(*identity):
         command = ["setpriv", *identity, "--clear-groups", "/usr/bin/python3", "-c", CONNECT, path]
@@ -368,9 +390,14 @@ SLOW_CLIENTS = 1000
 ALLOWED_GROWTH_BYTES = 50 * 2**20
 
 
-@pytest.fixture
-def container(deployment):
-    """A deployment with the configuration of the container image."""
+@pytest.fixture(scope="module")
+def container(copied_database_url):
+    """One deployment with the configuration of the container image for several tests."""
+    with configured_deployment(copied_database_url) as deployment:
+        yield from started_container(deployment)
+
+
+def started_container(deployment):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * SLOW_CLIENTS), hard))
     text = (ROOT / "packaging" / "container-uwsgi.ini").read_text()
@@ -394,7 +421,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("slow", SLOW)
-@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.xdist_group("uwsgi")
 def test_the_container_serves_others_while_slow_clients_are_connected(container, slow):
     serve_some_requests(container)
     before = resident_bytes(container)
@@ -439,7 +466,7 @@ def serve_some_requests(deployment):
 UNIX_SOCKETS = Path("/proc/net/unix")
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.xdist_group("uwsgi")
 def test_the_container_answers_all_requests_that_wait_for_a_worker(container):
     address = ("127.0.0.1", container.port)
     with ExitStack() as stack:
@@ -455,7 +482,7 @@ def test_the_container_answers_all_requests_that_wait_for_a_worker(container):
         assert {connection.recv(12) for connection in connections} == {b"HTTP/1.1 200"}
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.xdist_group("uwsgi")
 def test_the_container_reads_no_large_body_without_authentication(container):
     serve_some_requests(container)
     before = resident_bytes(container)
@@ -471,7 +498,7 @@ def test_the_container_reads_no_large_body_without_authentication(container):
     serve_some_requests(container)
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.xdist_group("uwsgi")
 def test_the_container_bounds_the_head_and_asks_for_bodies(container):
     address = ("127.0.0.1", container.port)
     with socket.create_connection(address, 60) as connection, suppress(ConnectionError):
