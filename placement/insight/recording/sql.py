@@ -115,10 +115,10 @@ def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest
 
 
 def provider_names(store: Store, uuids: Iterable[str]) -> dict[str, str]:
-    """Return the names of the providers that exist, by UUID.  One statement."""
+    """Return the names of the providers that exist and have one, by UUID.  One statement."""
     with store.read() as tx:
-        column = resource_providers.c.uuid
-        return {row.uuid: row.name for row in rows_named(tx.connection, _PROVIDERS, column, uuids)}
+        rows = rows_named(tx.connection, _PROVIDERS, resource_providers.c.uuid, uuids)
+        return {row.uuid: row.name for row in rows if row.name is not None}
 
 
 def _ids(tx: Transaction, statement: sa.Select[tuple[int]]) -> list[int]:

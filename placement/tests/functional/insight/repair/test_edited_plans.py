@@ -8,6 +8,7 @@ from placement.insight.repair.consumers import RemoveStrayAllocations
 from placement.insight.repair.plan_file import plan_text
 from placement.insight.repair.providers import RenameProvider, SetTree
 from placement.objects import provider
+from placement.tests.support.defects import Host
 from placement.tests.support.factories import assert_sound, new_provider
 
 
@@ -116,3 +117,14 @@ def test_an_undo_file_with_a_wrong_value_is_refused_as_a_whole(store, run_audit,
     assert [provider.show(store, host).name for host in hosts] == ["new0", "new1"]
     undo.write_text(written)
     assert apply(undo) == (2, 0, 0)
+
+
+def test_a_provider_without_a_name_is_reported_by_its_uuid(store, run_audit, plan):
+    """Old databases have such providers."""
+    host = Host(store)
+    moved = set_tree(host.uuid, new_provider(store), None, host.uuid)
+    plan.write_text(plan_text(str(store.epoch()), [moved], {}))
+    host.provider(name=None)
+    status, printed, _ = run_audit("--apply", plan)
+    assert status == 4
+    assert f"The provider {host.uuid} has parent None" in printed
