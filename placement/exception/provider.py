@@ -63,10 +63,8 @@ class DuplicateProviderUuid(PlacementException):
     holder: Holder | None = None
 
     def __str__(self) -> str:
-        return (
-            f"Conflicting resource provider uuid: {self.uuid} already exists."
-            f"{_sentence(self.holder)}"
-        )
+        error = f"Conflicting resource provider uuid: {self.uuid} already exists."
+        return f"{error} {self.holder}" if self.holder else error
 
 
 class DuplicateProviderName(PlacementException):
@@ -76,14 +74,8 @@ class DuplicateProviderName(PlacementException):
     holder: Holder | None = None
 
     def __str__(self) -> str:
-        return (
-            f"Conflicting resource provider name: {self.name} already exists."
-            f"{_sentence(self.holder)}"
-        )
-
-
-def _sentence(holder: Holder | None) -> str:
-    return f" {holder}" if holder else ""
+        error = f"Conflicting resource provider name: {self.name} already exists."
+        return f"{error} {self.holder}" if self.holder else error
 
 
 class CannotCreateProvider(PlacementException):

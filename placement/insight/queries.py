@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from placement import exception
+from placement.http.request import Request
 from placement.microversion import Version
 from placement.parse import validation
 from placement.schemas.base import Schema, Windows, always, closed
@@ -27,9 +28,15 @@ def also(windows: Windows, **parameters: Schema) -> Windows:
     )
 
 
-def nothing(pairs: validation.QueryPairs, version: Version) -> None:
+def values(request: Request, validators: validation.ValidatorWindows) -> dict[str, str]:
+    """Return the value of each parameter in the query of a request.  Raises: BadRequest."""
+    validation.check_in_words(validators, request.query_pairs, request.version)
+    return validation.effective(request.query_pairs)
+
+
+def nothing(request: Request) -> None:
     """Return if the query is empty.  Raises: BadRequest."""
-    validation.check_in_words(_NOTHING, pairs, version)
+    values(request, _NOTHING)
 
 
 def time(parameter: str, value: str) -> datetime:

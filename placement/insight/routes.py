@@ -44,7 +44,7 @@ def _order(total: Total) -> tuple[str, Version]:
 def list_clients(request: Request) -> webob.Response:
     """Return the number of requests of each client at each microversion."""
     request.context.can(policies.CLIENTS)
-    queries.nothing(request.query_pairs, request.version)
+    queries.nothing(request)
     totals = request.services.totals
     counted = totals((CLIENT_REQUESTS, MIXED_CONSUMERS)) if totals else {}
     clients = sorted(counted.get(CLIENT_REQUESTS, ()), key=_order)
@@ -75,7 +75,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
 def show_insight(request: Request) -> webob.Response:
     """Return the release, the enabled features, and the size and age of the snapshot."""
     request.context.can(policies.SHOW)
-    queries.nothing(request.query_pairs, request.version)
+    queries.nothing(request)
     enabled = {"record": request.services.reports.is_recording}
 
     def write(view: View) -> bytes:

@@ -3,10 +3,9 @@
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
+from placement.insight import queries
 from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES, AuditSettings
 from placement.insight.audit.report import audit, findings_document
-from placement.insight.queries import described
-from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import always, closed
@@ -15,28 +14,22 @@ FINDINGS_QUERY = always(
     closed(
         {
             "code": {"type": "string", "enum": list(SEVERITIES)},
-            "grace_minutes": described("a number of minutes", "^[0-9]{1,6}$"),
-            "stale_days": described("a number of days", "^[1-9][0-9]{0,4}$"),
+            "grace_minutes": queries.described("a number of minutes", "^[0-9]{1,6}$"),
+            "stale_days": queries.described("a number of days", "^[1-9][0-9]{0,4}$"),
         }
     )
 )
 _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 
 
-def audit_settings(pairs: validation.QueryPairs, version: Version) -> AuditSettings:
-    """Return the settings of the audit in a query.  Raises: BadRequest."""
-    validation.check_in_words(_VALIDATORS, pairs, version)
-    values = validation.effective(pairs)
-    return AuditSettings(
-        grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),
-        stale_days=int(values["stale_days"]) if "stale_days" in values else None,
-        codes=frozenset({values["code"]} if "code" in values else ()),
-    )
-
-
 @accepts_json
 def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
     request.context.can(policies.FINDINGS)
-    settings = audit_settings(request.query_pairs, request.version)
+    values = queries.values(request, _VALIDATORS)
+    settings = AuditSettings(
+        grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),
+        stale_days=int(values["stale_days"]) if "stale_days" in values else None,
+        codes=frozenset({values["code"]} if "code" in values else ()),
+    )
     return json_response(request, findings_document(audit(request.services.store, settings)))

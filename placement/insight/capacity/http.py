@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import webob
 
 from placement import exception
-from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
@@ -22,7 +21,6 @@ from placement.insight.capacity.model import (
     by_root_trait,
 )
 from placement.insight.documents import document
-from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
 from placement.policies import rules as policies
@@ -37,27 +35,6 @@ Group = tuple[Mapping[str, str], Capacity]
 """The properties that the roots of a group have in common, and their capacity."""
 
 
-class CapacityQuery(NamedTuple):
-    """A shape, its query string, the grouping of roots, and the prefix of traits to group by."""
-
-    request: CandidateRequest
-    text: str
-    by: str
-    prefix: str
-
-
-def capacity_query(pairs: validation.QueryPairs, version: Version) -> CapacityQuery:
-    """Return the parsed query.
-
-    Raises: the exceptions of ``candidate_request``; BadRequest below 1.10 and for another ``by``.
-    """
-    queries.check_has_candidates(version)
-    validation.check_in_words(_VALIDATORS, pairs, version)
-    shape = [(key, value) for key, value in pairs if key != "by"]
-    by, prefix = _by(validation.effective(pairs).get("by", "none"))
-    return CapacityQuery(candidate_request(shape, version), queries.text(shape), by, prefix)
-
-
 def _by(text: str) -> tuple[str, str]:
     by, _, prefix = text.partition(":")
     if by not in BY or bool(prefix) != (by == "root_trait"):
@@ -69,15 +46,15 @@ def _by(text: str) -> tuple[str, str]:
 
 
 def capacity(
-    total: Capacity, groups: Iterable[Group], *, query: str, microversion: str, is_complete: bool
+    capacities: CapacityOfRoots, groups: Iterable[Group], *, query: str, microversion: str
 ) -> bytes:
     """Return the body of GET /insight/capacity."""
     return document(
         query=query,
         microversion=microversion,
         formula=FORMULA,
-        complete=is_complete,
-        **_fields(total),
+        complete=capacities.is_finished,
+        **_fields(capacities.of(capacities.rows)),
         by=[{**properties, **_fields(group)} for properties, group in groups],
     )
 
@@ -99,35 +76,35 @@ def _fields(capacity: Capacity) -> dict[str, Any]:
 def show_capacity(request: Request) -> webob.Response:
     """Return the number of claims of the shape that fit, in total and by group of roots."""
     request.context.can(policies.CAPACITY)
-    query = capacity_query(request.query_pairs, request.version)
+    queries.check_has_candidates(request.version)
+    by, prefix = _by(queries.values(request, _VALIDATORS).get("by", "none"))
+    pairs = [(key, value) for key, value in request.query_pairs if key != "by"]
+    shape = candidate_request(pairs, request.version)
     seconds = request.services.search.budget_seconds
 
     def write(view: View) -> bytes:
-        capacities = CapacityOfRoots(
-            view.snapshot, query.request, Deadline(seconds, time.monotonic)
-        )
-        by = list(capacities.of_each(_groups(view.snapshot, capacities.rows, query)))
+        capacities = CapacityOfRoots(view.snapshot, shape, Deadline(seconds, time.monotonic))
+        groups = _groups(view.snapshot, capacities.rows, by, prefix)
         return capacity(
-            capacities.of(capacities.rows),
-            by,
-            query=query.text,
+            capacities,
+            list(capacities.of_each(groups)),
+            query=queries.text(pairs),
             microversion=str(request.version),
-            is_complete=capacities.is_finished,
         )
 
     return http.from_snapshot(request, write)
 
 
 def _groups(
-    snapshot: Snapshot, rows: Indices, query: CapacityQuery
+    snapshot: Snapshot, rows: Indices, by: str, prefix: str
 ) -> Iterator[tuple[Mapping[str, str], Indices]]:
     """Yield the groups of the considered roots, with the properties they have in common."""
-    match query.by:
+    match by:
         case "aggregate":
             for uuid, roots in by_aggregate(snapshot, rows):
                 yield {"aggregate": uuid}, roots
         case "root_trait":
-            for name, roots in by_root_trait(snapshot, rows, query.prefix):
+            for name, roots in by_root_trait(snapshot, rows, prefix):
                 yield {"root_trait": name}, roots
         case "root":
             for number, row in enumerate(rows.tolist()):

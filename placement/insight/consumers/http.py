@@ -1,5 +1,7 @@
 """``GET /insight/consumers``: consumers with their allocations, page by page."""
 
+from collections.abc import Mapping
+
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
@@ -7,7 +9,6 @@ from placement.insight import queries
 from placement.insight.consumers import model as render
 from placement.insight.consumers import sql
 from placement.insight.consumers.model import ConsumerFilter
-from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import TEXT, UUID, always, closed
@@ -27,10 +28,8 @@ _VALIDATORS = validation.query_validators(CONSUMERS_QUERY)
 _LIMIT = 1000
 
 
-def consumer_filter(pairs: validation.QueryPairs, version: Version) -> ConsumerFilter:
-    """Return the filter in a query.  Raises: BadRequest."""
-    validation.check_in_words(_VALIDATORS, pairs, version)
-    values = validation.effective(pairs)
+def consumer_filter(values: Mapping[str, str]) -> ConsumerFilter:
+    """Return the filter of a query.  Raises: BadRequest."""
     return ConsumerFilter(
         project_id=values.get("project_id"),
         user_id=values.get("user_id"),
@@ -49,6 +48,6 @@ def consumer_filter(pairs: validation.QueryPairs, version: Version) -> ConsumerF
 def list_consumers(request: Request) -> webob.Response:
     """Return a page of the consumers that the query describes, in the order of their UUIDs."""
     request.context.can(policies.CONSUMERS)
-    criteria = consumer_filter(request.query_pairs, request.version)
+    criteria = consumer_filter(queries.values(request, _VALIDATORS))
     page = sql.page(request.services.store, criteria)
     return json_response(request, render.consumers_document(page))

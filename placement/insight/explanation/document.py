@@ -59,23 +59,20 @@ def _near_miss(miss: NearMiss, names: Names) -> Json:
 
 
 def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
+    optional = {
+        "traits": list(unmet.traits),
+        "aggregates": list(unmet.aggregates),
+        "provider": asdict(unmet.provider) if unmet.provider else None,
+        "shared": unmet.shared,
+        "tree": asdict(unmet.tree) if unmet.tree else None,
+    }
     document: Json = {
         "code": unmet.code,
         "group": unmet.group,
         "requirement": unmet.requirement,
+        **(asdict(unmet.amounts) if unmet.amounts else {}),
+        **{name: value for name, value in optional.items() if value},
     }
-    if unmet.amounts:
-        document |= asdict(unmet.amounts)
-    if unmet.traits:
-        document["traits"] = list(unmet.traits)
-    if unmet.aggregates:
-        document["aggregates"] = list(unmet.aggregates)
-    if unmet.provider:
-        document["provider"] = asdict(unmet.provider)
-    if unmet.shared:
-        document["shared"] = True
-    if unmet.tree:
-        document["tree"] = asdict(unmet.tree)
     return {**document, "text": _with_names(words.lack(document, root), names)}
 
 
@@ -91,20 +88,10 @@ def _remedy(remedy: Remedy, names: Names) -> Json:
 
 def _change_document(remedy: Remedy) -> Json:
     if remedy.change == "both":
-        return {
-            "change": "both",
-            "changes": [_change_document(change) for change in remedy.changes],
-        }
+        return {"change": "both", "changes": list(map(_change_document, remedy.changes))}
     alike: Json = {"alike": list(remedy.alike)} if remedy.alike else {}
     if remedy.change in ("amount", "split"):
-        parts = {"parts": remedy.parts} if remedy.parts else {}
-        return {
-            "change": remedy.change,
-            "group": remedy.group,
-            "resource_class": remedy.resource_class,
-            "to": remedy.to,
-            **parts,
-            **alike,
-        }
+        names = ("change", "group", "resource_class", "to", *(["parts"] if remedy.parts else []))
+        return {**{name: getattr(remedy, name) for name in names}, **alike}
     document: Json = {"change": remedy.change, "requirement": remedy.requirement, **alike}
     return document | ({"instead": remedy.instead} if remedy.instead else {})

@@ -92,7 +92,7 @@ class NearMisses:
         self._solved.append(((False, 0, 0.0, 0), self._miss(at, plan, groups)))
 
     def _miss(self, at: int, plan: SearchPlan, groups: Sequence[Group]) -> NearMiss:
-        rows = self._rows(at, groups, self._shared_by_aggregate)
+        rows = self._rows(at, groups)
         return near_miss(self._snapshot, plan, rows, self._deadline)
 
     @cached_property
@@ -109,9 +109,7 @@ class NearMisses:
         rows = {row_of.get(group.group.in_tree or "") for group in groups}
         return [root.item(row) for row in rows if row is not None]
 
-    def _rows(
-        self, at: int, groups: Sequence[Group], shared: Mapping[str, Sequence[int]]
-    ) -> list[int]:
+    def _rows(self, at: int, groups: Sequence[Group]) -> list[int]:
         """Return the rows of a tree, with the root first, and of the trees of sharing providers.
 
         If too many providers are shared, the closest providers and some other providers are used.
@@ -120,6 +118,7 @@ class NearMisses:
         choices = [self._of(need) for group in groups for need in group.needs]
         closest = [choice.row.item(at) for choice in choices if choice.is_shared.item(at)]
         aggregates = trees.aggregates[trees.number.item(root)]
+        shared = self._shared_by_aggregate
         sharing = chain(closest, *(shared.get(uuid, ()) for uuid in sorted(aggregates)))
         sharing_rows = list(islice(dict.fromkeys(sharing), MOST_SHARING))
         forest = self._snapshot.forest

@@ -11,7 +11,6 @@ are encoded by the JSON encoder.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from json.encoder import encode_basestring_ascii as quoted
-from typing import NamedTuple
 
 import webob
 from webob.acceptparse import create_accept_encoding_header, create_accept_header
@@ -27,7 +26,6 @@ from placement.insight.documents import VERSION
 from placement.insight.feed import model
 from placement.insight.feed.model import Feed
 from placement.insight.http import compressed
-from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.resource_provider import provider_filter
 from placement.policies import rules as policies
@@ -44,31 +42,6 @@ Write = Callable[[ProviderState], str]
 
 LINES = "application/x-ndjson"
 GZIP = "gzip"
-
-
-class ProvidersQuery(NamedTuple):
-    """The filter of providers, the requested fields, and the token of changes."""
-
-    criteria: ProviderFilter
-    fields: tuple[str, ...]
-    changed_since: str | None
-
-
-def providers_query(pairs: validation.QueryPairs, version: Version) -> ProvidersQuery:
-    """Return the parsed query.
-
-    Any text is accepted as a token: all providers are returned for an unknown token.
-    Raises: BadRequest, and the exceptions of ``provider_filter``.
-    """
-    validation.check_in_words(_VALIDATORS, pairs, version)
-    values = validation.effective([pair for pair in pairs if pair[0] in _FEED_PARAMETERS])
-    return ProvidersQuery(
-        criteria=provider_filter(
-            [pair for pair in pairs if pair[0] not in _FEED_PARAMETERS], version
-        ),
-        fields=_fields(values["fields"]) if "fields" in values else FIELDS,
-        changed_since=values.get("changed_since"),
-    )
 
 
 def _fields(text: str) -> tuple[str, ...]:
@@ -199,14 +172,17 @@ def list_providers(request: Request) -> webob.Response:
     """Return all matching providers, or the providers that changed since a token."""
     media_type = _media_type(request)
     request.context.can(policies.PROVIDERS)
-    query = providers_query(request.query_pairs, request.version)
+    values = queries.values(request, _VALIDATORS)
+    pairs = [pair for pair in request.query_pairs if pair[0] not in _FEED_PARAMETERS]
+    criteria = provider_filter(pairs, request.version)
+    fields = _fields(values["fields"]) if "fields" in values else FIELDS
     view = request.services.engine.view()
     tag = http.etag(view.clocks, str(request.version), media_type)
     if http.is_current(request, tag):
         return http.tagged(no_content(request, status=304), tag)
-    feed = _feed(request, view, query)
+    feed = _feed(request, view, criteria, values.get("changed_since"))
     write = as_lines if media_type == LINES else as_json
-    response = _streamed(request, lambda: write(feed, query.fields), media_type)
+    response = _streamed(request, lambda: write(feed, fields), media_type)
     return http.tagged(response, tag)
 
 
@@ -219,12 +195,12 @@ def _media_type(request: Request) -> str:
     return str(offers[0][0])
 
 
-def _feed(request: Request, view: View, query: ProvidersQuery) -> Feed:
-    if query.changed_since is None:
-        return model.everything(view.snapshot, view.clocks, query.criteria)
-    return model.changed_since(
-        request.services.store, view.snapshot, view.clocks, query.criteria, query.changed_since
-    )
+def _feed(request: Request, view: View, criteria: ProviderFilter, token: str | None) -> Feed:
+    """Return the feed; any text is accepted as a token, and all providers returned for it."""
+    if token is None:
+        return model.everything(view.snapshot, view.clocks, criteria)
+    store = request.services.store
+    return model.changed_since(store, view.snapshot, view.clocks, criteria, token)
 
 
 def _streamed(

@@ -1,7 +1,7 @@
 """``/insight/requests``: requests without candidates, and refused claims."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,14 +10,13 @@ import webob
 from placement import exception
 from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json, json_response
+from placement.insight import queries
 from placement.insight.documents import document
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.explain import NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.model import CODES
-from placement.insight.queries import described, nothing, time
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
-from placement.microversion import Version
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import OWNER, Schema, always, closed
@@ -28,8 +27,8 @@ _FILTER: Schema = {
     "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
 }
 _PAGE: Schema = {
-    "limit": described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
-    "marker": described("the field next of a page", "^[0-9]{1,19}$"),
+    "limit": queries.described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
+    "marker": queries.described("the field next of a page", "^[0-9]{1,19}$"),
 }
 REQUESTS_QUERY = always(closed({**_FILTER, **_PAGE}))
 SUMMARY_QUERY = always(closed(_FILTER))
@@ -44,20 +43,14 @@ REASONS = tuple(
 """The codes of recorded requests."""
 
 
-def recorded_filter(
-    pairs: validation.QueryPairs,
-    version: Version,
-    validators: validation.ValidatorWindows = _REQUESTS,
-) -> RecordedFilter:
+def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
-    validation.check_in_words(validators, pairs, version)
-    values = validation.effective(pairs)
     if values.get("reason", REASONS[0]) not in REASONS:
         raise exception.BadRequest(
             f"{validation.PREFIX}reason is {values['reason']!r}. Use one of: {', '.join(REASONS)}."
         )
     return RecordedFilter(
-        since=time("since", values["since"]) if "since" in values else None,
+        since=queries.time("since", values["since"]) if "since" in values else None,
         project_id=values.get("project_id"),
         reason=values.get("reason"),
         before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,
@@ -104,7 +97,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
 def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
     request.context.can(policies.LIST_REQUESTS)
-    criteria = recorded_filter(request.query_pairs, request.version)
+    criteria = recorded_filter(queries.values(request, _REQUESTS))
     recorded = sql.find(request.services.store, criteria)
     return json_response(request, recorded_requests(recorded, criteria.limit))
 
@@ -113,7 +106,7 @@ def list_requests(request: Request) -> webob.Response:
 def summarize_requests(request: Request) -> webob.Response:
     """Return the number of recorded requests in each hour, by what they lacked."""
     request.context.can(policies.LIST_REQUESTS)
-    criteria = recorded_filter(request.query_pairs, request.version, _SUMMARY)
+    criteria = recorded_filter(queries.values(request, _SUMMARY))
     now = datetime.now(UTC)
     since = summary.beginning(criteria.since, now)
     records = sql.hourly(request.services.store, replace(criteria, since=since))
@@ -124,6 +117,6 @@ def summarize_requests(request: Request) -> webob.Response:
 def show_request(request: Request) -> webob.Response:
     """Return the recorded requests with a request id or a global request id."""
     request.context.can(policies.SHOW_REQUEST)
-    nothing(request.query_pairs, request.version)
+    queries.nothing(request)
     recorded = sql.of_request(request.services.store, request.route["request_id"])
     return json_response(request, recorded_requests(recorded))

@@ -62,7 +62,7 @@ INTERNAL = {
     },
     "insight": _INSIGHT,
     "insight.documents": set(),
-    "insight.queries": {"schemas", "parse", "microversion", "exception"},
+    "insight.queries": {"schemas", "parse", "microversion", "exception", "http"},
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
     "insight.capacity": {*_INSIGHT, "insight.capacity"},
     "insight.feed": {*_INSIGHT, "insight.feed"},
