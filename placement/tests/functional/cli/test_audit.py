@@ -68,6 +68,12 @@ def test_people_read_a_table(openstack, live):
     assert "the list of live consumers does not have it" in shown.stdout
 
 
+def test_an_audit_without_findings_says_so(openstack):
+    shown = openstack.run("placement audit", "--code", "over_capacity")
+    assert (shown.returncode, shown.stdout.strip()) == (0, "")
+    assert shown.stderr == "Nothing found\n"
+
+
 def test_an_unknown_code_is_refused_with_the_codes(openstack):
     errors = openstack.refused("placement audit", "--code", "orphans")
     assert "argument --code: invalid choice: 'orphans' (choose from " in errors
