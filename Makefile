@@ -28,9 +28,9 @@ help:  ## List the commands
 serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for use (PORT=8778)
 	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)
 
-# A real Keystone is in the functional tests only.
+# A real Keystone is in the functional tests only. One process writes samples (DOCS_SAMPLES=write).
 test: $(VENV)/.test $(if $(filter-out placement/tests/unit% placement/tests/property%,$(T)),.keystone/.installed)  ## Run all tests (T=path for a part)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(J) --dist loadgroup $(T)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup $(T)
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
