@@ -1,6 +1,5 @@
 """Creates the services and the WSGI application from the configuration."""
 
-from collections.abc import Mapping
 from functools import partial
 from wsgiref.types import WSGIApplication
 
@@ -49,30 +48,17 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     app_services = services(config, observer)
     application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
     if observer is not None:
-        allowed = config.metrics.allowed_source_ranges
-        application = metrics.MetricsMiddleware(
-            application,
-            observer,
-            app_services.engine.current,
-            inventory_metrics(config, observer, app_services.store),
-            allowed,
-        )
+        inventory = inventory_metrics(config, observer, app_services.store)
+        current, allowed = app_services.engine.current, config.metrics.allowed_source_ranges
+        application = metrics.MetricsMiddleware(application, observer, current, inventory, allowed)
     if config.insight.page:
-        application = DashboardMiddleware(application, _dashboard_headers(config))
+        headers = DEVELOPMENT_HEADERS if config.api.auth_strategy == auth.NOAUTH2 else {}
+        application = DashboardMiddleware(application, headers)
     if config.healthcheck.enabled:
-        application = _with_health_checks(application, config, app_services)
+        current, url = app_services.engine.current, auth.keystone_url(config)
+        checks = HealthChecks(app_services.store, current, url)
+        application = health.HealthMiddleware(application, config, checks)
     return application, app_services.engine
-
-
-def _with_health_checks(
-    application: WSGIApplication, conf: cfg.ConfigOpts, app_services: Services
-) -> WSGIApplication:
-    checks = HealthChecks(app_services.store, app_services.engine.current, auth.keystone_url(conf))
-    return health.HealthMiddleware(application, conf, checks)
-
-
-def _dashboard_headers(conf: cfg.ConfigOpts) -> Mapping[str, str]:
-    return DEVELOPMENT_HEADERS if conf.api.auth_strategy == auth.NOAUTH2 else {}
 
 
 def inventory_metrics(

@@ -68,15 +68,8 @@ def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
 def _add_categories(categories: Any) -> None:
     """Add the categories and their commands to the parser that oslo.config passes."""
     categories.required = False
-    parser = categories.add_parser("db", help="Manage the database.")
-    parser.set_defaults(run=lambda _conf: parser.print_help() or 0, command=None)
-    commands = parser.add_subparsers(dest="command")
-    _add(
-        commands,
-        "sync",
-        _sync,
-        "Upgrade the schema, and reconcile the usage counters.",
-    )
+    commands = _category(categories, "db", "Manage the database.")
+    _add(commands, "sync", _sync, "Upgrade the schema, and reconcile the usage counters.")
     _add(commands, "version", _version, "Print the revision of the schema.")
     stamp = _add(commands, "stamp", _stamp, "Record a revision without applying it.")
     stamp.add_argument("revision", metavar="<revision>", help="A revision, or `head`.")
@@ -95,7 +88,8 @@ def _add_categories(categories: Any) -> None:
         _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
     )
     identity.add_arguments(_add(categories, "identity", identity.run, identity.DESCRIPTION))
-    _add_permission(categories)
+    checks = _category(categories, "permission", "Check the policy.")
+    permission.add_arguments(_add(checks, "check", permission.run, permission.DESCRIPTION))
     audit.add_arguments(_add(categories, "audit", audit.run, audit.DESCRIPTION))
 
 
@@ -105,11 +99,11 @@ def _add(commands: Any, name: str, run: Command, text: str) -> argparse.Argument
     return parser
 
 
-def _add_permission(categories: Any) -> None:
-    parser = categories.add_parser("permission", help="Check the policy.")
+def _category(categories: Any, name: str, text: str) -> Any:
+    """Add a category, which prints its help without a command; return its commands."""
+    parser = categories.add_parser(name, help=text)
     parser.set_defaults(run=lambda _conf: parser.print_help() or 0, command=None)
-    commands = parser.add_subparsers(dest="command")
-    permission.add_arguments(_add(commands, "check", permission.run, permission.DESCRIPTION))
+    return parser.add_subparsers(dest="command")
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:
