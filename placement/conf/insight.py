@@ -55,7 +55,8 @@ maximum number of refused claims that it records per second. Further empty respo
 claims are logged in one line without an explanation, and are not recorded.
 
 An explanation takes up to 0.12 s of CPU time with 10,000 hosts of 19 providers each. Fewer empty
-responses are explained if the explanations would take more than a twentieth of a processor.
+responses are explained if the explanations would take more than a twentieth of a processor. The
+same limits hold for invalid requests for candidates, whose unknown names are searched.
 """,
     ),
 ]

@@ -97,7 +97,7 @@ class Recorder:
         self._store = None if store is None else store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
         self._thread_time = thread_time
-        self._process = PerProcess(lambda: _Process(settings.per_second, clock()))
+        self._process = PerProcess(lambda: _Process(settings.per_second))
 
     @property
     def dropped(self) -> int:
@@ -109,21 +109,21 @@ class Recorder:
         return self._process().admits(kind, self._clock())
 
     @contextmanager
-    def explanation(self) -> Iterator[bool]:
+    def explanation(self, kind: str) -> Iterator[bool]:
         """A context for one explanation; yields whether the rate and the CPU time allow it.
 
-        The explanations of a process take at most a twentieth of a processor, except half a
-        second at once.
+        The explanations of a kind take at most a twentieth of a processor in a process, except
+        half a second at once.
         """
         process = self._process()
-        if not process.admits_explanation(self._clock()):
+        if not process.admits_explanation(kind, self._clock()):
             yield False
             return
         start = self._thread_time()
         try:
             yield True
         finally:
-            process.explained(self._thread_time() - start)
+            process.explained(kind, self._thread_time() - start)
 
     def is_new(self, key: str) -> bool:
         """Return whether this process did not see the key in the last hour.
@@ -210,9 +210,8 @@ class _Process:
     """The state of the recorder in one process."""
 
     per_second: int
-    started_at: float
     records: dict[str, _Allowance] = field(default_factory=dict)
-    explaining: _Allowance = field(init=False)
+    explaining: dict[str, _Allowance] = field(default_factory=dict)
     waiting: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
     writing: threading.Lock = field(default_factory=threading.Lock)
     counting: threading.Lock = field(default_factory=threading.Lock)
@@ -222,9 +221,6 @@ class _Process:
     warned_at: float = float("-inf")
     dropped: int = 0
     seen: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.explaining = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, self.started_at)
 
     def admits(self, kind: str, now: float) -> bool:
         """Count a record of this kind, if the rate allows it."""
@@ -236,16 +232,17 @@ class _Process:
             allowance.take(1)
             return True
 
-    def admits_explanation(self, now: float) -> bool:
-        """Count an empty response that is explained, if the rate and the CPU time allow it."""
+    def admits_explanation(self, kind: str, now: float) -> bool:
+        """Count a record of this kind, if the rate and the CPU time allow its explanation."""
         with self.counting:
-            has_time = self.explaining.left(now) > 0
-        return has_time and self.admits(NO_CANDIDATES, now)
+            new = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, now)
+            has_time = self.explaining.setdefault(kind, new).left(now) > 0
+        return has_time and self.admits(kind, now)
 
-    def explained(self, seconds: float) -> None:
-        """Count the CPU time of an explanation."""
+    def explained(self, kind: str, seconds: float) -> None:
+        """Count the CPU time of an admitted explanation."""
         with self.counting:
-            self.explaining.take(seconds)
+            self.explaining[kind].take(seconds)
 
     def is_new(self, key: str, now: float) -> bool:
         """Store the key for an hour; return whether it was not stored already."""
@@ -309,7 +306,7 @@ def empty_response(
     is_logged = LOG.isEnabledFor(logging.INFO)
     if not (is_logged or recorder.is_enabled):
         return NOT_EXPLAINED
-    with recorder.explanation() as is_admitted:
+    with recorder.explanation(NO_CANDIDATES) as is_admitted:
         if not is_admitted:
             line = "not explained: too many, or explanations that take too long"
             LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
@@ -330,9 +327,10 @@ def invalid_request(
     origin: Origin,
 ) -> None:
     """Log and record that a request for candidates has names that do not exist."""
-    if not recorder.admits(INVALID_REQUEST):
-        return
-    document = unknown_names.document(error, snapshot, question.request)
+    with recorder.explanation(INVALID_REQUEST) as is_admitted:
+        if not is_admitted:
+            return
+        document = unknown_names.document(error, snapshot, question.request)
     sentence = printable(str(document["sentence"]))
     LOG.info("Invalid request for candidates %s: %s", origin.request_id, sentence)
     reason, subject = unknown_names.reason(error), summary.subject([error.name])

@@ -59,8 +59,8 @@ class Kept:
         return self.admitted >= 0
 
     @contextmanager
-    def explanation(self):
-        yield self.admits("no_candidates")
+    def explanation(self, kind):
+        yield self.admits(kind)
 
     def record(self, record: RecordedRequest) -> None:
         if self.is_enabled:

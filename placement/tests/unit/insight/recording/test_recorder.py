@@ -92,9 +92,9 @@ def test_a_quiet_hour_saves_nothing_up(recorder, clock):
     assert sum(recorder.admits("a") for _ in range(100)) == 5
 
 
-def explained(recorder, clock, seconds):
+def explained(recorder, clock, seconds, kind="a"):
     """Return whether an explanation that takes so long is admitted."""
-    with recorder.explanation() as is_admitted:
+    with recorder.explanation(kind) as is_admitted:
         clock.now += seconds if is_admitted else 0
     return is_admitted
 
@@ -113,8 +113,14 @@ def test_long_explanations_take_a_twentieth_of_the_time(recorder, clock):
     assert 0.2 * admitted / (clock.now - started_at) == pytest.approx(0.05, rel=0.05)
 
 
+def test_long_explanations_of_one_kind_do_not_displace_another_kind(recorder, clock):
+    assert explained(recorder, clock, 60)
+    assert not explained(recorder, clock, 60)
+    assert explained(recorder, clock, 0, "b")
+
+
 def fails_after_a_minute(recorder, clock):
-    with recorder.explanation():
+    with recorder.explanation("a"):
         clock.now += 60
         raise RuntimeError
 
