@@ -16,7 +16,8 @@ exclude_patterns = []
 
 nitpicky = True
 highlight_language = "text"  # of messages and logs, in which "not" and "or" are words
-# Quotation marks only: "--" in headings is the beginning of an option, and "..." is part of messages.
+# Quotation marks only: "--" in headings is the beginning of an option, and "..." is part of
+# messages.
 smartquotes_action = "q"
 # The lexer for shell sessions does not support quotations that span several lines.
 suppress_warnings = ["misc.highlighting_failure"]
