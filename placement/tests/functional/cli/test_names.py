@@ -307,7 +307,7 @@ def test_options_accept_names(openstack, placement):
         ([CONSUMERS, "--provider=cn2"], "cn2 is the name of 2 providers: cn2.a.org ("),
         (
             [CONSUMERS, "--in-tree=cn3"],
-            "No provider has the name cn3. Similar names: cn2.a.org, cn1",
+            "No provider has the name cn3. Similar names: cn2.a.org, cn2.b.org, cn1",
         ),
         ([CONSUMERS, "--project=shops"], "No project has the name shops. Similar names: shop."),
         ([TREE, "--member-of=az2"], "No aggregate has the name az2. Similar names: az1."),
