@@ -1,7 +1,7 @@
 """``placement-status``: checks whether a deployment is ready for an upgrade."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -20,12 +20,46 @@ from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
 from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
-from placement.db.snapshot import inconsistent_rows
+from placement.db.snapshot.inconsistent_rows import in_loops
+from placement.db.tables import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
 from placement.http import auth
 from placement.policy import files as policy_checks
 
 CANNOT_CHECK = 255
 MIGRATE = "Run `placement-manage db online_data_migrations`."
+
+_PARENTS = sa.select(
+    resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.parent_provider_id
+)
+_COUNT = sa.func.count()
+_QUERIES = (
+    (
+        "{} inventories have a resource class that does not exist. Delete these inventories.",
+        sa.select(_COUNT).where(
+            inventories.c.resource_class_id.not_in(sa.select(resource_classes.c.id))
+        ),
+    ),
+    (
+        "{} inventories have a step_size below 1. Set it to 1.",
+        sa.select(_COUNT).where(inventories.c.step_size < 1),
+    ),
+    (
+        "{} associations of resource providers have a trait that does not exist. Delete them.",
+        sa.select(_COUNT).where(
+            resource_provider_traits.c.trait_id.not_in(sa.select(traits.c.id))
+        ),
+    ),
+    (
+        "{} resource providers have no name. Set the name of each, for instance to its UUID.",
+        sa.select(_COUNT).where(resource_providers.c.name.is_(None)),
+    ),
+)
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -76,7 +110,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _odd_rows(self) -> Result:
         with db_api.opened(self._conf) as store, store.read() as tx:
-            sentences = list(inconsistent_rows.find(tx.connection))
+            sentences = list(inconsistent_rows(tx.connection))
         if not sentences:
             return Result(Code.SUCCESS)
         return Result(Code.FAILURE, " ".join(sentences))
@@ -124,6 +158,23 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Usage Counters", _usage_counters),
         ("Odd Rows", _odd_rows),
     )
+
+
+def inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
+    """Yield a description and a remedy for each kind of inconsistent row."""
+    for sentence, statement in _QUERIES:
+        count = connection.scalar(statement)
+        if count:
+            yield sentence.format(count)
+    providers = connection.execute(_PARENTS).all()
+    uuid_of = {row.id: row.uuid for row in providers}
+    looped = in_loops({row.uuid: uuid_of.get(row.parent_provider_id) for row in providers})
+    if looped:
+        uuids = ", ".join(sorted(looped)[:5])
+        yield (
+            f"{len(looped)} resource providers are in or below a loop of parents ({uuids}). "
+            "Set parent_provider_id of one of each loop to NULL, and root_provider_id of all."
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from placement.db import clocks
 from placement.db.claims.allocations import Allocations
 from placement.db.claims.consumers import Consumers
 from placement.db.claims.inventories import Inventories
-from placement.db.resources.names import ConsumerTypes, ResourceClasses, Traits
+from placement.db.resources.names import ResourceClasses, Traits
 from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
 from placement.db.writes import Write, execute_all
 
@@ -23,7 +23,6 @@ class Transaction:
         self.inventories = Inventories(connection)
         self.allocations = Allocations(connection)
         self.consumers = Consumers(connection)
-        self.consumer_types = ConsumerTypes(connection)
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)

@@ -21,14 +21,7 @@ from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
 from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
-from placement.db.tables import (
-    consumer_types,
-    consumers,
-    inventories,
-    resource_classes,
-    resource_provider_traits,
-    traits,
-)
+from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
 from placement.db.writes import chunks, numbered, one_of, rows_of
 
 _FEW = 3
@@ -202,12 +195,13 @@ def summary(stored: Collection[StoredName]) -> Names:
     return Names(tuple(row.name for row in stored), max(times, default=None))
 
 
-def _select(table: sa.Table) -> sa.Select[Any]:
+def select_names(table: sa.Table) -> sa.Select[Any]:
+    """Select the columns of StoredName, by id."""
     modified_at = sa.func.coalesce(table.c.updated_at, table.c.created_at).label("modified_at")
     return sa.select(table.c.id, table.c.name, modified_at).order_by(table.c.id)
 
 
-class _StoredNames:
+class StoredNames:
     """The names of one table, in one transaction."""
 
     table: sa.Table
@@ -258,10 +252,10 @@ class _StoredNames:
 _class = resource_classes.c
 
 
-class ResourceClasses(_StoredNames):
+class ResourceClasses(StoredNames):
     """Resource classes, in one transaction."""
 
-    table, _query = resource_classes, _select(resource_classes)
+    table, _query = resource_classes, select_names(resource_classes)
     _reference = inventories.c.resource_class_id
 
     def all(self) -> list[StoredName]:
@@ -298,13 +292,15 @@ class ResourceClasses(_StoredNames):
 _trait = traits.c
 _association = resource_provider_traits.c
 _IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
-_OF_PROVIDERS = _select(traits).join(resource_provider_traits, _association.trait_id == _trait.id)
+_OF_PROVIDERS = select_names(traits).join(
+    resource_provider_traits, _association.trait_id == _trait.id
+)
 
 
-class Traits(_StoredNames):
+class Traits(StoredNames):
     """Traits, in one transaction."""
 
-    table, _query = traits, _select(traits)
+    table, _query = traits, select_names(traits)
     _reference = _association.trait_id
 
     def matching(
@@ -335,27 +331,3 @@ class Traits(_StoredNames):
         return replace_associations(
             self._connection, provider_id, _association.trait_id, trait_ids
         )
-
-
-class ConsumerTypes(_StoredNames):
-    """Consumer types, in one transaction.
-
-    A claim reads the id of a type without a lock: its insert or update of the consumer locks the
-    type by the foreign key. If the type was deleted in between, the foreign key fails, and the
-    claim is run again and inserts the type.
-    """
-
-    table, _query = consumer_types, _select(consumer_types)
-    _reference = consumers.c.consumer_type_id
-
-    def is_in_use(self, id_: int) -> bool:
-        """Return whether consumers have a locked type."""
-        return self._is_referenced(id_)
-
-    def has_foreign_key(self) -> bool:
-        """Return whether the database has the foreign key, without which no type may be deleted.
-
-        SQLite does not check it, but has one writer at a time.
-        """
-        keys = sa.inspect(self._connection).get_foreign_keys(consumers.name)
-        return any(key["referred_table"] == self.table.name for key in keys)

@@ -5,18 +5,8 @@ process, and reported by ``placement-status upgrade check``.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-
-import sqlalchemy as sa
-
-from placement.db.tables import (
-    inventories,
-    resource_classes,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
 
 LOG = logging.getLogger(__name__)
 
@@ -46,48 +36,3 @@ def in_loops(parent_of: Mapping[str, str | None]) -> set[str]:
         leads_to_root.update(dict.fromkeys(path, has_root))
     looped = {uuid for uuid, has_root in leads_to_root.items() if not has_root}
     return looped and {uuid for uuid, parent in parent_of.items() if {uuid, parent} & looped}
-
-
-def find(connection: sa.Connection) -> Iterator[str]:
-    """Yield a description and a remedy for each kind of inconsistent row."""
-    for sentence, statement in _QUERIES:
-        count = connection.scalar(statement)
-        if count:
-            yield sentence.format(count)
-    providers = connection.execute(_PARENTS).all()
-    uuid_of = {row.id: row.uuid for row in providers}
-    looped = in_loops({row.uuid: uuid_of.get(row.parent_provider_id) for row in providers})
-    if looped:
-        uuids = ", ".join(sorted(looped)[:5])
-        yield (
-            f"{len(looped)} resource providers are in or below a loop of parents ({uuids}). "
-            "Set parent_provider_id of one of each loop to NULL, and root_provider_id of all."
-        )
-
-
-_PARENTS = sa.select(
-    resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.parent_provider_id
-)
-_COUNT = sa.func.count()
-_QUERIES = (
-    (
-        "{} inventories have a resource class that does not exist. Delete these inventories.",
-        sa.select(_COUNT).where(
-            inventories.c.resource_class_id.not_in(sa.select(resource_classes.c.id))
-        ),
-    ),
-    (
-        "{} inventories have a step_size below 1. Set it to 1.",
-        sa.select(_COUNT).where(inventories.c.step_size < 1),
-    ),
-    (
-        "{} associations of resource providers have a trait that does not exist. Delete them.",
-        sa.select(_COUNT).where(
-            resource_provider_traits.c.trait_id.not_in(sa.select(traits.c.id))
-        ),
-    ),
-    (
-        "{} resource providers have no name. Set the name of each, for instance to its UUID.",
-        sa.select(_COUNT).where(resource_providers.c.name.is_(None)),
-    ),
-)

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import sqlalchemy as sa
+
 from placement.core.model import CUSTOM_PREFIX
-from placement.db.resources.names import ConsumerTypes, ResourceClasses, Traits
+from placement.db.resources.names import StoredNames, select_names
+from placement.db.tables import consumer_types, consumers
 from placement.insight.repair.action import Action, Text
 from placement.insight.repair.transaction import ChangedSince, Repair
 
@@ -39,6 +42,30 @@ class DeleteTrait(Action):
         repair.tx.publish(names=True)
 
 
+class ConsumerTypes(StoredNames):
+    """Consumer types, in one transaction.
+
+    A claim reads the id of a type without a lock: its insert or update of the consumer locks the
+    type by the foreign key. If the type was deleted in between, the foreign key fails, and the
+    claim is run again and inserts the type.
+    """
+
+    table, _query = consumer_types, select_names(consumer_types)
+    _reference = consumers.c.consumer_type_id
+
+    def is_in_use(self, id_: int) -> bool:
+        """Return whether consumers have a locked type."""
+        return self._is_referenced(id_)
+
+    def has_foreign_key(self) -> bool:
+        """Return whether the database has the foreign key, without which no type may be deleted.
+
+        SQLite does not check it, but has one writer at a time.
+        """
+        keys = sa.inspect(self._connection).get_foreign_keys(consumers.name)
+        return any(key["referred_table"] == self.table.name for key in keys)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteConsumerType(Action):
     """Delete a consumer type that no consumer has; the next claim of this type inserts it."""
@@ -49,7 +76,7 @@ class DeleteConsumerType(Action):
 
     def perform(self, repair: Repair) -> None:
         """Delete the row, which is recorded; snapshots do not have consumer types."""
-        types = repair.tx.consumer_types
+        types = ConsumerTypes(repair.tx.connection)
         if not types.has_foreign_key():
             raise ChangedSince(
                 "The table consumers has no foreign key to consumer_types, so a concurrent claim "
@@ -65,9 +92,7 @@ def _check_custom(noun: str, name: str) -> None:
         raise ChangedSince(f"The {noun} {name} is a standard name.")
 
 
-def _delete(
-    repair: Repair, names: ConsumerTypes | ResourceClasses | Traits, noun: str, name: str
-) -> None:
+def _delete(repair: Repair, names: StoredNames, noun: str, name: str) -> None:
     """Delete a name that nothing uses, and record its row.  Raises: ChangedSince."""
     row = names.lock(name)
     if row is None:

@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
+from placement.cmd import status
 from placement.core.model import Provider
 from placement.db import clocks, tables
 from placement.db.snapshot import inconsistent_rows
@@ -27,7 +28,7 @@ def execute(store, statement, **values):
 
 def reported(store):
     with store.read() as tx:
-        return list(inconsistent_rows.find(tx.connection))
+        return list(status.inconsistent_rows(tx.connection))
 
 
 def test_consistent_database_has_no_odd_rows(store, hosts):
