@@ -16,7 +16,7 @@ from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
 from placement.insight.audit.model import COMPUTE_NODE, Finding, InvalidList, Skipped, names_in
-from placement.insight.audit.text import by_provider, findings_text, row_lines
+from placement.insight.audit.text import NOTHING_FOUND, by_provider, row_lines
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
 from placement.insight.names import Names
@@ -101,7 +101,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             self._write_plan(findings, skipped, parsed_args, audited)
         names: Names = {}
         if not findings:
-            self.app.stderr.write(f"{findings_text((), ())}\n")
+            self.app.stderr.write(f"{NOTHING_FOUND}\n")
         if parsed_args.formatter == "table":
             findings = list(by_provider(findings))
             names = self._names(findings)

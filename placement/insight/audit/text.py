@@ -6,7 +6,7 @@ The texts are written from the documents of the findings, because a client has o
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from placement.core.text import printable
 
@@ -15,11 +15,13 @@ Document = Mapping[str, Any]
 Count = tuple[int, str]
 """A number, and the words after it."""
 
+NOTHING_FOUND: Final = "Nothing found"
+
 
 def findings_text(findings: Sequence[Document], truncated: Iterable[str]) -> str:
     """Return the findings, and their number by code and by the provider concerned."""
     if not findings:
-        return "Nothing found"
+        return NOTHING_FOUND
     shown = list(by_provider(findings))
     lines = [line for finding in shown for line in _lines(finding)]
     lines += [f"{code}: there are further findings, which are not listed" for code in truncated]
