@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -122,6 +123,22 @@ class ApiProcess:
         """Return the ids of the worker processes."""
         return {child.pid for child in psutil.Process(self.process.pid).children()}
 
+    def wait_for_workers(self, count):
+        """Wait until so many workers serve; the first responds while others still start."""
+        wait_until(
+            lambda: sum(map(is_listening, self.children())) == count,
+            START_TIMEOUT_SECONDS,
+            message=self.output.read_text,
+        )
+
+
+def is_listening(pid):
+    """Return whether the process listens on a TCP port."""
+    with suppress(psutil.NoSuchProcess):
+        connections = psutil.Process(pid).net_connections("tcp")
+        return any(each.status == psutil.CONN_LISTEN for each in connections)
+    return False
+
 
 class InterpretedApiProcess(ApiProcess):
     """``placement-api`` in an interpreter of its own, which imports all modules."""
@@ -136,6 +153,15 @@ class InterpretedApiProcess(ApiProcess):
             cwd=folder,
             env=environ,
         )
+
+
+def read_terminal(terminal):
+    """Return all that processes wrote to a terminal, after the last of them has ended."""
+    shown = b""
+    with suppress(OSError):  # at the end; a read returns a part
+        while part := os.read(terminal, 65536):
+            shown += part
+    return shown
 
 
 class Deployment:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
 from placement.tests.support import servers
 from placement.tests.support.processes import BIN, ROOT
+from placement.tests.support.waiting import wait_until
 
 NO_FILE = "No database is configured. Set [placement_database]connection in"
 MANAGE = ("placement-manage", "db", "version")
@@ -111,7 +113,22 @@ def postgresql_with_passwords(tmp_path_factory):
         rule = "host all all 127.0.0.1/32 scram-sha-256\nlocal all all trust\n"
         (server.folder / "data" / "pg_hba.conf").write_text(rule)
         server.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: checks_passwords(server))  # the server reads it after its response
         yield server
+
+
+def checks_passwords(server):
+    try:
+        psycopg.connect(
+            host="127.0.0.1",
+            port=server.port,
+            user=servers.USER,
+            password="wrong",
+            dbname="postgres",
+        ).close()
+    except psycopg.OperationalError:
+        return True
+    return False
 
 
 def wrong_password(backend, request):

@@ -15,6 +15,7 @@ from placement.cmd import manage, status
 from placement.db.schema import migration, seed
 from placement.engine.engine import Engine
 from placement.tests.support.factories import claim, new_provider, uuid
+from placement.tests.support.processes import read_terminal
 from placement.tests.support.sql import (
     ADD_ALLOCATION,
     ADD_INVENTORY,
@@ -91,7 +92,7 @@ class TestProgress:
         terminal, its_other_end = pty.openpty()
         result = self.sync(empty_database_url, its_other_end)
         os.close(its_other_end)
-        shown = os.read(terminal, 65536)
+        shown = read_terminal(terminal)
         os.close(terminal)
         assert result.stdout == b""
         *_, comparing, corrected, end = shown.split(b"\r\x1b[K")

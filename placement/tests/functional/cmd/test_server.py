@@ -5,7 +5,6 @@ import re
 import resource
 import socket
 import stat
-import time
 from contextlib import ExitStack, suppress
 
 import psutil
@@ -300,8 +299,9 @@ def test_request_in_progress_is_completed_on_sigterm(tmp_path):
         with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
             head = b"PUT /traits/CUSTOM_A HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
             others = b"Content-Type: a/b\r\nOpenStack-API-Version: placement latest\r\n"
-            connection.sendall(head + others + TOKEN + b"\r\n{")
-            time.sleep(0.1)
+            connection.sendall(head + others + TOKEN + b"Expect: 100-continue\r\n\r\n")
+            assert statuses(connection.recv(2**16)) == [100]  # the server has read the head
+            connection.sendall(b"{")
             api.process.terminate()
             wait_until(lambda: refuses(host, int(port)))
             connection.sendall(b"}")

@@ -81,7 +81,7 @@ def service(tmp_path):
     }
     arguments = ("--development", "--port", "0", "--workers", "2")
     with ApiProcess(tmp_path, *arguments, **variables) as running:
-        assert running.get()[0] == 200
+        running.wait_for_workers(2)
         url = re.search(r"listens on (\S+)", running.output.read_text())[1]
         use(url)
         yield url
