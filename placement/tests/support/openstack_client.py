@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from placement.tests.support.preloaded import Commands
+from placement.tests.support.waiting import wait_until
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 OPENSTACK = Path(sys.executable).with_name("openstack")
@@ -31,6 +32,18 @@ class Client:
         result = self.run(command, *arguments)
         assert result.returncode != 0
         return result.stderr
+
+    def recorded(self, **columns):
+        """Return the newest recorded request with these columns; responses do not wait for it."""
+        found = []
+
+        def find():
+            rows = self("allocation request list", "--limit=1000")
+            found[:] = [row for row in rows if columns.items() <= row.items()]
+            return found
+
+        wait_until(find)
+        return found[0]
 
     def run(self, command, *arguments, stdin=""):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}

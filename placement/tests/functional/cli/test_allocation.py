@@ -9,7 +9,7 @@ import pytest
 
 from placement.microversion import MAX_VERSION
 from placement.tests.support.openstack_client import OPENSTACK, Client
-from placement.tests.support.processes import ApiProcess
+from placement.tests.support.processes import ApiProcess, read_terminal
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 # the tests share one service
@@ -58,10 +58,10 @@ def test_a_terminal_shows_colors(openstack, environ, is_colored):
     command = [OPENSTACK, *openstack.options, *EXPLAIN.split(), "--resource=VCPU=99"]
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
     subprocess.run(
-        command, stdout=its_other_end, env={**inherited, **environ}, check=True, timeout=60
+        command, stdout=its_other_end, env={**inherited, **environ}, check=True, timeout=120
     )
     os.close(its_other_end)
-    shown = os.read(terminal, 65536)
+    shown = read_terminal(terminal)
     os.close(terminal)
     assert (b"\x1b[31m0\x1b[0m" in shown) == is_colored
     assert b"fewer than 99 VCPU free" in shown
@@ -110,7 +110,7 @@ def test_one_host_is_explained(openstack):
 
 def test_an_invalid_request_is_shown_with_similar_names(openstack):
     openstack.refused("allocation candidate list", "--resource=VCPUS=1")
-    recorded = openstack("allocation request list", "--reason=unknown_class")[0]
+    recorded = openstack.recorded(reason="unknown_class")
     assert (recorded["kind"], recorded["request"]) == ("invalid_request", "resources=VCPUS:1")
     table = openstack.run(EXPLAIN, "--request-id", recorded["request_id"]).stdout
     assert "VCPUS does not exist; similar: VCPU" in table
@@ -119,7 +119,7 @@ def test_an_invalid_request_is_shown_with_similar_names(openstack):
 
 def test_a_recorded_request_is_found_by_its_id(openstack):
     assert openstack("allocation candidate list", "--resource=VCPU=50") == []
-    recorded = openstack("allocation request list", "--reason=capacity")[0]
+    recorded = openstack.recorded(reason="capacity")
     assert (recorded["kind"], recorded["request"]) == ("no_candidates", "resources=VCPU:50")
     explanation = openstack(EXPLAIN, "--request-id", recorded["request_id"])
     assert explanation["reason"] == "capacity"
@@ -129,6 +129,7 @@ def test_a_recorded_request_is_found_by_its_id(openstack):
 
 def test_a_summary_counts_by_the_hour(openstack):
     assert openstack("allocation candidate list", "--resource=VCPU=50") == []
+    openstack.recorded(reason="capacity")
     rows = openstack("allocation request list", "--summary", "--reason=capacity")
     counts = {(row["by"], row["name"]): row for row in rows}
     total = counts["all", ""]
@@ -146,6 +147,7 @@ def test_a_refused_claim_is_shown_with_its_numbers(openstack):
     owner = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
     claim = f"--allocation=rp={row['resource provider']},VCPU=17"
     openstack.refused("resource provider allocation set", NOBODY, claim, *owner)
+    openstack.recorded(kind="refused_claim")
     listed = openstack("allocation request list", "--long")
     (refused,) = (each for each in listed if each["kind"] == "refused_claim")
     shown = openstack.run(EXPLAIN, "--request-id", refused["request_id"], "-f", "json")

@@ -50,6 +50,8 @@ def placement(tmp_path_factory):
             "resource provider allocation set", SERVERS[0][:-1] + "a", *too_much, *owner
         )
         assert client("allocation candidate list", "--resource=VCPU=99") == []
+        for kind in ("refused_claim", "no_candidates"):
+            client.recorded(kind=kind)
         yield client
 
 
@@ -128,6 +130,7 @@ def test_a_summary_has_names(openstack, nova):
         openstack("allocation candidate list", "--resource=VCPU=1", f"--member-of={MIGRATION}")
         == []
     )
+    openstack.recorded(request=f"resources=VCPU:1&member_of=in:{MIGRATION}")
     assert f"az2 ({MIGRATION})" in table(openstack, "allocation request list", "--summary")
 
 
@@ -190,7 +193,7 @@ def test_recorded_requests_have_names(openstack, placement):
     host = placement.hosts["cn1.example.org"]
     wanted = "--resource=VCPU=98"
     assert openstack("allocation candidate list", wanted, f"--member-of={AGGREGATE}") == []
-    (recorded, *_) = openstack("allocation request list", "--limit=1")
+    recorded = openstack.recorded(request=f"resources=VCPU:98&member_of=in:{AGGREGATE}")
     shown = table(openstack, EXPLAIN, "--request-id", recorded["request_id"])
     assert f"not in aggregate az1 ({AGGREGATE})" in shown
     shown = table(openstack, EXPLAIN, wanted, f"--in-tree={host}")

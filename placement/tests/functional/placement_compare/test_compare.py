@@ -21,7 +21,7 @@ from bench.harness import PLACEMENT, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
 from placement.cmd import compare
-from placement.tests.support.processes import BIN, ApiProcess
+from placement.tests.support.processes import BIN, ApiProcess, read_terminal
 from placement_compare.client import Service
 from placement_compare.requests import derived_reads
 
@@ -315,7 +315,7 @@ def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
         os.write(terminal, b"\x03")
         Recorder.may_continue.set()
         document = json.loads(process.communicate(timeout=120)[0])
-        shown = os.read(terminal, 100_000).decode()
+        shown = read_terminal(terminal).decode()
         os.close(terminal)
         assert process.returncode == compare.INTERRUPTED
         assert "interrupted; the report is incomplete. Run the same command again" in shown
