@@ -69,8 +69,9 @@ def consumer_generation(store, consumer):
 
 
 def rows(store, table) -> list:
+    """Return all rows of a table in the order of its primary key."""
     with store.read() as tx:
-        return list(tx.connection.execute(sa.select(table)))
+        return list(tx.connection.execute(sa.select(table).order_by(*table.primary_key)))
 
 
 def used(store, provider_uuid) -> dict:
