@@ -1,13 +1,12 @@
 """One thread fetches for all waiting callers; none gets a value fetched before its call."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from placement.engine.engine import SingleFlight
-from placement.tests.support.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 
 class Slow:
@@ -27,6 +26,11 @@ class Slow:
         return seen
 
 
+def wait_for_waiting(flight, count):
+    """Return when so many callers wait for the end of a fetch."""
+    wait_until(lambda: len(flight._ended._waiters) >= count)
+
+
 def test_whoever_comes_alone_fetches_each_time():
     numbers = iter(range(3))
     flight = SingleFlight(lambda: next(numbers))
@@ -41,13 +45,13 @@ def test_those_that_come_during_a_fetch_share_the_next():
         assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
         slow.value = 1  # written, and acknowledged, after the first fetch had looked
         later = [pool.submit(flight.result) for _ in range(5)]
+        wait_for_waiting(flight, len(later))
         slow.go.release()
         assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
         assert first.result(SECONDS_TO_WAIT) == 0
-        slow.go.release(5)
+        slow.go.release()
         assert [each.result(SECONDS_TO_WAIT) for each in later] == [1] * 5
-    # some may have come only when the second fetch was under way, and needed a third
-    assert slow.count <= 3
+    assert slow.count == 2
 
 
 def test_an_error_is_raised_by_all_that_waited_for_it_and_not_kept():
@@ -84,8 +88,7 @@ def test_an_error_is_raised_at_once_by_all_that_waited_for_the_end_of_the_fetch(
         first = pool.submit(flight.result)
         assert slow.began.acquire(timeout=SECONDS_TO_WAIT)
         later = [pool.submit(flight.result) for _ in range(3)]
-        while len(flight._ended._waiters) < len(later):
-            time.sleep(0.001)
+        wait_for_waiting(flight, len(later))
         slow.go.release(5)
         for each in (first, *later):
             with pytest.raises(LookupError):
