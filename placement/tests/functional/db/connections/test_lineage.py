@@ -232,7 +232,7 @@ def test_demoted_primary_is_detected(kind, monkeypatch, reads):
         claim(new_store, uuid(), {HOST: {"VCPU": 5}})
         if reads == "snapshot":
             monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
-            wait_until(lambda: is_read_only(store), pause_seconds=0.01)
+            wait_until(lambda: are_read_only(store), pause_seconds=0.01)
             assert used(engine) == {"VCPU": 5}
         else:
             wait_until(lambda: factories.used(store, HOST) == {"VCPU": 5}, pause_seconds=0.1)
@@ -240,21 +240,28 @@ def test_demoted_primary_is_detected(kind, monkeypatch, reads):
         assert used(engine) == {"VCPU": 6}
 
 
-def is_read_only(store):
-    """Return whether an open session of PostgreSQL has the setting of a demoted primary."""
+def are_read_only(store):
+    """Return whether the open sessions of PostgreSQL have the setting of a demoted primary.
+
+    Each gets it at a moment of its own. The sessions must not be checked at their next use.
+    """
     if store.settings.backend == "mysql":
         return True
-    with store.engines().reader.connect() as connection:
-        setting = connection.exec_driver_sql("SHOW default_transaction_read_only").scalar_one()
-    return setting == "on"
+    settings = []
+    for pool in (store.engines().reader, store.engines().writer):
+        with pool.connect() as connection:
+            shown = connection.exec_driver_sql("SHOW default_transaction_read_only")
+            settings.append(shown.scalar_one())
+    return settings == ["on", "on"]
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])
-def test_a_demoted_primary_does_not_accept_writes(kind):
+def test_a_demoted_primary_does_not_accept_writes(kind, monkeypatch):
     """No setting of the session overrides the one of the server."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 3600)
     with primary(kind) as (old, store):
         set_read_only(old)
-        wait_until(lambda: is_read_only(store), pause_seconds=0.01)
+        wait_until(lambda: are_read_only(store), pause_seconds=0.01)
         with pytest.raises(exception.DatabaseUnavailable):
             claim(store, uuid(), {HOST: {"VCPU": 1}})
         rows = old.execute("SELECT count(*) FROM allocations", NAME)
