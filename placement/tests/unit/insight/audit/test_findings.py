@@ -1,6 +1,7 @@
 """What an audit finds in data that is wrong in one way."""
 
 import random
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -264,13 +265,14 @@ def test_types_that_differ_in_a_letter_are_similar(numbers, similar):
     assert types == similar
 
 
-@pytest.mark.timeout(10)
 def test_thousands_of_types_are_compared_in_a_moment():
     """A client that writes another type with each consumer; the time is not quadratic."""
     letters = random.Random(7)
     names = {"".join(letters.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=16)) for _ in range(5000)}
     numbers = {**dict.fromkeys(names, 1), "INTANCE": 1, "INSTANCE": 9}
+    began = time.process_time()  # without the time of other processes
     assert codes(consumer_types=numbers) == ["similar_types"]
+    assert time.process_time() - began < 10  # to compare each with each would take minutes
 
 
 def test_consumers_without_a_type_are_noticed_beside_others_with_one():
