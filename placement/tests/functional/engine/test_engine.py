@@ -308,7 +308,7 @@ def test_forked_child_has_its_own_connections(engine, store, other_store):
         each.start()
     snapshots = [results.get() for _ in children]
     for each in children:
-        each.join(30)
+        each.join(SECONDS_TO_WAIT)
         assert each.exitcode == 0
     created = {f"child {number} {count}" for number in range(2) for count in range(5)}
     assert max(snapshots, key=len) == created | {"before"}

@@ -60,4 +60,5 @@ class History:
     @property
     def served(self) -> int:
         """The number of requests that were accepted, or refused after reading the database."""
-        return self.operations - self.unavailable - self.responses["broken"]
+        with self.lock:  # a response is being counted otherwise
+            return self.operations - self.unavailable - self.responses["broken"]
