@@ -9,7 +9,8 @@ import urllib.request
 from pathlib import Path
 
 from placement.tests.support.preloaded import Process, start_api
-from placement.tests.support.waiting import SECONDS_TO_WAIT
+from placement.tests.support.servers import free_port
+from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 CHROMIUM = shutil.which("chromium")
 # Without these, Chromium looks for hosts of its vendor.
@@ -22,18 +23,22 @@ SECONDS_TO_START = 60
 
 
 class Service:
-    """``placement-api --development`` in a process of its own, on a folder that outlives it."""
+    """``placement-api --development`` in a process of its own.
+
+    The folder and the port outlive the process: no client gets the port meanwhile.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = ""
+        self.port = str(free_port())
         self._process: Process | None = None
 
-    def start(self, port: str = "0") -> None:
+    def start(self) -> None:
         log = self.folder / "log"
         with log.open("wb") as output:
             self._process = start_api(
-                ["--development", str(self.folder / "data"), "--port", port],
+                ["--development", str(self.folder / "data"), "--port", self.port],
                 folder=self.folder,
                 environ={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
                 output=output,
@@ -51,10 +56,6 @@ class Service:
             self._process.wait(SECONDS_TO_WAIT)
             self._process = None
 
-    @property
-    def port(self) -> str:
-        return self.url.rpartition(":")[2]
-
     def send(self, method: str, path: str, body: object = None) -> object:
         request = urllib.request.Request(
             self.url + path,
@@ -69,3 +70,18 @@ class Service:
         with urllib.request.urlopen(request, timeout=30) as response:
             text = response.read()
             return json.loads(text) if text else None
+
+    def wait_for_records(self, count: int) -> list[dict[str, object]]:
+        """Wait until so many requests are recorded, which responses do not wait for; return them.
+
+        A page that was opened before shows them later, and as new ones.
+        """
+
+        def recorded() -> list[dict[str, object]]:
+            document = self.send("GET", "/insight/requests")
+            assert isinstance(document, dict)
+            requests: list[dict[str, object]] = document["requests"]
+            return requests
+
+        wait_until(lambda: len(recorded()) >= count)
+        return recorded()

@@ -11,7 +11,7 @@ from bench import worlds
 from bench.world_loader import load
 from placement.tests.support import clouds
 from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
-from placement.tests.support.waiting import wait_until
+from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,10 @@ STORED = "document.cookie.length + localStorage.length + sessionStorage.length"
 @pytest.fixture(scope="session")
 def kept_page(chromium):
     """The page of all tests: a new one costs a second."""
-    return chromium.new_context(viewport=VIEWPORT).new_page()
+    context = chromium.new_context(viewport=VIEWPORT)
+    context.set_default_timeout(SECONDS_TO_WAIT * 1000)
+    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=SECONDS_TO_WAIT * 1000)
+    return context.new_page()
 
 
 @pytest.fixture
@@ -173,8 +176,7 @@ def realistic(tmp_path_factory):
     )
     with pytest.raises(urllib.error.HTTPError):
         service.send("PUT", f"/allocations/{MARKUP}", claim(None, 8))
-    # both are recorded after their responses; a page loads the summary once a minute
-    wait_until(lambda: len(service.send("GET", "/insight/requests")["requests"]) == 2)
+    service.wait_for_records(2)  # a page loads the summary once a minute
     yield service
     service.stop()
 

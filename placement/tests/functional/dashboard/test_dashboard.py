@@ -130,6 +130,7 @@ def test_a_query_that_is_wrong_shows_the_error(small, open_page):
 def test_a_refused_claim_is_listed_and_opens(small_to_change, open_page):
     with pytest.raises(urllib.error.HTTPError):
         small_to_change.send("PUT", f"/allocations/{MARKUP}", claim(None, 16))
+    small_to_change.wait_for_records(1)
     page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     page.get_by_role("link", name="Refused claim").first.click()
     wait_for_text(page, "Refused claim: not enough free")
@@ -137,6 +138,7 @@ def test_a_refused_claim_is_listed_and_opens(small_to_change, open_page):
 
 def test_a_request_id_opens_its_explanation(small_to_change, open_page):
     small_to_change.send("GET", "/allocation_candidates?resources=VCPU:999")
+    small_to_change.wait_for_records(1)
     page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     link = page.get_by_role("link", name="No candidates").first
     link.wait_for(timeout=60_000)
@@ -163,11 +165,10 @@ def test_a_claim_shows_without_a_reload(small_to_change, open_page):
 def test_a_service_that_stops_shows_as_such_and_comes_back(small_to_change, open_page):
     page = open_page(small_to_change.url + PAGE, tolerated=FAILED_REQUEST)
     wait_for_text(page, "Live")
-    port = small_to_change.port
     small_to_change.stop()
     wait_for_text(page, "The service does not respond")
     assert "State of" in text_of(page, "header")
-    small_to_change.start(port)
+    small_to_change.start()
     page.locator(".status.live").wait_for(timeout=60_000)
 
 

@@ -59,7 +59,6 @@ def open_at(page, width):
 def wait_until_readable(page):
     wait_until(
         lambda: page.evaluate(UNREADABLE) == [],
-        seconds=20,
         message=lambda: "\n".join(page.evaluate(UNREADABLE)),
     )
 

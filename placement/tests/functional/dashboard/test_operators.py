@@ -45,10 +45,6 @@ def refuse(service):
         service.send("PUT", f"/allocations/{GPU}", claim(None, 999))
 
 
-def recorded(service):
-    return service.send("GET", "/insight/requests")["requests"]
-
-
 # --- search ---------------------------------------------------------------------------
 
 
@@ -84,8 +80,7 @@ def test_a_text_that_nothing_has(small, open_page):
 
 def test_a_request_id_is_found(small_to_change, open_page):
     refuse(small_to_change)
-    wait_until(lambda: recorded(small_to_change))
-    found = recorded(small_to_change)[0]["request_id"]
+    found = small_to_change.wait_for_records(1)[0]["request_id"]
     page = opened(open_page, small_to_change, f"#/search/{found}", tolerated=FAILED_REQUEST)
     page.get_by_role("link", name="1 refusal").click()
     wait_for_text(page, "Refused claim: ")
@@ -165,6 +160,7 @@ def test_new_refusals_show_in_the_title_and_the_icon_until_they_are_read(
     small_to_change, open_page
 ):
     refuse(small_to_change)
+    small_to_change.wait_for_records(1)
     page = opened(open_page, small_to_change)
     wait_for_text(page, "Refused claim")
     assert page.title() == "Placement"
@@ -255,6 +251,7 @@ def test_names_are_shown_beside_uuids_and_found(small, open_page):
 def test_recorded_queries_have_names_in_place_of_uuids(small_to_change, open_page):
     query = f"resources=VCPU:99&in_tree={HOST}&required=HW_CPU_X86_AVX2"
     small_to_change.send("GET", f"/allocation_candidates?{query}")
+    small_to_change.wait_for_records(1)
     page = opened(open_page, small_to_change, "#/requests")
     shown = page.locator(".requests .query")
     expect(shown).to_have_text(query.replace(HOST, "host1"), timeout=MILLISECONDS)
