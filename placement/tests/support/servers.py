@@ -32,7 +32,6 @@ USER = "placement"
 PORTS = (10_000, 32_768)  # Linux assigns larger ones to clients and to port 0
 # pytest seeds the random module alike in all processes of a run
 _random = random.SystemRandom()
-_returned_ports: set[int] = set()
 
 
 class Missing(Exception):  # noqa: N818
@@ -52,15 +51,21 @@ def find(program: str, *folders: str) -> str:
 def free_port() -> int:
     """Return a free TCP port, outside of the range that Linux assigns, and each one once.
 
-    So no other process gets it before its server starts, or while its server is killed.
+    So no other process gets it before its server starts, or while its server is killed: processes
+    of tests reserve it on this machine until they end.
     """
     while True:
         port = _random.randrange(*PORTS)
-        if port in _returned_ports:
-            continue
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            _returned_ports.add(port)
+            _reserve(port)
             return port
+
+
+def _reserve(port: int) -> None:
+    """Reserve a port until this process ends.  Raises: OSError if it is reserved."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reservation:
+        reservation.bind(f"\0placement-tests-port-{port}")
+        reservation.detach()  # it stays open
 
 
 def run(command: list[str], folder: Path | None = None) -> None:
