@@ -21,6 +21,7 @@ from placement.tests.support.factories import (
 )
 from placement.tests.support.openstack_client import Client
 from placement.tests.support.processes import ApiProcess
+from placement.tests.support.waiting import wait_until
 
 LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 NEW = "bbbbbbbb-0000-4000-8000-000000000002"
@@ -415,9 +416,13 @@ def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_pa
     assert f"It is provider {old}: name os1, generation 2, last changed" in conflict
     assert "consumers 1. (HTTP 409)" in conflict
     plan = tmp_path / "plan"
-    result = openstack.run(SHOW, "OS1.example.org", "-f", "json", "--days=1")
-    shown = json.loads(result.stdout)
-    assert [(row["match"], row["uuid"], row["consumers"]) for row in shown] == [
+
+    def shown():
+        result = openstack.run(SHOW, "OS1.example.org", "-f", "json", "--days=1")
+        return [(row["match"], row["uuid"], row["consumers"]) for row in json.loads(result.stdout)]
+
+    wait_until(lambda: len(shown()) == 3)  # a conflict is recorded after the response
+    assert shown() == [
         ("case", now, 0),
         ("domain", old, 1),
         ("refused", NEW, None),
