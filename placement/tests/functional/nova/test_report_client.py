@@ -35,11 +35,13 @@ def served(tmp_path_factory):
 @pytest.fixture(scope="module")
 def of_nova(served):
     """What nova's client sent, by its global request ids."""
-    url, _ = served
+    url, client = served
     result = subprocess.run(
         [PYTHON, SCRIPT, url], capture_output=True, text=True, check=False, timeout=120
     )
     assert result.returncode == 0, result.stderr
+    for kind in ("no_candidates", "refused_claim"):
+        client.recorded(kind=kind)
     return json.loads(result.stdout)
 
 
