@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -38,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.run_folder = tempfile.mkdtemp(prefix="placement-run-")
         config.run_pid = os.getpid()
+    servers.share_templates(Path(_run_values(config)["run_folder"]))
+
+
+def _run_values(config: pytest.Config) -> dict[str, Any]:
+    """Return what the processes of a run have in common: its folder and its first process."""
+    return getattr(config, "workerinput", vars(config))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -87,7 +94,7 @@ def patient_explanations() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest) -> Callable[[str], servers.Server]:
     """Return a function that returns the run's server of a kind, started at the first call."""
-    run_values = getattr(request.config, "workerinput", vars(request.config))
+    run_values = _run_values(request.config)
 
     def of(kind: str) -> servers.Server:
         try:

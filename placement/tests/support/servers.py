@@ -97,7 +97,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def initialise(self) -> None:
-        """Copy the data directory of the template, which the first server of a process creates."""
+        """Copy the data directory of the template, which the first server creates."""
         shutil.copytree(_template(self.name) / "data", self.folder / "data")
 
     def create_data(self) -> None:
@@ -357,11 +357,33 @@ class PostgreSql(Server):
         )
 
 
+_run_folder: Path | None = None
+
+
+def share_templates(run_folder: Path) -> None:
+    """Create each template once for all processes of a run, in a folder that the run removes."""
+    global _run_folder  # noqa: PLW0603
+    _run_folder = run_folder
+
+
 @cache
 def _template(kind: str) -> Path:
-    """Return a folder with a new data directory; it is removed when this process exits."""
+    """Return a folder with a new data directory."""
+    if _run_folder is None:
+        folder = _new_template(kind)
+        atexit.register(_remove_template, folder, os.getpid())
+        return folder
+    shared = _run_folder / f"{kind}-template"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shared.exists():
+            shutil.move(_new_template(kind), shared)
+    return shared
+
+
+def _new_template(kind: str) -> Path:
+    """Create a data directory, in a folder that the user of the server can enter."""
     folder = Path(tempfile.mkdtemp(prefix=f"placement-{kind}-template-"))
-    atexit.register(_remove_template, folder, os.getpid())
     KINDS[kind](folder).create_data()
     return folder
 
@@ -430,6 +452,7 @@ def _start_supervisor(kind: str, note: Path, run_pid: int) -> None:
 def supervise(kind: str, note: Path, run_pid: int) -> None:
     """Run a server until a process ends, then stop it and remove its data."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the run; then the server is stopped
+    share_templates(note.parent)
     with private(kind, durable=False) as server:
         written = note.with_suffix(".new")
         written.write_text(f"{server.folder}\n{server.port}")
