@@ -124,9 +124,12 @@ class ApiProcess:
         return {child.pid for child in psutil.Process(self.process.pid).children()}
 
     def wait_for_workers(self, count):
-        """Wait until so many workers serve; the first responds while others still start."""
+        """Wait until so many workers serve; the first responds while others still start.
+
+        A single worker is the process itself.
+        """
         wait_until(
-            lambda: sum(map(is_listening, self.children())) == count,
+            lambda: sum(map(is_listening, self.children() or {self.process.pid})) == count,
             START_TIMEOUT_SECONDS,
             message=self.output.read_text,
         )

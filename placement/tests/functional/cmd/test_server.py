@@ -312,7 +312,7 @@ def test_request_in_progress_is_completed_on_sigterm(tmp_path):
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_slow_client_does_not_delay_the_stop(tmp_path, workers):
     with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
-        api.get()
+        api.wait_for_workers(int(workers))  # SIGTERM may be lost in one that starts
         host, port = api.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=SECONDS) as connection:
             connection.sendall(HEAD)
