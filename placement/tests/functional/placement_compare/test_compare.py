@@ -364,7 +364,7 @@ def test_a_log_with_other_characters_is_replayed(services, capsys, tmp_path):
     and os.environ.get("CI") != "true",
     reason=f"needs {UPSTREAM_PACKAGES[0]}, which make bench installs",
 )
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)  # it installs openstack-placement: minutes beside a load of 20
 @pytest.mark.long
 # The harness of the benchmark leaves connections to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
