@@ -1,4 +1,4 @@
-"""The number of examples of each property: `make stress` sets thousands."""
+"""The number of examples of each property: `make stress` sets 1,000."""
 
 import os
 
