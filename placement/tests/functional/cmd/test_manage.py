@@ -306,6 +306,7 @@ def test_running_processes_reload_rows_changed_in_sql(run, empty_store):
     """In SQL, or by an implementation without clocks."""
     migration.sync(empty_store)
     seed.sync(empty_store)
+    empty_store.dispose()  # a connection that finds a new schema after a second ends the lineage
     host = new_provider(empty_store, VCPU=64)
     claim(empty_store, uuid(), {host: {"VCPU": 4}})
     engine = Engine(empty_store)
