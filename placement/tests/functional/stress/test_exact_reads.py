@@ -150,7 +150,7 @@ class ProcessPool:
         return [process.exitcode for process in self._processes]
 
 
-@pytest.mark.timeout(COMPARISONS / 5 + 120)
+@pytest.mark.timeout(COMPARISONS + 120)
 def test_reads_beside_writers_are_exact(settings, backend):
     fork = multiprocessing.get_context("fork")
     memory = SharedMemory.empty()
