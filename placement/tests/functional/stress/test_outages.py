@@ -44,8 +44,8 @@ PART = SECONDS / 3
 ROUNDS = max(1, round(SECONDS / 10))
 KILLS_AT_LEAST = 2
 SECONDS_UNRESPONSIVE = 60
-# A refused claim is recorded after its response: names are read over an open connection and a new
-# one, then a row is written over a new one. The next request on the same connection waits for both.
+# A refused claim is recorded after its response: names are read over an open connection and a
+# new one, then a row is written over a new one. The next request on the connection waits for both.
 SECONDS_UNTIL_TIMEOUT = 30 + 10 + 10
 SECONDS_UNTIL_FAULT = 60
 AGGREGATES = 2000
