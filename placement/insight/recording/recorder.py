@@ -14,14 +14,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from placement.core.model import ConsumerClaim
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
-from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
 from placement.exception import (
     DuplicateProviderName,
@@ -50,7 +49,6 @@ PRUNE_AFTER_ROWS: Final = 50
 PRUNE_BATCH: Final = 100
 """The number of rows that one transaction removes."""
 
-_PRUNE_BATCHES = 5
 _PRUNE_AFTER_SECONDS = 600.0
 _PAUSE_SECONDS = 10.0
 _REPEATED_AFTER_SECONDS = 3600.0
@@ -83,30 +81,40 @@ class RecorderSettings:
 
 
 class Recorder:
-    """The recorder of one service; safe to share between threads, and to fork with."""
+    """The recorder of one process; safe to share between threads."""
 
     def __init__(
         self,
-        store: Store | None,
+        store: Store,
         settings: RecorderSettings,
         clock: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
     ) -> None:
-        self.settings = settings
-        self.is_enabled = settings.enabled and store is not None
-        self._store = None if store is None else store.with_max_attempts(_ATTEMPTS)
+        self.is_enabled = settings.enabled
+        self.dropped = 0  # records that could not be written
+        self._settings = settings
+        self._store = store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
         self._thread_time = thread_time
-        self._process = PerProcess(lambda: _Process(settings.per_second))
-
-    @property
-    def dropped(self) -> int:
-        """The number of records that this process could not write."""
-        return self._process().dropped
+        self._writing = threading.Lock()
+        self._waiting: deque[RecordedRequest] = deque(maxlen=_MOST_WAITING)
+        self._unpruned = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
+        self._pruned_at = 0.0
+        self._paused_until = self._warned_at = float("-inf")
+        self._counting = threading.Lock()
+        self._records: dict[str, _Allowance] = {}
+        self._explanations: dict[str, _Allowance] = {}
+        self._seen: dict[str, float] = {}
 
     def admits(self, kind: str) -> bool:
-        """Return whether the rate allows one more record of this kind."""
-        return self._process().admits(kind, self._clock())
+        """Count a record of this kind if the rate allows it; return whether it does."""
+        now, rate = self._clock(), self._settings.per_second
+        with self._counting:
+            allowance = self._records.setdefault(kind, _Allowance(rate, rate, now))
+            if allowance.left(now) < 1:
+                return False
+            allowance.take(1)
+            return True
 
     @contextmanager
     def explanation(self, kind: str) -> Iterator[bool]:
@@ -115,15 +123,20 @@ class Recorder:
         The explanations of a kind take at most a twentieth of a processor in a process, except
         half a second at once.
         """
-        process = self._process()
-        if not process.admits_explanation(kind, self._clock()):
+        now = self._clock()
+        with self._counting:
+            new = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, now)
+            allowance = self._explanations.setdefault(kind, new)
+            has_time = allowance.left(now) > 0
+        if not (has_time and self.admits(kind)):
             yield False
             return
         start = self._thread_time()
         try:
             yield True
         finally:
-            process.explained(kind, self._thread_time() - start)
+            with self._counting:
+                allowance.take(self._thread_time() - start)
 
     def is_new(self, key: str) -> bool:
         """Return whether this process did not see the key in the last hour.
@@ -131,12 +144,17 @@ class Recorder:
         Requests that clients repeat every minute are recorded once, so that they do not displace
         other records.
         """
-        return self._process().is_new(key, self._clock())
+        now = self._clock()
+        with self._counting:
+            if now - self._seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
+                return False
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen = {}
+            self._seen[key] = now
+            return True
 
     def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
         """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
-        if self._store is None:
-            return {}
         try:
             return sql.provider_names(self._store, uuids)
         except Exception:  # a line without names is better than none
@@ -146,44 +164,53 @@ class Recorder:
         """Write the record, queue it for the writing thread, or drop it.  Never raises."""
         if not self.is_enabled:
             return
-        process = self._process()
-        if self._clock() < process.paused_until:
-            process.dropped += 1
+        if self._clock() < self._paused_until:
+            self.dropped += 1
             return
-        process.wait(record)
-        while process.waiting and process.writing.acquire(blocking=False):
+        if len(self._waiting) == _MOST_WAITING:
+            self.dropped += 1  # the oldest
+        self._waiting.append(record)
+        while self._waiting and self._writing.acquire(blocking=False):
             try:
-                self._write(process)
+                self._write()
             finally:
-                process.writing.release()
+                self._writing.release()
 
-    def _write(self, process: "_Process") -> None:
-        records = process.take()
+    def _write(self) -> None:
+        records = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            process.unpruned += self._transaction(sql.insert, records)
+            self._unpruned += self._store.write(sql.insert, records)
             records = []
-            if process.is_pruning_due(self._clock()):
-                self._prune()
-                process.unpruned, process.pruned_at = 0, self._clock()
+            self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
-            process.paused_until = self._clock() + _PAUSE_SECONDS
-            process.dropped += len(records) + len(process.waiting)
-            process.waiting.clear()
-            process.warn(error, self._clock())
+            self._paused_until = self._clock() + _PAUSE_SECONDS
+            self.dropped += len(records) + len(self._waiting)
+            self._waiting.clear()
+            self._warn(error, self._clock())
 
-    def _prune(self) -> None:
-        """Remove a few batches of rows that are too old or in excess of the maximum."""
-        oldest = datetime.now(UTC) - timedelta(days=self.settings.max_age_days)
-        for _ in range(_PRUNE_BATCHES):
-            removed = self._transaction(
-                sql.prune, first_id(oldest), self.settings.max_rows, PRUNE_BATCH
+    def _prune(self, now: float) -> None:
+        """Remove a batch of rows that are too old or in excess, after enough rows or time.
+
+        If more rows remain, the next write removes the next batch.
+        """
+        has_passed = now - self._pruned_at >= _PRUNE_AFTER_SECONDS
+        if self._unpruned < PRUNE_AFTER_ROWS and not has_passed:
+            return
+        oldest = first_id(datetime.now(UTC) - timedelta(days=self._settings.max_age_days))
+        removed = self._store.write(sql.prune, oldest, self._settings.max_rows, PRUNE_BATCH)
+        if removed < PRUNE_BATCH:
+            self._unpruned, self._pruned_at = 0, now
+
+    def _warn(self, error: Exception, now: float) -> None:
+        """Log, once a minute, that records are dropped."""
+        if now - self._warned_at >= _SECONDS_BETWEEN_WARNINGS:
+            LOG.warning(
+                "Requests cannot be recorded: %s. Dropped so far: %d. [insight]record = false "
+                "turns the recorder off.",
+                str(error).partition("\n")[0],
+                self.dropped,
             )
-            if removed < PRUNE_BATCH:
-                return
-
-    def _transaction(self, work: Callable[..., int], *arguments: object) -> int:
-        assert self._store is not None  # noqa: S101  is_enabled
-        return self._store.write(work, *arguments)
+            self._warned_at = now
 
 
 class _Allowance:
@@ -203,81 +230,6 @@ class _Allowance:
     def take(self, amount: float) -> None:
         """Subtract an amount."""
         self._left -= amount
-
-
-@dataclass
-class _Process:
-    """The state of the recorder in one process."""
-
-    per_second: int
-    records: dict[str, _Allowance] = field(default_factory=dict)
-    explaining: dict[str, _Allowance] = field(default_factory=dict)
-    waiting: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
-    writing: threading.Lock = field(default_factory=threading.Lock)
-    counting: threading.Lock = field(default_factory=threading.Lock)
-    unpruned: int = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
-    pruned_at: float = 0.0
-    paused_until: float = float("-inf")
-    warned_at: float = float("-inf")
-    dropped: int = 0
-    seen: dict[str, float] = field(default_factory=dict)
-
-    def admits(self, kind: str, now: float) -> bool:
-        """Count a record of this kind, if the rate allows it."""
-        with self.counting:
-            new = _Allowance(self.per_second, self.per_second, now)
-            allowance = self.records.setdefault(kind, new)
-            if allowance.left(now) < 1:
-                return False
-            allowance.take(1)
-            return True
-
-    def admits_explanation(self, kind: str, now: float) -> bool:
-        """Count a record of this kind, if the rate and the CPU time allow its explanation."""
-        with self.counting:
-            new = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, now)
-            has_time = self.explaining.setdefault(kind, new).left(now) > 0
-        return has_time and self.admits(kind, now)
-
-    def explained(self, kind: str, seconds: float) -> None:
-        """Count the CPU time of an admitted explanation."""
-        with self.counting:
-            self.explaining[kind].take(seconds)
-
-    def is_new(self, key: str, now: float) -> bool:
-        """Store the key for an hour; return whether it was not stored already."""
-        with self.counting:
-            if now - self.seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
-                return False
-            if len(self.seen) >= _MOST_SEEN:
-                self.seen = {}
-            self.seen[key] = now
-            return True
-
-    def wait(self, record: RecordedRequest) -> None:
-        """Queue the record for the next write; if the queue is full, the oldest is dropped."""
-        if len(self.waiting) == _MOST_WAITING:
-            self.dropped += 1
-        self.waiting.append(record)
-
-    def take(self) -> list[RecordedRequest]:
-        """Remove and return the waiting records."""
-        return [self.waiting.popleft() for _ in range(len(self.waiting))]
-
-    def is_pruning_due(self, now: float) -> bool:
-        """Return whether enough rows or enough time have passed since the last pruning."""
-        return self.unpruned >= PRUNE_AFTER_ROWS or now - self.pruned_at >= _PRUNE_AFTER_SECONDS
-
-    def warn(self, error: Exception, now: float) -> None:
-        """Log, once a minute, that records are dropped."""
-        if now - self.warned_at >= _SECONDS_BETWEEN_WARNINGS:
-            LOG.warning(
-                "Requests cannot be recorded: %s. Dropped so far: %d. [insight]record = false "
-                "turns the recorder off.",
-                str(error).partition("\n")[0],
-                self.dropped,
-            )
-            self.warned_at = now
 
 
 def new_id(at: datetime) -> int:

@@ -147,7 +147,7 @@ def test_a_repeated_conflict_is_new_again_after_an_hour(recorder, clock):
 
 def test_the_memory_of_conflicts_is_bounded(recorder):
     assert all(recorder.is_new(str(number)) for number in range(recorders._MOST_SEEN + 1))
-    assert len(recorder._process().seen) == 1
+    assert len(recorder._seen) == 1
 
 
 def test_records_are_written_in_order(recorder, store):
@@ -237,7 +237,7 @@ def test_the_table_stays_within_its_bounds(recorder, store):
 def test_rows_above_a_lowered_limit_are_deleted_in_batches(recorder, store):
     store.rows = [record(number) for number in range(2000)]
     recorder.record(record())
-    assert len(store.rows) == 2001 - 5 * recorders.PRUNE_BATCH
+    assert len(store.rows) == 2001 - recorders.PRUNE_BATCH
     for number in range(200):
         recorder.record(record(number))
     assert len(store.rows) <= 250
