@@ -82,7 +82,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
     return {
         "request_id": record.request_id,
         "global_request_id": record.global_request_id,
-        "at": timestamp(record.at),
+        "at": timestamp(record.created_at),
         "kind": record.kind,
         "project_id": record.project_id,
         "user_id": record.user_id,

@@ -24,13 +24,13 @@ IDS_OF_AN_HOUR = timedelta(hours=1) // _MILLISECOND << 10 + RANDOM_BITS
 class RecordedRequest:
     """One recorded request, or a conflict of names of providers.
 
-    ``at`` is UTC in whole seconds. ``query`` is the query of a request for candidates. ``claim``
-    and ``explanation`` are JSON text. ``project_id`` and ``user_id`` identify the caller.
-    ``subject`` has the names that the reason is about, see ``summary``.
+    ``created_at`` is naive UTC in whole seconds. ``query`` is the query of a request for
+    candidates. ``claim`` and ``explanation`` are JSON text. ``project_id`` and ``user_id``
+    identify the caller. ``subject`` has the names that the reason is about, see ``summary``.
     """
 
     id: int
-    at: datetime
+    created_at: datetime
     kind: str
     reason: str
     request_id: str | None

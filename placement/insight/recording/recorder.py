@@ -337,7 +337,7 @@ def _recorded(
     now = datetime.now(UTC)
     return RecordedRequest(
         id=new_id(now),
-        at=now.replace(microsecond=0),
+        created_at=now.replace(microsecond=0, tzinfo=None),
         kind=kind,
         reason=reason,
         request_id=origin.request_id,

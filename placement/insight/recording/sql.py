@@ -4,7 +4,7 @@ The table is bounded. Rows are only added and removed, never changed, and no oth
 them. A writer therefore waits only for another writer that removes the same rows.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from placement.insight.recording.summary import RecordsOfHour
 _columns = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
-_IDS = sa.select(_columns.id).order_by(_columns.id)
+_IDS = sa.select(_columns.id)
 _PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
 # The number is not a parameter: for PostgreSQL, a column with one parameter and GROUP BY with
 # another one would be different expressions.
@@ -42,7 +42,7 @@ MOST_OF_ONE_ID: Final = 1000
 
 def insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
     """Insert recorded requests; return their number.  One statement."""
-    tx.connection.execute(insight_requests.insert(), [_values(record) for record in records])
+    tx.connection.execute(insight_requests.insert(), [asdict(record) for record in records])
     return len(records)
 
 
@@ -51,15 +51,13 @@ def prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
 
     Removes the oldest rows first, ``at_most`` rows in total.
     """
-    outdated = _ids(tx, _IDS.where(_columns.id < oldest_id).limit(at_most))
-    if len(outdated) < at_most:
-        count = tx.connection.execute(sa.select(sa.func.count(_columns.id))).scalar_one()
-        excess = min(count - keep, at_most)
-        if excess > len(outdated):
-            outdated = _ids(tx, _IDS.limit(excess))
-    if outdated:
-        tx.connection.execute(insight_requests.delete().where(_columns.id.in_(outdated)))
-    return len(outdated)
+    first_excess = tx.connection.scalar(_IDS.order_by(_columns.id.desc()).offset(keep).limit(1))
+    end = oldest_id if first_excess is None else max(oldest_id, first_excess + 1)
+    removable = _IDS.where(_columns.id < end).order_by(_columns.id).limit(at_most)
+    ids = tx.connection.scalars(removable).all()
+    if ids:
+        tx.connection.execute(insight_requests.delete().where(_columns.id.in_(ids)))
+    return len(ids)
 
 
 def find(store: Store, filters: RecordedFilter) -> list[RecordedRequest]:
@@ -121,20 +119,5 @@ def provider_names(store: Store, uuids: Iterable[str]) -> dict[str, str]:
         return {row.uuid: row.name for row in rows if row.name is not None}
 
 
-def _ids(tx: Transaction, statement: sa.Select[tuple[int]]) -> list[int]:
-    return [row.id for row in tx.connection.execute(statement)]
-
-
 def _records(tx: Transaction, statement: sa.Select[Any]) -> list[RecordedRequest]:
-    return [_record(row) for row in tx.connection.execute(statement).mappings()]
-
-
-def _values(record: RecordedRequest) -> dict[str, Any]:
-    values = asdict(record)
-    at = values.pop("at")
-    return {**values, "created_at": at.replace(tzinfo=None)}
-
-
-def _record(row: Mapping[Any, Any]) -> RecordedRequest:
-    values = dict(row)
-    return RecordedRequest(at=values.pop("created_at"), **values)
+    return [RecordedRequest(**row) for row in tx.connection.execute(statement).mappings()]

@@ -10,7 +10,7 @@ def record(number=0):
     now = datetime.now(UTC)
     return RecordedRequest(
         id=new_id(now),
-        at=now,
+        created_at=now.replace(tzinfo=None),
         kind="no_candidates",
         reason="capacity",
         request_id=f"req-{number}",
