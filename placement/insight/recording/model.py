@@ -1,5 +1,6 @@
 """Values of recorded requests: requests without candidates, and refused claims."""
 
+import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,11 +14,11 @@ NAME_CONFLICT = "name_conflict"
 # An id is a time (milliseconds, and 10 bits for the microseconds within the millisecond) followed
 # by a random number. Ids are in the order of time on every host, and an age is a range of the
 # primary key. Ids stay below 2**63 until 2109.
-RANDOM_BITS = 11
+_RANDOM_BITS = 11
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 LARGEST_ID = 2**63 - 1
-IDS_OF_AN_HOUR = timedelta(hours=1) // _MILLISECOND << 10 + RANDOM_BITS
+IDS_OF_AN_HOUR = timedelta(hours=1) // _MILLISECOND << 10 + _RANDOM_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class RecordedRequest:
     project_id: str | None
     user_id: str | None
     microversion: str
-    query: str | None
-    claim: str | None
     explanation: str
+    query: str | None = None
+    claim: str | None = None
     subject: str | None = None
 
 
@@ -62,4 +63,9 @@ def first_id(at: datetime) -> int:
     True
     """
     milliseconds, rest = divmod(max(at - _EPOCH, timedelta(0)), _MILLISECOND)
-    return min((milliseconds << 10 | rest.microseconds) << RANDOM_BITS, LARGEST_ID)
+    return min((milliseconds << 10 | rest.microseconds) << _RANDOM_BITS, LARGEST_ID)
+
+
+def new_id(at: datetime) -> int:
+    """Return an id of this time with random low bits, to differ from other ids of the time."""
+    return first_id(at) + random.getrandbits(_RANDOM_BITS)

@@ -1,4 +1,4 @@
-"""Records and logs requests without candidates and refused claims.
+"""Writes the records of requests without candidates and refused claims.
 
 Writes are bounded in number, age and rate, and never delay the response. One thread of a process
 writes at a time. If another thread is writing, that thread writes the record, so that a slow
@@ -6,41 +6,19 @@ database delays at most one thread. After a failure, writes pause for some secon
 of this time are dropped.
 """
 
-import json
 import logging
-import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from placement.core.model import ConsumerClaim
-from placement.core.snapshot.snapshot import Snapshot
-from placement.core.text import printable
 from placement.db.store import Store
-from placement.exception import (
-    DuplicateProviderName,
-    DuplicateProviderUuid,
-    PlacementException,
-    UnknownResourceClass,
-    UnknownTrait,
-)
-from placement.insight.explanation import explain, unknown_names
-from placement.insight.explanation.query import Question
-from placement.insight.recording import refusals, sql, summary
-from placement.insight.recording.model import (
-    INVALID_REQUEST,
-    NAME_CONFLICT,
-    NO_CANDIDATES,
-    RANDOM_BITS,
-    REFUSED_CLAIM,
-    RecordedRequest,
-    first_id,
-)
+from placement.insight.recording import sql
+from placement.insight.recording.model import RecordedRequest, first_id
 
 LOG = logging.getLogger(__name__)
 
@@ -58,16 +36,6 @@ _MOST_WAITING = 100
 _ATTEMPTS = 3
 _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
-
-NOT_EXPLAINED = "not_explained"
-DUPLICATE_NAME = "duplicate_name"
-DUPLICATE_UUID = "duplicate_uuid"
-_LONGEST_ID = 255
-_LONGEST_QUERY = 16_000
-_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
-
-NameTaken = DuplicateProviderName | DuplicateProviderUuid
-UnknownName = UnknownTrait | UnknownResourceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,139 +198,3 @@ class _Allowance:
     def take(self, amount: float) -> None:
         """Subtract an amount."""
         self._left -= amount
-
-
-def new_id(at: datetime) -> int:
-    """Return an id of this time with random low bits, to differ from other ids of the time."""
-    return first_id(at) + random.getrandbits(RANDOM_BITS)
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The caller, the ids and the microversion of a request."""
-
-    request_id: str | None
-    global_request_id: str | None
-    project_id: str | None
-    user_id: str | None
-    microversion: str
-
-
-def empty_response(
-    recorder: Recorder, snapshot: Snapshot, question: Question, origin: Origin
-) -> str:
-    """Log and record why the request has no candidates on this snapshot; return the code.
-
-    Cost: one explanation, if the rate admits it and the result is logged or recorded.
-    """
-    is_logged = LOG.isEnabledFor(logging.INFO)
-    if not (is_logged or recorder.is_enabled):
-        return NOT_EXPLAINED
-    with recorder.explanation(NO_CANDIDATES) as is_admitted:
-        if not is_admitted:
-            line = "not explained: too many, or explanations that take too long"
-            LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
-            return NOT_EXPLAINED
-        reason = explain.reason(snapshot, question)
-    LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
-    subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
-    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document, subject)
-    recorder.record(replace(record, query=_query(question)))
-    return reason.code
-
-
-def invalid_request(
-    recorder: Recorder,
-    error: UnknownName,
-    snapshot: Snapshot,
-    question: Question,
-    origin: Origin,
-) -> None:
-    """Log and record that a request for candidates has names that do not exist."""
-    with recorder.explanation(INVALID_REQUEST) as is_admitted:
-        if not is_admitted:
-            return
-        document = unknown_names.document(error, snapshot, question.request)
-    sentence = printable(str(document["sentence"]))
-    LOG.info("Invalid request for candidates %s: %s", origin.request_id, sentence)
-    reason, subject = unknown_names.reason(error), summary.subject([error.name])
-    record = _recorded(origin, INVALID_REQUEST, reason, json.dumps(document), subject)
-    recorder.record(replace(record, query=_query(question)))
-
-
-def refused_claim(
-    recorder: Recorder,
-    error: PlacementException,
-    claims: Sequence[ConsumerClaim],
-    origin: Origin,
-) -> None:
-    """Log and record the reason of the refusal of the claims, with the names of providers."""
-    refusal = refusals.described(error)
-    names = recorder.provider_names(refusals.providers(refusal, claims))
-    explanation = refusal.document(names)
-    claim = refusals.claim(error, claims, names)
-    if recorder.is_enabled and recorder.admits(REFUSED_CLAIM):
-        subject = summary.subject_of_refusal(refusal.facts)
-        document = json.dumps(explanation)
-        record = _recorded(origin, REFUSED_CLAIM, refusal.code, document, subject)
-        recorder.record(replace(record, claim=_bounded(json.dumps(claim))))
-    sentence = printable(refusals.sentence(explanation, claim) or "")
-    LOG.warning("Claim refused, %s: %s (%s)", origin.request_id, sentence, refusal.line())
-
-
-def name_conflict(
-    recorder: Recorder, error: NameTaken, name_and_uuid: tuple[str, str], origin: Origin
-) -> None:
-    """Record that a provider with this name and UUID was refused.
-
-    Clients repeat such requests every minute: a process records the same conflict once an hour.
-    """
-    holder = error.holder
-    if holder is None or not recorder.is_enabled:
-        return
-    name, uuid = name_and_uuid
-    facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
-    if recorder.is_new(f"{name} {uuid} {holder.uuid}") and recorder.admits(NAME_CONFLICT):
-        reason = DUPLICATE_UUID if isinstance(error, DuplicateProviderUuid) else DUPLICATE_NAME
-        recorder.record(_recorded(origin, NAME_CONFLICT, reason, json.dumps(facts)))
-
-
-def _query(question: Question) -> str:
-    return _ascii(question.query)[:_LONGEST_QUERY]
-
-
-def _recorded(
-    origin: Origin, kind: str, reason: str, explanation: str, subject: str | None = None
-) -> RecordedRequest:
-    now = datetime.now(UTC)
-    return RecordedRequest(
-        id=new_id(now),
-        created_at=now.replace(microsecond=0, tzinfo=None),
-        kind=kind,
-        reason=reason,
-        request_id=origin.request_id,
-        global_request_id=origin.global_request_id,
-        project_id=_shortened(origin.project_id),
-        user_id=_shortened(origin.user_id),
-        microversion=origin.microversion,
-        query=None,
-        claim=None,
-        explanation=_bounded(explanation),
-        subject=subject,
-    )
-
-
-def _shortened(text: str | None) -> str | None:
-    return None if text is None else _ascii(text)[:_LONGEST_ID]
-
-
-def _ascii(text: str) -> str:
-    """Return the text in ASCII, which databases of any character set can store."""
-    return text.encode("ascii", "backslashreplace").decode("ascii").replace("\0", "\\0")
-
-
-def _bounded(document: str) -> str:
-    """Return the JSON text, or a document with its length if the text is too long to store."""
-    if len(document) <= _LONGEST_DOCUMENT:
-        return document
-    return json.dumps({"truncated": True, "length": len(document)})

@@ -94,27 +94,16 @@ def described(error: exception.PlacementException) -> Refusal:
     return Refusal("concurrent_update", {})
 
 
-def providers(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> set[str]:
-    """Return the UUIDs of the providers in the claims and in the refusal."""
-    uuids = {uuid for consumer_claim in claims for uuid in consumer_claim.resources}
-    return uuids | ({refusal.facts["provider"]} if "provider" in refusal.facts else set())
-
-
-def claim(
-    error: exception.PlacementException, claims: Sequence[ConsumerClaim], names: Names
-) -> dict[str, object]:
+def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> dict[str, object]:
     """Return the refused claim as a document, or the first claim if the error names no consumer.
 
     ``consumers`` is the number of consumers in the request. It is 0 for a reshape of inventories
     only.
     """
-    consumer = described(error).facts.get("consumer")
-    refused_claims = [
-        consumer_claim for consumer_claim in claims if consumer_claim.consumer_uuid == consumer
-    ] or list(claims)
-    if not refused_claims:
+    if not claims:
         return {"consumers": 0}
-    refused = refused_claims[0]
+    consumer = refusal.facts.get("consumer")
+    refused = next((claim for claim in claims if claim.consumer_uuid == consumer), claims[0])
     return {
         "consumer_uuid": refused.consumer_uuid,
         "consumer_generation": refused.generation,

@@ -9,12 +9,14 @@ of a write. Each process therefore keeps the recent writes that it served in mem
 consumer whose writes were served by different processes.
 """
 
+import json
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -25,16 +27,32 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.events import ClaimRefused, EmptyResponse, MixedConsumer
 from placement.http.request import REQUEST_ID, Request
+from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.query import Question
 from placement.insight.queries import text
-from placement.insight.recording import recorder as recorders
-from placement.insight.recording import refusals
+from placement.insight.recording import refusals, summary
+from placement.insight.recording.model import (
+    INVALID_REQUEST,
+    NAME_CONFLICT,
+    NO_CANDIDATES,
+    REFUSED_CLAIM,
+    RecordedRequest,
+    new_id,
+)
 from placement.insight.recording.recorder import Recorder
 
 LOG = logging.getLogger(__name__)
 
 MOST_CONSUMERS: Final = 10_000
+NOT_EXPLAINED: Final = "not_explained"
+
 _LONGEST_USER_AGENT = 200
+_LONGEST_ID = 255
+_LONGEST_QUERY = 16_000
+_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+
+NameTaken = exception.DuplicateProviderName | exception.DuplicateProviderUuid
+UnknownName = exception.UnknownTrait | exception.UnknownResourceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +130,35 @@ class OperatorReports:
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        question, source = _question(request, candidate_request), origin(request)
         observe = request.services.observe
 
         def report() -> None:
-            reason = recorders.empty_response(self.recorder, snapshot, question, source)
+            reason = self._empty_response(request, snapshot, candidate_request)
             observe(EmptyResponse(reason))
 
         request.after_response(report)
+
+    def _empty_response(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> str:
+        """Log and record why the request has no candidates on this snapshot; return the code.
+
+        Cost: one explanation, if the rate admits it and the result is logged or recorded.
+        """
+        if not (LOG.isEnabledFor(logging.INFO) or self.is_recording):
+            return NOT_EXPLAINED
+        question = Question(candidate_request, text(request.query_pairs), str(request.version))
+        with self.recorder.explanation(NO_CANDIDATES) as is_admitted:
+            if not is_admitted:
+                line = "not explained: too many, or explanations that take too long"
+                LOG.info("No allocation candidates for %s: %s", _id(request), line)
+                return NOT_EXPLAINED
+            reason = explain.reason(snapshot, question)
+        LOG.info("No allocation candidates for %s: %s", _id(request), reason.line)
+        subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
+        facts = (NO_CANDIDATES, reason.code, reason.document)
+        self._record(request, *facts, query=_query(request), subject=subject)
+        return reason.code
 
     @contextmanager
     def invalid_names_of(
@@ -129,10 +168,26 @@ class OperatorReports:
         try:
             yield
         except (exception.UnknownTrait, exception.UnknownResourceClass) as error:
-            question = _question(request, candidate_request)
-            facts = (self.recorder, error, snapshot, question, origin(request))
-            request.after_response(partial(recorders.invalid_request, *facts))
+            facts = (error, snapshot, candidate_request)
+            request.after_response(partial(self._invalid_request, request, *facts))
             raise
+
+    def _invalid_request(
+        self,
+        request: Request,
+        error: UnknownName,
+        snapshot: Snapshot,
+        candidate_request: CandidateRequest,
+    ) -> None:
+        with self.recorder.explanation(INVALID_REQUEST) as is_admitted:
+            if not is_admitted:
+                return
+            document = unknown_names.document(error, snapshot, candidate_request)
+        sentence = printable(str(document["sentence"]))
+        LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
+        facts = (INVALID_REQUEST, unknown_names.reason(error), json.dumps(document))
+        subject = summary.subject([error.name])
+        self._record(request, *facts, query=_query(request), subject=subject)
 
     @contextmanager
     def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
@@ -149,12 +204,26 @@ class OperatorReports:
             # a refusal about several classes has the label ""
             resource_class = refusal.facts.get("resource_class", "")
             request.services.observe(ClaimRefused(refusal.code, resource_class))
-            facts = (self.recorder, error, claims, origin(request))
-            request.after_response(partial(recorders.refused_claim, *facts))
+            request.after_response(partial(self._refused_claim, request, refusal, claims))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
         for mixture in self.writes.add(claims, user_agent, str(request.version)):
             request.services.observe(mixture)
+
+    def _refused_claim(
+        self, request: Request, refusal: refusals.Refusal, claims: Sequence[ConsumerClaim]
+    ) -> None:
+        names = self.recorder.provider_names(
+            {uuid for claim in claims for uuid in claim.resources}
+        )
+        explanation = refusal.document(names)
+        claim = refusals.claim(refusal, claims, names)
+        if self.is_recording and self.recorder.admits(REFUSED_CLAIM):
+            facts = (REFUSED_CLAIM, refusal.code, json.dumps(explanation))
+            subject = summary.subject_of_refusal(refusal.facts)
+            self._record(request, *facts, claim=_bounded(json.dumps(claim)), subject=subject)
+        sentence = printable(refusals.sentence(explanation, claim) or "")
+        LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
@@ -163,27 +232,60 @@ class OperatorReports:
             yield
         except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-            facts = (self.recorder, error, (name, uuid), origin(request))
-            request.after_response(partial(recorders.name_conflict, *facts))
+            request.after_response(partial(self._name_conflict, request, error, name, uuid))
             raise
 
+    def _name_conflict(self, request: Request, error: NameTaken, name: str, uuid: str) -> None:
+        """Record the conflict: once an hour, because clients repeat such requests every minute."""
+        holder = error.holder
+        if holder is None or not self.is_recording:
+            return
+        key = f"{name} {uuid} {holder.uuid}"
+        if self.recorder.is_new(key) and self.recorder.admits(NAME_CONFLICT):
+            is_uuid = isinstance(error, exception.DuplicateProviderUuid)
+            reason = "duplicate_uuid" if is_uuid else "duplicate_name"
+            facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
+            self._record(request, NAME_CONFLICT, reason, json.dumps(facts))
 
-def _question(request: Request, candidate_request: CandidateRequest) -> Question:
-    return Question(candidate_request, text(request.query_pairs), str(request.version))
+    def _record(
+        self, request: Request, kind: str, reason: str, explanation: str, **columns: str | None
+    ) -> None:
+        now, context = datetime.now(UTC), request.context
+        record = RecordedRequest(
+            id=new_id(now),
+            created_at=now.replace(microsecond=0, tzinfo=None),
+            kind=kind,
+            reason=reason,
+            request_id=_id(request),
+            global_request_id=context.global_request_id,
+            project_id=_shortened(context.project_id),
+            user_id=_shortened(context.user_id),
+            microversion=str(request.version),
+            explanation=_bounded(explanation),
+            **columns,
+        )
+        self.recorder.record(record)
 
 
-def origin(request: Request) -> recorders.Origin:
-    """Return the project and user of the caller, and the ids of the request."""
-    context = request.context
-    return recorders.Origin(
-        request_id=_id(request),
-        global_request_id=context.global_request_id,
-        project_id=context.project_id,
-        user_id=context.user_id,
-        microversion=str(request.version),
-    )
+def _query(request: Request) -> str:
+    return text(request.query_pairs)[:_LONGEST_QUERY]
 
 
 def _id(request: Request) -> str | None:
     request_id: str | None = request.environ.get(REQUEST_ID)
     return request_id
+
+
+def _shortened(name: str | None) -> str | None:
+    """Return an id in ASCII, which databases of any character set can store."""
+    if name is None:
+        return None
+    ascii_name = name.encode("ascii", "backslashreplace").decode("ascii")
+    return ascii_name.replace("\0", "\\0")[:_LONGEST_ID]
+
+
+def _bounded(document: str) -> str:
+    """Return the JSON text, or a document with its length if the text is too long to store."""
+    if len(document) <= _LONGEST_DOCUMENT:
+        return document
+    return json.dumps({"truncated": True, "length": len(document)})

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from placement.insight.recording.model import RecordedRequest
-from placement.insight.recording.recorder import new_id
+from placement.insight.recording.model import RecordedRequest, new_id
 
 
 def record(number=0):

@@ -16,8 +16,7 @@ from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
 from placement.http.request import CONTEXT, REQUEST_ID
 from placement.insight.explanation import explain
-from placement.insight.recording import recorder as recorders
-from placement.insight.recording import reports as recording_handler
+from placement.insight.recording import reports
 from placement.insight.recording.model import RecordedRequest
 from placement.insight.recording.recorder import RecorderSettings
 from placement.microversion import MAX_VERSION
@@ -75,12 +74,12 @@ def recorder():
 @pytest.fixture
 def send(caplog, recorder):
     """Return a function from a query to the parts of the response; the log is at INFO."""
-    caplog.set_level(logging.INFO, logger=recorders.LOG.name)
+    caplog.set_level(logging.INFO, logger=reports.LOG.name)
     services = SimpleNamespace(
         engine=Still(SNAPSHOT),
         search=SearchSettings(),
         observe=ignore,
-        reports=recording_handler.OperatorReports(recorder),
+        reports=reports.OperatorReports(recorder),
         max_body_bytes=2**20,
     )
     application = AfterResponse(PlacementHandler(services))
@@ -109,7 +108,7 @@ def ask(send):
 
 def test_no_candidates_are_explained_in_one_line(ask, caplog):
     assert ask("resources=VCPU:6&required=!CUSTOM_OLD")["allocation_requests"] == []
-    (line,) = messages(caplog, recorders.LOG)
+    (line,) = messages(caplog, reports.LOG)
     assert line == (
         "No allocation candidates for req-1: fewer than 6 VCPU free (best: host2 has 4 free): "
         "the last 1 of 2; before: 1 trait CUSTOM_OLD; "
@@ -120,10 +119,10 @@ def test_no_candidates_are_explained_in_one_line(ask, caplog):
 def test_nothing_is_explained_before_the_response_is_sent(send, caplog, recorder):
     parts = send("resources=VCPU:60")
     assert list(parts)
-    assert (messages(caplog, recorders.LOG), recorder.records) == ([], [])
+    assert (messages(caplog, reports.LOG), recorder.records) == ([], [])
     parts.close()
     parts.close()
-    assert (len(messages(caplog, recorders.LOG)), len(recorder.records)) == (1, 1)
+    assert (len(messages(caplog, reports.LOG)), len(recorder.records)) == (1, 1)
 
 
 def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorder):
@@ -141,14 +140,14 @@ def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorde
 
 def test_candidates_are_not_explained(ask, caplog, recorder):
     assert len(ask("resources=VCPU:6")["allocation_requests"]) == 1
-    assert (messages(caplog, recorders.LOG), recorder.records) == ([], [])
+    assert (messages(caplog, reports.LOG), recorder.records) == ([], [])
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
-    caplog.set_level(logging.WARNING, logger=recorders.LOG.name)
+    caplog.set_level(logging.WARNING, logger=reports.LOG.name)
     recorder.is_enabled = False
     assert ask("resources=VCPU:60")["allocation_requests"] == []
-    assert (messages(caplog, recorders.LOG), recorder.records, recorder.admitted) == ([], [], 1000)
+    assert (messages(caplog, reports.LOG), recorder.records, recorder.admitted) == ([], [], 1000)
 
 
 def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, recorder):
@@ -156,7 +155,7 @@ def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, r
     ask("resources=VCPU:60")
     ask("resources=VCPU:60")
     assert len(recorder.records) == 1
-    assert messages(caplog, recorders.LOG)[1] == (
+    assert messages(caplog, reports.LOG)[1] == (
         "No allocation candidates for req-1: not explained: too many, or explanations "
         "that take too long"
     )
@@ -168,7 +167,7 @@ def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
     monkeypatch.setattr(explain, "BUDGET_SECONDS", 0)
     response = ask("resources=VCPU:60")
     assert response == {"allocation_requests": [], "provider_summaries": {}}
-    (line,) = messages(caplog, recorders.LOG)
+    (line,) = messages(caplog, reports.LOG)
     assert line == "No allocation candidates for req-1: not explained within 0 s"
     assert [record.reason for record in recorder.records] == ["undetermined"]
 

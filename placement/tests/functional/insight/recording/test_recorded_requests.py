@@ -13,7 +13,7 @@ from placement.db import tables
 from placement.db.store import Store
 from placement.handlers import inventory
 from placement.insight.recording import recorder as recorders
-from placement.insight.recording import summary
+from placement.insight.recording import reports, summary
 from placement.insight.recording.http import REASONS
 from placement.insight.recording.model import RecordedFilter, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings
@@ -102,7 +102,7 @@ def test_an_unknown_name_is_found_by_both_ids_with_the_most_similar_names(http, 
         assert http.get(f"/insight/requests/{request_id}", headers=HEADERS).json["requests"] == [
             request
         ]
-    (line,) = loggers.messages(caplog, recorders.LOG, level=logging.INFO)
+    (line,) = loggers.messages(caplog, reports.LOG, level=logging.INFO)
     assert line == f"Invalid request for candidates {own_id}: {sentence}"
 
 
@@ -120,7 +120,7 @@ def test_an_unknown_class_is_recorded(http):
 def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     put(http, claim(4), 204)
     put(http, claim(5), 409, consumer=HOST)
-    (line,) = loggers.messages(caplog, recorders.LOG, level=logging.WARNING)
+    (line,) = loggers.messages(caplog, reports.LOG, level=logging.WARNING)
     assert line.startswith("Claim refused, req-")
     sentence = f"host has 2 of 6 VCPU free, 5 were claimed by server {HOST}"
     assert line.endswith(

@@ -8,8 +8,8 @@ import pytest
 
 from placement import exception
 from placement.insight.recording import recorder as recorders
-from placement.insight.recording.model import LARGEST_ID, RecordedRequest, first_id
-from placement.insight.recording.recorder import Recorder, RecorderSettings, new_id
+from placement.insight.recording.model import LARGEST_ID, RecordedRequest, first_id, new_id
+from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.tests.support.loggers import messages
 from placement.tests.support.records import record
 from placement.tests.support.waiting import SECONDS_TO_WAIT

@@ -77,13 +77,13 @@ def test_a_lost_race_has_a_code_alone():
 
 
 def test_a_reshape_without_claims_has_none_to_keep():
-    assert refusals.claim(exception.Conflict(), (), {}) == {"consumers": 0}
+    assert refusals.claim(refusals.described(exception.Conflict()), (), {}) == {"consumers": 0}
 
 
 def test_of_several_claims_the_refused_one_is_kept():
     claims = (claim("first", VCPU=2), claim("second", VCPU=4))
-    error = refused(*claims)
-    assert refusals.claim(error, claims, {"host": "cn17"}) == {
+    refusal = refusals.described(refused(*claims))
+    assert refusals.claim(refusal, claims, {"host": "cn17"}) == {
         "consumer_uuid": "second",
         "consumer_generation": None,
         "consumer_type": None,
@@ -120,16 +120,15 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("refused_claim", "sentence"), SENTENCES)
 def test_people_read_a_sentence_with_the_name_of_the_host(refused_claim, sentence):
-    error, names = refused(refused_claim), {"host": "cn17"}
-    claimed = refusals.claim(error, [refused_claim], names)
-    assert refusals.sentence(refusals.described(error).document(names), claimed) == sentence
+    refusal, names = refusals.described(refused(refused_claim)), {"host": "cn17"}
+    claimed = refusals.claim(refusal, [refused_claim], names)
+    assert refusals.sentence(refusal.document(names), claimed) == sentence
 
 
 def test_a_sentence_has_the_uuid_of_a_host_without_a_name():
-    error = refused(claim(VCPU=4))
-    sentence = refusals.sentence(
-        refusals.described(error).document({}), refusals.claim(error, [claim(VCPU=4)], {})
-    )
+    refusal = refusals.described(refused(claim(VCPU=4)))
+    claimed = refusals.claim(refusal, [claim(VCPU=4)], {})
+    sentence = refusals.sentence(refusal.document({}), claimed)
     assert sentence == "host has 3 of 8 VCPU free, 4 were claimed by consumer new"
 
 
