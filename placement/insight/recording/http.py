@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import webob
 
-from placement import exception
 from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
@@ -21,10 +20,15 @@ from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import OWNER, Schema, always, closed
 
+REASONS = tuple(
+    dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *unknown_names.CODES, *refusals.CODES))
+)
+"""The codes of recorded requests."""
+
 _FILTER: Schema = {
     "since": {"type": "string", "format": "date-time", "minLength": 1},
     "project_id": OWNER,
-    "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
+    "reason": {"type": "string", "enum": list(REASONS)},
 }
 _PAGE: Schema = {
     "limit": queries.described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
@@ -37,18 +41,9 @@ _REQUESTS = validation.query_validators(REQUESTS_QUERY)
 _SUMMARY = validation.query_validators(SUMMARY_QUERY)
 _LIMIT = 100
 
-REASONS = tuple(
-    dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *unknown_names.CODES, *refusals.CODES))
-)
-"""The codes of recorded requests."""
-
 
 def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
-    if values.get("reason", REASONS[0]) not in REASONS:
-        raise exception.BadRequest(
-            f"{validation.PREFIX}reason is {values['reason']!r}. Use one of: {', '.join(REASONS)}."
-        )
     return RecordedFilter(
         since=queries.time("since", values["since"]) if "since" in values else None,
         project_id=values.get("project_id"),

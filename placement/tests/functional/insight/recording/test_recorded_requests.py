@@ -1,6 +1,7 @@
 """What is recorded over HTTP on each database, and how operators find it."""
 
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -294,9 +295,10 @@ def test_a_query_that_cannot_be_read_is_refused(http, query):
 def test_an_unknown_reason_is_refused_with_the_reasons(http):
     response = http.get("/insight/requests?reason=nosuch", headers=HEADERS, status=400)
     detail = response.json["errors"][0]["detail"]
-    assert "reason is 'nosuch'. Use one of: root_trait, forbidden_aggregate, " in detail
+    assert "reason" in detail
+    assert "'nosuch'" in detail
+    assert {*REASONS} <= {*re.findall(r"\w+", detail)}
     for reason in REASONS:
-        assert f"{reason}," in detail or detail.rstrip().endswith(f"{reason}.")
         assert recorded(http, f"?reason={reason}") == []
 
 
