@@ -41,10 +41,9 @@ from placement.insight.identity.model import (
 from placement.insight.permissions.command import (
     DENIED,
     add_permission_arguments,
-    columns,
     remarks,
-    shown_calls,
     summary,
+    table,
     yes_or_no,
 )
 
@@ -125,14 +124,14 @@ class CheckPermission(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each call."""
-        query = given(parsed_args, ("roles", "project_id", "service"))
+        query = given(parsed_args, ("project_id", "service"))
+        query["roles"] = ",".join(parsed_args.roles)
         document = get(self.app, f"/insight/permissions?{urlencode(query)}")
         self._denied = document["denied"]
         for line in (*remarks(document), summary(document)):
             self.app.stderr.write(f"{line}\n")
-        names = columns(parsed_args)
-        calls = shown_calls(document, parsed_args)
-        return names, [[_permission_cell(call[name]) for name in names] for call in calls]
+        columns, rows = table(document, parsed_args)
+        return columns, [list(map(_permission_cell, row)) for row in rows]
 
 
 def _permission_cell(value: str | bool) -> Any:

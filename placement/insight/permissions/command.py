@@ -5,7 +5,7 @@ of the service has.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 DENIED: Final = 3
@@ -16,14 +16,12 @@ _COLUMNS: Final = ("service", "method", "path", "allowed", "rule", "needs")
 Document = Mapping[str, Any]
 
 
-def add_permission_arguments(
-    parser: argparse.ArgumentParser, *, roles: Callable[[str], Any] = str
-) -> None:
-    """Add the options; ``roles`` converts the names of the roles."""
+def add_permission_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the parser of a command."""
     parser.add_argument(
         "--roles",
         required=True,
-        type=roles,
+        type=role_names,
         metavar="<role>[,<role>]",
         help="The roles of a token, as `openstack role assignment list --names` shows them.",
     )
@@ -36,14 +34,27 @@ def add_permission_arguments(
     parser.add_argument("--long", action="store_true", help="Also show the purpose of a call.")
 
 
-def columns(options: argparse.Namespace) -> Sequence[str]:
-    """Return the columns of the table: fields of the calls in the document."""
-    return (*_COLUMNS, "purpose") if options.long else _COLUMNS
+def role_names(text: str) -> tuple[str, ...]:
+    """Return the roles of a comma-separated list, without surrounding blanks and repetitions.
+
+    >>> role_names("reader, member,reader")
+    ('reader', 'member')
+
+    Raises: ArgumentTypeError if it names no role.
+    """
+    names = tuple(dict.fromkeys(name for name in map(str.strip, text.split(",")) if name))
+    if not names:
+        raise argparse.ArgumentTypeError("names no role. Write --roles reader,member")
+    return names
 
 
-def shown_calls(document: Document, options: argparse.Namespace) -> Sequence[Document]:
-    """Return the calls to list: all calls, or the denied calls."""
-    return [call for call in document["calls"] if options.all or not call["allowed"]]
+def table(
+    document: Document, options: argparse.Namespace
+) -> tuple[Sequence[str], Sequence[Sequence[str | bool]]]:
+    """Return the columns, and a row for each call to list: all calls, or the denied calls."""
+    columns = (*_COLUMNS, "purpose") if options.long else _COLUMNS
+    calls = [call for call in document["calls"] if options.all or not call["allowed"]]
+    return columns, [[call[name] for name in columns] for call in calls]
 
 
 def remarks(document: Document) -> Iterator[str]:

@@ -5,13 +5,8 @@ import webob
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
 from placement.insight.documents import document
-from placement.insight.permissions.model import (
-    SERVICES,
-    CheckedCall,
-    Permissions,
-    permissions,
-    role_names,
-)
+from placement.insight.permissions.command import role_names
+from placement.insight.permissions.model import SERVICES, permissions
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import OWNER, Schema, always, closed
@@ -29,35 +24,15 @@ PERMISSIONS_QUERY = always(
 _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)
 
 
-def permissions_document(report: Permissions) -> bytes:
-    """Return the body of permissions."""
-    return document(
-        roles=list(report.roles),
-        project_id=report.project_id,
-        unnamed_roles=list(report.unnamed_roles),
-        denied=len(report.denied),
-        calls=[_call(checked) for checked in report.calls],
-    )
-
-
-def _call(checked: CheckedCall) -> dict[str, object]:
-    return {
-        **checked.call._asdict(),
-        "rule": checked.rule,
-        "allowed": checked.is_allowed,
-        "needs": checked.requirement,
-    }
-
-
 @accepts_json
 def show_permissions(request: Request) -> webob.Response:
     """Return each call of the services with the decision of the policy in force."""
     request.context.can(policies.PERMISSIONS)
     values = queries.values(request, _VALIDATORS)
-    checked = permissions(
+    report = permissions(
         request.services.policy.decisions(),
         role_names(values["roles"]),
         project_id=values.get("project_id"),
         service=values.get("service"),
     )
-    return json_response(request, permissions_document(checked))
+    return json_response(request, document(**report))

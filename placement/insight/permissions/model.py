@@ -8,8 +8,7 @@ refused.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from placement import exception, policies
 from placement.policy import PolicyDecisions
@@ -115,43 +114,6 @@ CALLS: Final = tuple(
 )
 
 
-class CheckedCall(NamedTuple):
-    """A call, the rule that decides about it, the requirement of the rule, and the decision."""
-
-    call: Call
-    rule: str
-    requirement: str
-    is_allowed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Permissions:
-    """The decisions for a token with these roles in a project.
-
-    ``unnamed_roles`` are the roles that no rule names: they have no effect, or are misspelled.
-    """
-
-    roles: Sequence[str]
-    project_id: str | None
-    unnamed_roles: Sequence[str]
-    calls: Sequence[CheckedCall]
-
-    @property
-    def denied(self) -> Sequence[CheckedCall]:
-        """The calls that are refused with 403."""
-        return [checked for checked in self.calls if not checked.is_allowed]
-
-
-def role_names(text: str) -> tuple[str, ...]:
-    """Return the roles of a comma-separated list, without surrounding blanks and repetitions.
-
-    >>> role_names("reader, member,reader")
-    ('reader', 'member')
-    """
-    names = (name.strip() for name in text.split(","))
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
 _OWN_PROJECT = "(the project of the token)"
 _REQUESTED_PROJECT = "(another project)"
 _USAGES = "/usages"
@@ -163,28 +125,31 @@ def permissions(
     *,
     project_id: str | None = None,
     service: str | None = None,
-) -> Permissions:
+) -> dict[str, Any]:
     """Return which calls of the services, or of one, a token with these roles may send.
 
     The token has the scope of a project, ``project_id`` if given. ``GET /usages`` is checked for
     usages of another project, because services read the usages of all projects.
+    ``unnamed_roles`` are the roles that no rule names: they have no effect, or are misspelled.
     """
     named = rules.named_roles()
-    return Permissions(
-        roles,
-        project_id,
-        [role for role in roles if role.lower() not in named],
-        [
-            _checked(rules, call, roles, project_id)
-            for call in CALLS
-            if service in (None, call.service)
-        ],
-    )
+    calls = [
+        _checked(rules, call, roles, project_id)
+        for call in CALLS
+        if service in (None, call.service)
+    ]
+    return {
+        "roles": list(roles),
+        "project_id": project_id,
+        "unnamed_roles": [role for role in roles if role.lower() not in named],
+        "denied": sum(not call["allowed"] for call in calls),
+        "calls": calls,
+    }
 
 
 def _checked(
     rules: PolicyDecisions, call: Call, roles: Sequence[str], project_id: str | None
-) -> CheckedCall:
+) -> dict[str, Any]:
     rule = _RULES[call.method, call.path]
     project = project_id or _OWN_PROJECT
     caller = {"roles": list(roles), "project_id": project, "user_id": None}
@@ -198,7 +163,12 @@ def _checked(
         is_allowed = False
     else:
         is_allowed = True
-    return CheckedCall(call, rule, rules.requirement(rule), is_allowed)
+    return {
+        **call._asdict(),
+        "rule": rule,
+        "allowed": is_allowed,
+        "needs": rules.requirement(rule),
+    }
 
 
 _RULES = {

@@ -213,13 +213,14 @@ def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
 def test_openstack_reports_mistakes_in_one_line(openstack):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
-    for client, arguments, text in (
-        (openstack, ["--roles="], "roles is '', which is not a list of roles"),
-        (openstack, ["--roles=a", "--service=glance"], "service is 'glance'. Use one of: nova, "),
-        (reader, ["--roles=a"], "Policy does not allow placement:insight:permissions"),
+    service = "--service=glance"
+    for client, arguments, status, text in (
+        (openstack, ["--roles=,"], 2, "names no role. Write --roles reader,member"),
+        (openstack, ["--roles=a", service], 1, "service is 'glance'. Use one of: nova, "),
+        (reader, ["--roles=a"], 1, "Policy does not allow placement:insight:permissions"),
     ):
         result = client.run(CHECK, *arguments)
-        assert result.returncode == 1
+        assert result.returncode == status
         assert text in result.stderr
         assert "Traceback" not in result.stderr
 
