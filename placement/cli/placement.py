@@ -3,8 +3,8 @@
 import argparse
 import signal
 import webbrowser
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,13 +27,12 @@ from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
-from placement.insight.consumers.model import ListedConsumer, from_document
+from placement.insight.consumers.model import from_document
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import (
     COLUMNS,
     CannotPlan,
-    Inventories,
-    UsedInventory,
+    StoredAmounts,
     identity_from,
     nothing_found,
     rows_of,
@@ -63,13 +62,11 @@ class ShowIdentity(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
-        query = {"name": parsed_args.host}
-        if parsed_args.days is not None:
-            query["days"] = parsed_args.days
+        query = {"name": parsed_args.host, "days": parsed_args.days}
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
         identity = identity_from(document)
         try:
-            message = write_plan(parsed_args, identity, _ServiceAmounts(self.app))
+            message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         except (CannotPlan, OSError) as error:
             raise CommandError(printable(str(error))) from None
         if message:
@@ -80,27 +77,21 @@ class ShowIdentity(WrittenOutput, command.Lister):
         return COLUMNS, map(cells, rows)
 
 
-class _ServiceAmounts:
-    """The amounts that an adoption is checked against, from the service."""
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    def consumers(self, uuid: str) -> Iterator[ListedConsumer]:
-        """Return the consumers that have allocations on a provider."""
-        return map(from_document, consumers(self._app, {"provider": uuid}))
-
-    def inventories(self, uuid: str) -> Inventories:
-        """Return the inventories of a provider."""
-        document = get(self._app, f"/insight/providers?uuid={uuid}&fields=inventories")
-        fields = Inventory.__dataclass_fields__
-        return {
-            name: UsedInventory(
-                Inventory(**{field: stored[field] for field in fields}), stored["used"]
-            )
-            for provider in document["providers"]
-            for name, stored in provider["inventories"].items()
-        }
+def _stored_amounts(app: Any, source: str, target: str) -> StoredAmounts:
+    adopted = [from_document(document) for document in consumers(app, {"provider": source})]
+    document = get(app, f"/insight/providers?uuid={target}&fields=inventories")
+    stored: Mapping[str, Any] = next(
+        (provider["inventories"] for provider in document["providers"]), {}
+    )
+    fields = Inventory.__dataclass_fields__
+    return StoredAmounts(
+        adopted,
+        {
+            name: Inventory(**{field: inventory[field] for field in fields})
+            for name, inventory in stored.items()
+        },
+        {name: inventory["used"] for name, inventory in stored.items()},
+    )
 
 
 class CheckPermission(WrittenOutput, command.Lister):

@@ -5,30 +5,27 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import sys
-from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import prettytable
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cmd.errors import CommandError
 from placement.core.text import printable
 from placement.db.store import Store
-from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
+from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.identity import command as identity_command
 from placement.insight.identity.model import (
     COLUMNS,
-    CannotPlan,
     Identity,
-    Inventories,
-    UsedInventory,
+    StoredAmounts,
     identity_document,
     nothing_found,
     rows_of,
 )
-from placement.insight.identity.sql import DAYS, identify
+from placement.insight.identity.sql import identify
 from placement.objects import inventory, usage
 
 FOUND: Final = 0
@@ -47,38 +44,20 @@ def run(conf: cfg.ConfigOpts) -> int:
     """Print the providers, and write the plan; return 0, or 1 if no provider matches the name."""
     options = conf.category
     with db_api.opened(conf) as store:
-        identity = identify(store, options.host, DAYS if options.days is None else options.days)
-        message = _written(store, options, identity)
+        identity = identify(store, options.host, options.days)
+        message = identity_command.write_plan(options, identity, partial(_stored_amounts, store))
     print(identity_document(identity).decode() if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
     return FOUND if identity.matches or identity.conflicts else NOT_FOUND
 
 
-def _written(store: Store, options: argparse.Namespace, identity: Identity) -> str | None:
-    try:
-        return identity_command.write_plan(options, identity, _DatabaseAmounts(store))
-    except CannotPlan as error:
-        raise CommandError(str(error)) from error
-
-
-class _DatabaseAmounts:
-    """The amounts that an adoption is checked against, from the database."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def consumers(self, uuid: str) -> Iterator[ListedConsumer]:
-        """Return the consumers that have allocations on a provider."""
-        return all_matching(self._store, ConsumerFilter(provider=uuid))
-
-    def inventories(self, uuid: str) -> Inventories:
-        """Return the inventories of a provider."""
-        usages = usage.of_provider(self._store, uuid).usages
-        return {
-            name: UsedInventory(stored, usages.get(name, 0))
-            for name, stored in inventory.list_of(self._store, uuid).inventories.items()
-        }
+def _stored_amounts(store: Store, source: str, target: str) -> StoredAmounts:
+    return StoredAmounts(
+        list(all_matching(store, ConsumerFilter(provider=source))),
+        inventory.list_of(store, target).inventories,
+        usage.of_provider(store, target).usages,
+    )
 
 
 def _text(identity: Identity) -> str:

@@ -6,6 +6,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import Final
 
 from placement.core.text import printable
@@ -34,7 +35,9 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
     Raises: UnknownName.
     """
     equal = [uuid for uuid, known in names.items() if known == name]
-    found = equal or [uuid for uuid, known in names.items() if _short(known) == _short(name)]
+    found = equal or [
+        uuid for uuid, known in names.items() if short_name(known) == short_name(name)
+    ]
     if len(found) == 1:
         return found[0]
     if found:
@@ -45,9 +48,26 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
     raise UnknownName(printable(f"No {kind} has the name {name}.{similar}"))
 
 
-def _short(name: str) -> str:
-    """Return the name in lower case, without the domain of a host."""
-    return (name.partition(".")[0] or name).lower()
+def host_name(name: str) -> str:
+    """Return the name without its domain.
+
+    >>> host_name("CN1.example.org"), host_name("192.0.2.1")
+    ('CN1', '192.0.2.1')
+    """
+    return name if _is_address(name) else name.partition(".")[0] or name
+
+
+def short_name(name: str) -> str:
+    """Return the name without its domain, in lower case."""
+    return host_name(name).lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def nearest_names(name: str, names: Iterable[str]) -> Sequence[str]:
@@ -60,7 +80,7 @@ def nearest_names(name: str, names: Iterable[str]) -> Sequence[str]:
     """
     unique = sorted(set(names), key=lambda known: (len(known), known))
     containing = [known for known in unique if name.lower() in known.lower()]
-    similar = similar_names(name, unique, _short, _MOST_NEAREST)
+    similar = similar_names(name, unique, short_name, _MOST_NEAREST)
     return list(dict.fromkeys((*containing, *similar)))[:_MOST_NEAREST]
 
 
@@ -69,7 +89,7 @@ def similar_names(
 ) -> Sequence[str]:
     """Return the known names with the most similar stems, the best first.
 
-    >>> similar_names("CN-1", ["cn2", "cn1.b", "cn1.a"], _short, 2)
+    >>> similar_names("CN-1", ["cn2", "cn1.b", "cn1.a"], short_name, 2)
     ['cn1.a', 'cn1.b']
     """
     by_stem: dict[str, list[str]] = {}

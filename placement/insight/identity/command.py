@@ -5,7 +5,7 @@ import os
 import re
 from functools import partial
 
-from placement.insight.identity.model import CannotPlan, Identity, StoredAmounts
+from placement.insight.identity.model import DAYS, CannotPlan, Identity, ReadAmounts
 
 
 def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,8 +14,9 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--days",
         type=_days,
+        default=DAYS,
         metavar="<days>",
-        help="Show refused requests of the last days. Default: 7.",
+        help=f"Show refused requests of the last days. Default: {DAYS}.",
     )
     parser.add_argument(
         "--plan",
@@ -48,9 +49,7 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def write_plan(
-    options: argparse.Namespace, identity: Identity, stored: StoredAmounts
-) -> str | None:
+def write_plan(options: argparse.Namespace, identity: Identity, read: ReadAmounts) -> str | None:
     """Write the plan that the options request; return a message about it, None without a plan.
 
     Raises: CannotPlan, OSError.
@@ -69,7 +68,7 @@ def write_plan(
     elif options.retire:
         actions = plans.retire(identity, options.retire)
     else:
-        actions = plans.adopt(identity, options.adopt, stored)
+        actions = plans.adopt(identity, options.adopt, read)
     text = plan_text(identity.database, actions, identity.names)
     try:
         private = partial(os.open, mode=0o600)

@@ -4,8 +4,8 @@ import webob
 
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
-from placement.insight.identity.model import identity_document
-from placement.insight.identity.sql import DAYS, identify
+from placement.insight.identity.model import DAYS, identity_document
+from placement.insight.identity.sql import identify
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import Schema, always, closed

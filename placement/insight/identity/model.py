@@ -4,16 +4,16 @@ The providers are values, a JSON document, and the rows of a table. Clients of t
 document back to the value (``identity_from``), and print the same table as ``placement-manage``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_address
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from placement.core.model import Inventory, ProviderSummary
 from placement.core.text import timestamp
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import document
+from placement.insight.names import short_name
 
 NAME: Final = "name"
 UUID: Final = "uuid"
@@ -24,7 +24,11 @@ MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """The reasons why a provider could be meant, the closest match first."""
 
 
-class CannotPlan(Exception):  # noqa: N818
+DAYS: Final = 7
+"""The number of days whose refused requests are shown by default."""
+
+
+class CannotPlan(RuntimeError):  # noqa: N818
     """The change is not possible; the message states the reason and the action."""
 
 
@@ -73,25 +77,20 @@ class Identity:
         }
 
 
-class UsedInventory(NamedTuple):
-    """An inventory, and how much of it is used."""
+class StoredAmounts(NamedTuple):
+    """What an adoption is checked against.
 
-    inventory: Inventory
-    used: int
+    ``consumers`` have allocations on the provider to adopt. ``inventories`` and the ``used``
+    amounts, by resource class, are the amounts of the provider that adopts.
+    """
+
+    consumers: Sequence[ListedConsumer]
+    inventories: Mapping[str, Inventory]
+    used: Mapping[str, int]
 
 
-Inventories = Mapping[str, UsedInventory]
-"""The inventories of a provider, by resource class."""
-
-
-class StoredAmounts(Protocol):
-    """Where an adoption is checked: in the database, or by requests to the service."""
-
-    def consumers(self, uuid: str) -> Iterable[ListedConsumer]:
-        """Return the consumers that have allocations on a provider."""
-
-    def inventories(self, uuid: str) -> Inventories:
-        """Return the inventories of a provider."""
+ReadAmounts = Callable[[str, str], StoredAmounts]
+"""Reads the amounts for the UUIDs of the provider to adopt and of the provider that adopts."""
 
 
 def nothing_found(identity: Identity) -> str:
@@ -100,20 +99,6 @@ def nothing_found(identity: Identity) -> str:
         f"No provider has the name or UUID {identity.name}, with or without a domain, and no "
         "request with it was refused. `openstack resource provider list` shows all providers."
     )
-
-
-def host_name(name: str) -> str:
-    """Return the name without its domain.
-
-    >>> host_name("CN1.example.org"), host_name("192.0.2.1")
-    ('CN1', '192.0.2.1')
-    """
-    return name if _is_address(name) else name.partition(".")[0] or name
-
-
-def short_name(name: str) -> str:
-    """Return the host name without its domain, in lower case."""
-    return host_name(name).lower()
 
 
 def match_of(
@@ -135,14 +120,6 @@ def match_of(
     if is_root and short_name(name) == short_name(requested_name):
         return DOMAIN
     return None
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 COLUMNS: Final = (

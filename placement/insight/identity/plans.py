@@ -1,21 +1,21 @@
 """Plans that adopt, rename or retire one of the providers that a name could mean."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from placement.core.capacity import integer_capacity, is_valid_amount, is_within_capacity
-from placement.core.model import ProviderSummary
+from placement.core.capacity import fits, integer_capacity
+from placement.core.model import Inventory, ProviderSummary
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.identity.model import (
     NAME,
     UUID,
     CannotPlan,
     Identity,
-    Inventories,
     Match,
+    ReadAmounts,
     StoredAmounts,
-    UsedInventory,
 )
 from placement.insight.repair.action import LONGEST_NAME, Action, is_provider_name
 from placement.insight.repair.consumers import MoveAllocations
@@ -67,7 +67,7 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
 
-def adopt(identity: Identity, uuid: str, stored: StoredAmounts) -> Sequence[Action]:
+def adopt(identity: Identity, uuid: str, read: ReadAmounts) -> Sequence[Action]:
     """Return the move of all allocations of a provider to the provider that has the name.
 
     The adopted provider and its descendants are removed last.
@@ -75,8 +75,8 @@ def adopt(identity: Identity, uuid: str, stored: StoredAmounts) -> Sequence[Acti
     """
     source, target = _match(identity, uuid), _target(identity)
     _check_adoption(identity, source, target)
-    consumers = list(stored.consumers(source.provider.uuid))
-    _check_fits(source.provider, target, consumers, stored.inventories(target.uuid))
+    stored = read(source.provider.uuid, target.uuid)
+    _check_fits(source.provider, target, stored)
     moves = [
         MoveAllocations(
             finding=FINDING,
@@ -86,7 +86,7 @@ def adopt(identity: Identity, uuid: str, stored: StoredAmounts) -> Sequence[Acti
             source=source.provider.uuid,
             target=target.uuid,
         )
-        for consumer in consumers
+        for consumer in stored.consumers
     ]
     last = _deletion(source.provider)
     if moves:  # the moves change the generation of the source
@@ -115,23 +115,18 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
             )
 
 
-def _check_fits(
-    source: ProviderSummary,
-    target: ProviderSummary,
-    consumers: Sequence[ListedConsumer],
-    inventories: Inventories,
-) -> None:
+def _check_fits(source: ProviderSummary, target: ProviderSummary, stored: StoredAmounts) -> None:
     """Return if each move would be accepted, one after another.  Raises: CannotPlan."""
-    free = dict(inventories)
+    used = Counter(stored.used)
     reasons = [
         f"{consumer.uuid}: {reason}"
-        for consumer in consumers
-        if (reason := _reason_against(consumer, source, target, free))
+        for consumer in stored.consumers
+        if (reason := _reason_against(consumer, source, target, stored.inventories, used))
     ]
     if reasons:
         raise CannotPlan(
             f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
-            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
+            f"{len(stored.consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
             f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
             "inventories, raise the capacity, or move these servers first."
         )
@@ -141,27 +136,25 @@ def _reason_against(
     consumer: ListedConsumer,
     source: ProviderSummary,
     target: ProviderSummary,
-    free: dict[str, UsedInventory],
+    inventories: Mapping[str, Inventory],
+    used: Counter[str],
 ) -> str | None:
     """Return why the target would refuse a consumer; otherwise count its amounts as used."""
     if target.uuid in consumer.allocations:
         return f"it also has allocations on {target.name}"
     amounts = consumer.allocations[source.uuid]
     for name, amount in amounts.items():
-        if name not in free:
+        if name not in inventories:
             return f"{target.name} has no inventory of {name}"
-        inventory, used = free[name]
-        if not is_valid_amount(inventory, amount):
-            return (
-                f"{amount} {name} violate min_unit {inventory.min_unit}, max_unit "
-                f"{inventory.max_unit} or step_size {inventory.step_size}"
-            )
-        if not is_within_capacity(inventory, used, amount):
+        inventory = inventories[name]
+        if not fits(inventory, used[name], amount):
             capacity = integer_capacity(inventory)
-            return f"{amount} {name}, and {capacity - used} of {capacity} are free"
-    for name, amount in amounts.items():
-        inventory, used = free[name]
-        free[name] = UsedInventory(inventory, used + amount)
+            return (
+                f"{amount} {name}: {capacity - used[name]} of {capacity} are free, min_unit "
+                f"{inventory.min_unit}, max_unit {inventory.max_unit}, step_size "
+                f"{inventory.step_size}"
+            )
+    used.update(amounts)
     return None
 
 

@@ -16,20 +16,20 @@ from placement.db.writes import chunks
 from placement.insight.identity.model import (
     CASE,
     CONFLICT,
+    DAYS,
     MATCHES,
     Identity,
     Match,
     NameConflict,
-    host_name,
     match_of,
 )
+from placement.insight.names import host_name
 from placement.insight.recording.model import RecordedRequest, first_id
 from placement.insight.recording.sql import conflicts
 
 _provider = resource_providers.c
 _root = resource_providers.alias("tree")
 
-DAYS: Final = 7
 MOST_PROVIDERS: Final = 200
 MOST_CONFLICTS: Final = 1000
 """The maximum number of recorded conflicts to search, the newest first."""

@@ -290,7 +290,7 @@ def test_adopt_checks_when_planning_what_apply_would_refuse(store, run, tmp_path
         claim(store, uuid(), {old: {"VCPU": 3}})
     errors = run("identity", "cn1.example.org", "--plan", plan, "--adopt", old)[2]
     assert "of 1 of 2 consumers: " in errors
-    assert ": 3 VCPU, and 2 of 8 are free. " in errors
+    assert ": 3 VCPU: 2 of 8 are free, min_unit 1, max_unit 3, step_size 1. " in errors
     assert not plan.exists()
 
 

@@ -1,0 +1,13 @@
+"""Names of hosts, with and without domains."""
+
+import pytest
+
+from placement.insight.names import UnknownName, uuid_of
+
+ADDRESSES = {"a": "10.0.0.1", "b": "10.0.0.2"}
+
+
+def test_an_address_is_a_name_without_a_domain():
+    assert uuid_of("10.0.0.2", ADDRESSES, "provider") == "b"
+    with pytest.raises(UnknownName, match=r"^No provider has the name 10\.0\.0\.3\."):
+        uuid_of("10.0.0.3", ADDRESSES, "provider")
