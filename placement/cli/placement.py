@@ -179,7 +179,7 @@ class ServeDashboard(WrittenOutput, command.Command):
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
         self._check_service()
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
-        dashboard = LocalDashboard.with_new_secret(self._get, manager.region_name)
+        dashboard = LocalDashboard(self._get, manager.region_name)
         try:
             server = create_server(dashboard, host=HOST, port=parsed_args.port)
         except OSError as error:

@@ -2,10 +2,10 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from wsgiref.util import shift_path_info
 
 import webob
@@ -41,13 +41,8 @@ class LocalDashboard:
     """
 
     get: Get
-    secret: str
     region: str | None = None
-
-    @classmethod
-    def with_new_secret(cls, get: Get, region: str | None = None) -> "LocalDashboard":
-        """Return a dashboard under a path that cannot be guessed."""
-        return cls(get, secrets.token_urlsafe(24), region)
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     @property
     def path(self) -> str:
@@ -59,12 +54,14 @@ class LocalDashboard:
         prefix = shift_path_info(environ) or ""
         is_allowed = secrets.compare_digest(prefix.encode(), self.secret.encode())
         if not (is_allowed and _is_local(webob.Request(environ).host)):
-            return _sent(webob.Response("Not found", status=404), environ, start_response)
-        page = DashboardMiddleware(self._forward, {}, self.region, has_names=True)
-        return page(environ, start_response)
+            application: WSGIApplication = webob.Response("Not found", status=404)
+        else:
+            application = DashboardMiddleware(self._forward, {}, self.region, has_names=True)
+        return application(environ, start_response)
 
     def _forward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return _sent(self._forwarded(webob.Request(environ)), environ, start_response)
+        response: WSGIApplication = self._forwarded(webob.Request(environ))
+        return response(environ, start_response)
 
     def _forwarded(self, request: webob.Request) -> webob.Response:
         path = request.environ["PATH_INFO"]
@@ -84,13 +81,6 @@ class LocalDashboard:
             if name in upstream.headers:
                 response.headers[name] = upstream.headers[name]
         return response
-
-
-def _sent(
-    response: webob.Response, environ: WSGIEnvironment, start_response: StartResponse
-) -> Iterable[bytes]:
-    body: Iterable[bytes] = response(environ, start_response)
-    return body
 
 
 def _is_local(host: str) -> bool:

@@ -34,7 +34,7 @@ def upstream():
 
 @pytest.fixture
 def dashboard(upstream):
-    return LocalDashboard.with_new_secret(upstream, "RegionOne")
+    return LocalDashboard(upstream, "RegionOne")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_page_is_below_the_secret(app, dashboard):
 
 
 def test_secrets_differ(upstream):
-    one, other = (LocalDashboard.with_new_secret(upstream) for _ in range(2))
+    one, other = (LocalDashboard(upstream) for _ in range(2))
     assert one.secret != other.secret
     assert len(one.secret) >= 32
 
