@@ -29,14 +29,6 @@ def status() -> int:
         return status.main()
 
 
-def compare() -> int:
-    """Run ``placement-compare``."""
-    with _interruptible("placement-compare"):
-        from placement.cmd import compare
-
-        return compare.main()
-
-
 @contextmanager
 def _interruptible(program: str) -> Iterator[None]:
     """Report Ctrl-C in a sentence, and exit."""

@@ -20,6 +20,7 @@ MOST_SHORT_MODULES = 25
 
 # What the search must not know of, wherever it could come from.
 UNKNOWN_TO_CORE = {"time", "datetime", "logging", "os", "socket", "threading", "http", "sqlite3"}
+OUTPUT_OF_COMMANDS = {"placement.terminal", "placement.core.text"}
 # A date as a value is no clock.
 KNOWN_TO_MODEL = {"datetime"}
 
@@ -155,6 +156,18 @@ def test_the_core_reads_no_clock():
                 yield node.lineno
 
     assert violations(calls, CORE) == {}
+
+
+def test_the_comparison_is_a_package_of_its_own():
+    """``placement`` does not import it; it imports the output of commands only."""
+
+    def comparison(path):
+        return (name for name in imported(path) if is_within(name, {"placement_compare"}))
+
+    assert violations(comparison) == {}
+    paths = (ROOT.parent / "placement_compare").glob("*.py")
+    internal = {name for path in paths for name in imported(path) if is_internal(name)}
+    assert {name for name in internal if not is_within(name, OUTPUT_OF_COMMANDS)} == set()
 
 
 def test_commands_of_the_client_do_not_import_numpy():

@@ -81,7 +81,7 @@ def test_characters_that_the_encoding_does_not_have_are_escaped(environ):
     assert r"h\xf6st" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["manage", "status", "compare"])
+@pytest.mark.parametrize("name", ["manage", "status"])
 def test_an_interrupt_during_the_imports_is_a_sentence(monkeypatch, capsys, name):
     class Interrupted:
         def find_spec(self, module, *_):

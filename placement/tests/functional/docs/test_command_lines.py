@@ -12,9 +12,10 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log
 
-from placement.cmd import api, compare, manage
+from placement.cmd import api, manage
 from placement.tests.functional.docs import pages
 from placement.tests.support import docs
+from placement_compare import command as compare
 
 PLUGINS = ("openstack.placement.v1", "openstack.identity.v3", "openstack.compute.v2")
 OTHER_PROGRAMS = {

@@ -22,6 +22,7 @@ from placement.handler import ROUTE_DECLARATIONS
 from placement.microversion import VERSIONS
 from placement.tests.support import docs
 from placement.tests.unit.import_rules import INTERNAL
+from placement_compare import command as compare
 
 PACKAGE = docs.ROOT / "placement"
 
@@ -138,8 +139,6 @@ def test_each_option_of_placement_api_is_described(capsys):
 
 
 def test_each_option_of_placement_compare_is_described():
-    from placement.cmd import compare  # noqa: PLC0415  as above
-
     declared = {name for action in compare._parser()._actions for name in action.option_strings}
     described = re.findall(r"^\.\. option:: (\S+)", page("cli/placement-compare"), re.MULTILINE)
     assert set(described) == declared - {"-h", "--help"}

@@ -20,8 +20,8 @@ from bench.__main__ import QUICK, started
 from bench.harness import PLACEMENT, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
-from placement.cmd import compare
 from placement.tests.support.processes import BIN, ApiProcess, read_terminal
+from placement_compare import command as compare
 from placement_compare.client import Service
 from placement_compare.requests import derived_reads
 

@@ -196,7 +196,3 @@ def _microversion(value: str) -> Microversion:
     if major != "1" or not minor.isdecimal():
         raise argparse.ArgumentTypeError(f"{value} is not a microversion; use 1.0 to 1.39")
     return (1, int(minor))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,7 +8,7 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 
 import pytest
 
-from placement.cmd import compare
+from placement_compare import command as compare
 
 
 @pytest.fixture
