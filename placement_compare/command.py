@@ -2,6 +2,7 @@
 
 import argparse
 import gzip
+import json
 import os
 import ssl
 import sys
@@ -18,12 +19,11 @@ from placement.core.text import printable, printable_lines
 from placement.terminal import INTERRUPTED, progress_line
 from placement_compare.client import Service, UnusableService
 from placement_compare.model import Microversion, Read
-from placement_compare.report import report, text, to_json
+from placement_compare.report import report, text
 from placement_compare.requests import derived_reads, read_log
 from placement_compare.run import State, UnusableState, compare
 
 EQUAL, DIFFERENT, USAGE, UNUSABLE = 0, 1, 2, 3
-_BAR_WIDTH = 30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,20 +58,15 @@ def _run(options: argparse.Namespace) -> int:
     with closing(old), closing(new), closing(State(options.state, old.url, new.url)) as state:
         is_complete = _compare(options, old, new, state)
         document = report(state.results, old.url, new.url)
-    print(to_json(document) if options.json else printable_lines(text(document)))
+    print(json.dumps(document, indent=4) if options.json else printable_lines(text(document)))
     if not is_complete:
-        print(f"placement-compare: {_interrupted(options.state)}", file=sys.stderr)
+        print(
+            "placement-compare: interrupted; the report is incomplete. The same command with "
+            "--state FILE resumes.",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     return EQUAL if document["equal"] == document["requests"] else DIFFERENT
-
-
-def _interrupted(state: Path | None) -> str:
-    action = (
-        f"Run the same command again to resume from {state}."
-        if state
-        else "With --state FILE, the same command would resume."
-    )
-    return f"interrupted; the report is incomplete. {action}"
 
 
 def _compare(options: argparse.Namespace, old: Service, new: Service, state: State) -> bool:
@@ -83,7 +78,7 @@ def _compare(options: argparse.Namespace, old: Service, new: Service, state: Sta
             begin = time.monotonic()
             for number, result in enumerate(compare(old, new, reads), 1):
                 state.add(result)
-                show(_bar(number, len(reads), time.monotonic() - begin))
+                show(_progress(number, len(reads), time.monotonic() - begin))
         except KeyboardInterrupt:
             return False
     return True
@@ -104,20 +99,17 @@ def _lines(paths: Iterable[Path]) -> Iterator[str]:
             yield from file
 
 
-def _context(options: argparse.Namespace) -> ssl.SSLContext | None:
+def _context(options: argparse.Namespace) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=options.cacert)
     if options.insecure:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        return context
-    return ssl.create_default_context(cafile=options.cacert) if options.cacert else None
+    return context
 
 
-def _bar(number: int, total: int, seconds: float) -> str:
-    filled = _BAR_WIDTH * number // total
+def _progress(number: int, total: int, seconds: float) -> str:
     rest = round(seconds / number * (total - number))
-    bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-    return f"[{bar}] {number}/{total} requests, {rest // 60}:{rest % 60:02} remaining"
+    return f"{number}/{total} requests, {rest // 60}:{rest % 60:02} remaining"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -30,17 +30,15 @@ def differences(old: Response, new: Response, prefixes: tuple[str, str]) -> list
         where = f"{old.status} and {new.status}"
         return [Difference("status", where, _outcome(old), _outcome(new))]
     if old.status >= 400:
-        return list(_codes(old, new))
+        codes = error_code(old.body), error_code(new.body)
+        if codes[0] == codes[1]:
+            return []
+        where = f"{codes[0]} and {codes[1]}"
+        return [Difference("error code", where, _outcome(old), _outcome(new))]
     bodies = canonical(old.body, prefixes[0]), canonical(new.body, prefixes[1])
     if "allocation_requests" in bodies[0] and "allocation_requests" in bodies[1]:
         return list(_candidates(*bodies))
     return list(_values(*bodies, ""))
-
-
-def _codes(old: Response, new: Response) -> Iterator[Difference]:
-    codes = error_code(old.body), error_code(new.body)
-    if codes[0] != codes[1]:
-        yield Difference("error code", f"{codes[0]} and {codes[1]}", _outcome(old), _outcome(new))
 
 
 def _candidates(old: Any, new: Any) -> Iterator[Difference]:

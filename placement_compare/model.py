@@ -8,17 +8,12 @@ from urllib.parse import quote
 Microversion = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Read:
     """A GET request: path with query, below the base URL of the service, and microversion."""
 
     path: str
     microversion: Microversion
-
-    @property
-    def key(self) -> str:
-        """Return the identity of the request in a state file."""
-        return f"{self.version} {self.path}"
 
     @property
     def version(self) -> str:

@@ -1,6 +1,5 @@
 """The report of a comparison: differences by kind, and latencies by route; as text or JSON."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +36,6 @@ def text(document: Mapping[str, Any]) -> str:
     return "\n".join((*_summary(document), *_difference_lines(document), *_table(document)))
 
 
-def to_json(document: Mapping[str, Any]) -> str:
-    """Return the report as formatted JSON."""
-    return json.dumps(document, indent=4)
-
-
 def route(path: str) -> str:
     """Return a path without query, with ``{uuid}`` and ``{name}`` instead of values."""
     plain = _UUID.sub("/{uuid}", path.partition("?")[0])
@@ -55,7 +49,8 @@ def _by_kind(results: Sequence[Result], old_url: str, new_url: str) -> Iterator[
         for difference in result.differences:
             key = difference.kind, route(result.read.path), difference.where
             groups[key].append((result, difference))
-    for (kind, path, where), members in sorted(groups.items(), key=_by_frequency):
+    by_frequency = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    for (kind, path, where), members in by_frequency:
         result, difference = members[0]
         yield {
             "kind": kind,
@@ -67,10 +62,6 @@ def _by_kind(results: Sequence[Result], old_url: str, new_url: str) -> Iterator[
             "old_curl": curl(old_url, result.read),
             "new_curl": curl(new_url, result.read),
         }
-
-
-def _by_frequency(group: tuple[tuple[str, str, str], list[Any]]) -> tuple[int, tuple[str, ...]]:
-    return -len(group[1]), group[0]
 
 
 def _latencies(results: Sequence[Result]) -> Iterator[dict[str, Any]]:

@@ -198,13 +198,10 @@ def _smallest(provider: Sampled) -> dict[str, int]:
 
 def _largest(provider: Sampled) -> dict[str, int]:
     """Return half of the capacity of each class: an amount that only some providers have free."""
-    return {
-        name: half - half % inventory["step_size"]
-        for name, inventory in sorted(provider.inventories.items())
-        if (half := int(_capacity(inventory) / 2)) >= max(inventory["step_size"], 1)
-    }
-
-
-def _capacity(inventory: Mapping[str, Any]) -> float:
-    capacity = (inventory["total"] - inventory["reserved"]) * inventory["allocation_ratio"]
-    return float(capacity)
+    amounts = {}
+    for name, inventory in sorted(provider.inventories.items()):
+        capacity = (inventory["total"] - inventory["reserved"]) * inventory["allocation_ratio"]
+        half, step_size = int(capacity / 2), inventory["step_size"]
+        if half >= max(step_size, 1):
+            amounts[name] = half - half % step_size
+    return amounts

@@ -318,7 +318,7 @@ def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
         shown = read_terminal(terminal).decode()
         os.close(terminal)
         assert process.returncode == compare.INTERRUPTED
-        assert "interrupted; the report is incomplete. Run the same command again" in shown
+        assert "interrupted; the report is incomplete. The same command with --state" in shown
         assert "requests, 0:" in shown
         assert "Traceback" not in shown
         kept = lines_of(state)
