@@ -54,20 +54,16 @@ def host_name(name: str) -> str:
     >>> host_name("CN1.example.org"), host_name("192.0.2.1")
     ('CN1', '192.0.2.1')
     """
-    return name if _is_address(name) else name.partition(".")[0] or name
+    try:
+        ip_address(name)
+    except ValueError:
+        return name.partition(".")[0] or name
+    return name
 
 
 def short_name(name: str) -> str:
     """Return the name without its domain, in lower case."""
     return host_name(name).lower()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def nearest_names(name: str, names: Iterable[str]) -> Sequence[str]:

@@ -23,7 +23,6 @@ CONFLICT: Final = "conflict"
 MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """The reasons why a provider could be meant, the closest match first."""
 
-
 DAYS: Final = 7
 """The number of days whose refused requests are shown by default."""
 

@@ -157,12 +157,11 @@ def _checked(
         "project_id": _REQUESTED_PROJECT if call.path == _USAGES else project,
         "user_id": None,
     }
+    is_allowed = True
     try:
         rules.authorize(rule, target, caller)
     except exception.PolicyNotAuthorized:
         is_allowed = False
-    else:
-        is_allowed = True
     return {
         **call._asdict(),
         "rule": rule,
