@@ -6,7 +6,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from ipaddress import ip_address
 from typing import Final
 
 from placement.core.text import printable
@@ -15,6 +14,8 @@ Names = Mapping[str, str]
 """Names by UUID."""
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
+# Of IPv6 addresses, only those that end with an IPv4 address have dots.
+_ADDRESS = re.compile(r"(?:[0-9a-f:]*:)?[0-9.]+")
 _MOST_NEAREST: Final = 5
 
 
@@ -35,9 +36,8 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
     Raises: UnknownName.
     """
     equal = [uuid for uuid, known in names.items() if known == name]
-    found = equal or [
-        uuid for uuid, known in names.items() if short_name(known) == short_name(name)
-    ]
+    short = short_name(name)
+    found = equal or [uuid for uuid, known in names.items() if short_name(known) == short]
     if len(found) == 1:
         return found[0]
     if found:
@@ -54,11 +54,7 @@ def host_name(name: str) -> str:
     >>> host_name("CN1.example.org"), host_name("192.0.2.1")
     ('CN1', '192.0.2.1')
     """
-    try:
-        ip_address(name)
-    except ValueError:
-        return name.partition(".")[0] or name
-    return name
+    return name if _ADDRESS.fullmatch(name) else name.partition(".")[0] or name
 
 
 def short_name(name: str) -> str:
