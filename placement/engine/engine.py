@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
@@ -27,14 +27,7 @@ from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.events import (
-    Event,
-    Observer,
-    SnapshotDiscarded,
-    SnapshotLoaded,
-    SnapshotRefreshed,
-    ignore,
-)
+from placement.events import Observer
 
 T = TypeVar("T")
 
@@ -119,14 +112,14 @@ class View:
     clocks: Mapping[int, int]
     names: NameTables
     refreshed_at: datetime
-    lineage: int = 0
+    lineage: int
 
 
 class Engine:
     """The snapshot of one store; safe to share between threads and across forks."""
 
-    def __init__(self, store: Store, observer: Observer = ignore) -> None:
-        self._keeper = PerProcess(lambda: _SnapshotKeeper(store, observer))
+    def __init__(self, store: Store, observer: Observer | None = None) -> None:
+        self._keeper = PerProcess(lambda: _SnapshotKeeper(store, observer or Observer()))
 
     def current(self) -> Snapshot:
         """Return the current snapshot.
@@ -161,26 +154,26 @@ class _SnapshotKeeper:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
-                newer = advance(view, clocks, self._store.changes, start)
+                newer = advance(view, clocks, self._store.changes)
             if newer is not None and self._store.lineage == lineage:
-                return self._keep(*newer, lineage)
+                return self._keep(newer, "refresh", start)
         if view is not None:
-            self._observer(SnapshotDiscarded())
+            self._observer.snapshot_discarded()
         with self._store.read() as tx:
-            return self._keep(*load(tx, start), tx.lineage)
+            view = load(tx)
+        return self._keep(view, "load", start)
 
-    def _keep(self, view: View, event: Event, lineage: int) -> View:
-        self._view = replace(view, lineage=lineage)
-        self._observer(event)
-        return self._view
+    def _keep(self, view: View, kind: str, start: float) -> View:
+        self._view = view
+        self._observer.snapshot_read(kind, time.monotonic() - start)
+        return view
 
 
 def advance(
     view: View,
     now: Mapping[int, int],
     read_changes: Callable[[Mapping[int, int], Mapping[int, int]], ProviderChanges],
-    start: float,
-) -> tuple[View, Event] | None:
+) -> View | None:
     """Return a view at least as new as the clocks ``now``, or None if all must be loaded.
 
     One statement reads the changes. If more clocks advanced before it began, it is repeated with
@@ -195,7 +188,7 @@ def advance(
         if PRUNED in changes.removed:
             return None
         if changes.is_complete and follows(now, view.clocks):
-            return _applied(view, changes, names, start)
+            return _applied(view, changes, names)
     return None
 
 
@@ -211,17 +204,13 @@ def follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:
     )
 
 
-def _applied(
-    view: View, changes: ProviderChanges, names: NameTables, start: float
-) -> tuple[View, Event]:
-    states = changes.states(names)
+def _applied(view: View, changes: ProviderChanges, names: NameTables) -> View:
     new_names = () if names is view.names else (names.classes.values(), names.traits.values())
-    snapshot = view.snapshot.apply(states, changes.removed, *new_names)
-    event = SnapshotRefreshed(len(states), len(changes.removed), time.monotonic() - start)
-    return View(snapshot, changes.clocks, names, datetime.now(UTC)), event
+    snapshot = view.snapshot.apply(changes.states(names), changes.removed, *new_names)
+    return View(snapshot, changes.clocks, names, datetime.now(UTC), view.lineage)
 
 
-def load(tx: Transaction, start: float) -> tuple[View, Event]:
+def load(tx: Transaction) -> View:
     """Return the view of everything that the transaction sees.  Cost: eight statements."""
     reader = SnapshotReader(tx.connection)
     clocks, names = reader.clocks(), reader.names()
@@ -235,5 +224,4 @@ def load(tx: Transaction, start: float) -> tuple[View, Event]:
             gc.enable()
     if len(snapshot) >= FREEZE_PROVIDERS:
         gc.freeze()
-    event = SnapshotLoaded(len(snapshot), time.monotonic() - start)
-    return View(snapshot, clocks, names, datetime.now(UTC)), event
+    return View(snapshot, clocks, names, datetime.now(UTC), tx.lineage)

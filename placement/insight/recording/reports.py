@@ -23,7 +23,6 @@ from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
-from placement.events import ClaimRefused, EmptyResponse, MixedConsumer
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation.query import Question
 from placement.insight.queries import text
@@ -61,8 +60,11 @@ class RecentWrites:
 
     def add(
         self, claims: Iterable[ConsumerClaim], user_agent: str, microversion: str
-    ) -> list[MixedConsumer]:
-        """Add the successful claims of a request; log and return new mixtures, each once."""
+    ) -> list[tuple[str, str]]:
+        """Add the successful claims of a request; log new mixtures, each once.
+
+        Returns the User-Agents that write with and without the generation.
+        """
         mixtures = []
         for claim in claims:
             writer = Writer(user_agent[:_LONGEST_USER_AGENT], microversion, claim.check_generation)
@@ -84,7 +86,7 @@ class RecentWrites:
             return earlier
 
 
-def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> MixedConsumer:
+def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> tuple[str, str]:
     comparing, other = (writer, earlier) if writer.compares_generation else (earlier, writer)
     LOG.warning(
         "Consumer %s is written with its generation (%s) and without (%s). Writes below 1.28 "
@@ -93,7 +95,7 @@ def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> MixedConsum
         comparing,
         other,
     )
-    return MixedConsumer(comparing.user_agent, other.user_agent)
+    return comparing.user_agent, other.user_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,11 @@ class OperatorReports:
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
         question, source = _question(request, candidate_request), origin(request)
-        observe = request.services.observe
+        observer = request.services.observer
 
         def report() -> None:
             reason = recorders.empty_response(self.recorder, snapshot, question, source)
-            observe(EmptyResponse(reason))
+            observer.empty_response(reason)
 
         request.after_response(report)
 
@@ -148,13 +150,13 @@ class OperatorReports:
             refusal = refusals.described(error)
             # a refusal about several classes has the label ""
             resource_class = refusal.facts.get("resource_class", "")
-            request.services.observe(ClaimRefused(refusal.code, resource_class))
+            request.services.observer.claim_refused(refusal.code, resource_class)
             facts = (self.recorder, error, claims, origin(request))
             request.after_response(partial(recorders.refused_claim, *facts))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
-        for mixture in self.writes.add(claims, user_agent, str(request.version)):
-            request.services.observe(mixture)
+        for agents in self.writes.add(claims, user_agent, str(request.version)):
+            request.services.observer.consumer_mixed(*agents)
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:

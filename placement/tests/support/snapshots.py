@@ -104,8 +104,8 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 def assert_exact(view, tx):
     """Advance a view to the state the transaction sees; compare it with a full load; return it."""
     now = clocks.values(tx.connection)
-    newer = view and advance(view, now, partial(changes.read, tx.connection), 0.0)
-    view, _event = newer or load(tx, 0.0)
+    newer = view and advance(view, now, partial(changes.read, tx.connection))
+    view = newer or load(tx)
     assert by_id(view.snapshot) == loaded(tx)
-    assert contents(view.snapshot) == contents(load(tx, 0.0)[0].snapshot)
+    assert contents(view.snapshot) == contents(load(tx).snapshot)
     return view
