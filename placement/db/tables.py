@@ -191,7 +191,6 @@ removed_providers = sa.Table(
     metadata,
     sa.Column("provider_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("stamp", sa.BigInteger, primary_key=True, autoincrement=False),
-    # NULL if a release without this column recorded the removal
     sa.Column("uuid", sa.String(36)),
     sa.Index("removed_providers_stamp_idx", "stamp"),
     info=_OURS,

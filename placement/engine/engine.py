@@ -4,8 +4,7 @@ A caller gets a snapshot that contains every write acknowledged before the call,
 wrote it. To find out whether anything changed costs one small statement, the probe of the clocks.
 If something did, a second statement reads the changed providers, and the new snapshot shares the
 rest with the last one. Everything is loaded, in one transaction, only at first, in a new epoch,
-after a rename, and if records of removals since the last refresh were pruned. A snapshot that a
-request is using never changes.
+and after a rename. A snapshot that a request is using never changes.
 """
 
 import gc
@@ -20,7 +19,6 @@ from typing import Generic, TypeVar
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.clocks import PRUNED
 from placement.db.connections.pools import PerProcess
 from placement.db.snapshot.changes import NameTables, ProviderChanges
 from placement.db.snapshot.grouped_rows import Truncated
@@ -184,8 +182,6 @@ def advance(
         now = changes.clocks
         names = changes.names or view.names
         if names is not view.names and names.renames(view.names):
-            return None
-        if PRUNED in changes.removed:
             return None
         if changes.is_complete and follows(now, view.clocks):
             return _applied(view, changes, names)

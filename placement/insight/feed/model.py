@@ -54,8 +54,8 @@ def changed_since(
 ) -> Feed:
     """Return the changes since the token, or all providers if the changes are unknown.
 
-    The changes are unknown if the token is malformed, if it belongs to another database or to an
-    earlier epoch of this database, or if an earlier release recorded a removal without a UUID.
+    The changes are unknown if the token is malformed, or if it belongs to another database or to
+    an earlier epoch of this database.
     Cost: one statement that reads one row for every change, and with a filter the cost of
     ``filter_providers``.
     Raises: DatabaseUnavailable, and the exceptions of ``filter_providers``.
@@ -65,7 +65,7 @@ def changed_since(
         return everything(snapshot, clocks, criteria)
     touched = sql.touched(store, client_clocks, clocks)
     entries = snapshot.entries.take(snapshot.forest.rows_with_ids(touched.ids).tolist())
-    if touched.removed is None or _moves_the_tree(criteria, entries, touched.removed):
+    if _moves_the_tree(criteria, entries, touched.removed):
         return everything(snapshot, clocks, criteria)
     removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
     matching = _matching(snapshot, criteria, entries)

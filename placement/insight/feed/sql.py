@@ -15,10 +15,10 @@ from placement.db.tables import removed_providers, resource_providers
 
 @dataclass(frozen=True, slots=True)
 class TouchedProviders:
-    """Ids of changed providers, and UUIDs of removed ones; None if a UUID was not recorded."""
+    """Ids of changed providers, and UUIDs of removed ones."""
 
     ids: Sequence[int]
-    removed: Sequence[str] | None
+    removed: Sequence[str]
 
 
 def touched(store: Store, seen: Mapping[int, int], now: Mapping[int, int]) -> TouchedProviders:
@@ -30,10 +30,9 @@ def touched(store: Store, seen: Mapping[int, int], now: Mapping[int, int]) -> To
     moved = moved_clocks(seen, now)
     statement, values = _touched_since(len(moved)), parameters(seen, moved)
     rows = store.single_statement(lambda connection: connection.execute(statement, values).all())
-    removed = [row.uuid for row in rows if row.is_removed]
     return TouchedProviders(
         ids=[row.id for row in rows if not row.is_removed],
-        removed=None if None in removed else removed,
+        removed=[row.uuid for row in rows if row.is_removed],
     )
 
 
@@ -41,7 +40,7 @@ def touched(store: Store, seen: Mapping[int, int], now: Mapping[int, int]) -> To
 def _touched_since(count: int) -> sa.CompoundSelect[Any]:
     """Return the statement for the ids of changed and removed providers of ``count`` clocks.
 
-    The row of a removed provider also has its UUID, which is NULL if an older release removed it.
+    The row of a removed provider also has its UUID.
     """
     changed, removed = resource_providers.c, removed_providers.c
     return sa.union_all(

@@ -220,23 +220,6 @@ def test_a_child_returns_to_a_parent_that_was_created_again(engine, store, other
     assert contents(snapshot) == contents(Engine(store).current())
 
 
-def test_everything_is_loaded_if_records_of_removals_were_pruned(
-    engine, reports, store, other_store, monkeypatch
-):
-    monkeypatch.setattr(clocks, "KEPT_ADVANCES", 2)
-    host, keeper = (new_provider(other_store, name, VCPU=4) for name in ("first", "keeper"))
-    engine.current()
-    number = by_name(engine.current())["first"].provider.id
-    provider.delete(other_store, host)
-    for _ in range(4):
-        other_store.write(lambda tx: tx.publish(removed={number: host}))
-    assert by_name(engine.current()).keys() == {"keeper"}
-    assert reports == ["load", "discard", "load"]
-    set_inventories(other_store, keeper, VCPU=5)
-    assert contents(engine.current()) == contents(Engine(store).current())
-    assert reports[3:] == ["refresh"]
-
-
 def test_new_epoch_reloads_everything(engine, reports, other_store):
     new_provider(other_store, "cn1")
     engine.current()
