@@ -14,12 +14,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.connections.pools import PerProcess
+from placement.db.snapshot import changes
 from placement.db.snapshot.changes import NameTables, ProviderChanges
 from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
@@ -152,7 +154,8 @@ class _SnapshotKeeper:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
-                newer = advance(view, clocks, self._store.changes)
+                read_changes = partial(self._store.single_statement, changes.read)
+                newer = advance(view, clocks, read_changes)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(newer, "refresh", start)
         if view is not None:
@@ -178,13 +181,10 @@ def advance(
     their values.
     """
     while follows(now, view.clocks):
-        changes = read_changes(view.clocks, now)
-        now = changes.clocks
-        names = changes.names or view.names
-        if names is not view.names and names.renames(view.names):
-            return None
-        if changes.is_complete and follows(now, view.clocks):
-            return _applied(view, changes, names)
+        newer = read_changes(view.clocks, now)
+        now = newer.clocks
+        if newer.is_complete and follows(now, view.clocks):
+            return _applied(view, newer)
     return None
 
 
@@ -200,10 +200,11 @@ def follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:
     )
 
 
-def _applied(view: View, changes: ProviderChanges, names: NameTables) -> View:
-    new_names = () if names is view.names else (names.classes.values(), names.traits.values())
-    snapshot = view.snapshot.apply(changes.states(names), changes.removed, *new_names)
-    return View(snapshot, changes.clocks, names, datetime.now(UTC), view.lineage)
+def _applied(view: View, newer: ProviderChanges) -> View:
+    names = newer.names or view.names
+    new_names = () if newer.names is None else (names.classes.values(), names.traits.values())
+    snapshot = view.snapshot.apply(newer.states(names), newer.removed, *new_names)
+    return View(snapshot, newer.clocks, names, datetime.now(UTC), view.lineage)
 
 
 def load(tx: Transaction) -> View:
