@@ -18,12 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from placement.core.model import Inventory
-from placement.core.snapshot.provider_table import (
-    InventoriesAndUsed,
-    ParentLoop,
-    ProviderTable,
-    Shared,
-)
+from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
 from placement.db import clocks
 from placement.db.snapshot import grouped_rows, inconsistent_rows
@@ -85,10 +80,10 @@ class SnapshotReader:
         Raises: grouped_rows.Truncated.
         """
         table = self._table(names)
-        try:
-            return table.in_tree_order()
-        except ParentLoop:
-            return _in_trees(table).in_tree_order()
+        ordered = table.in_tree_order()
+        if len(ordered) < len(table):
+            inconsistent_rows.warn_once("Providers in a loop of parents are left out.")
+        return ordered
 
     def _table(self, names: NameTables) -> ProviderTable:
         ids, generations, parent_ids, root_ids, times, uuids, names_ = self._providers()
@@ -214,13 +209,3 @@ def time_of_text(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text)
     return None
-
-
-def _in_trees(table: ProviderTable) -> ProviderTable:
-    """Return the providers that lead to a root; the others have no place in any tree."""
-    looped = inconsistent_rows.in_loops(dict(zip(table.uuids, table.parent_uuids, strict=True)))
-    inconsistent_rows.warn_once(
-        f"Providers in a loop of parents are left out: {sorted(looped)[:5]}."
-    )
-    indexes_in_trees = [index for index, uuid in enumerate(table.uuids) if uuid not in looped]
-    return table.take(numbers(indexes_in_trees))
