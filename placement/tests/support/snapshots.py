@@ -13,6 +13,7 @@ from placement.db import clocks, tables
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import changes
 from placement.engine.engine import advance, load
+from placement.events import Observer
 
 
 def by_id(snapshot) -> dict:
@@ -109,3 +110,17 @@ def assert_exact(view, tx):
     assert by_id(view.snapshot) == loaded(tx)
     assert contents(view.snapshot) == contents(load(tx).snapshot)
     return view
+
+
+class RecordingObserver(Observer):
+    """Keeps the kinds of reads, and ``discard``, in ``reports``."""
+
+    def __init__(self):
+        self.reports = []
+
+    def snapshot_read(self, kind, seconds):
+        assert seconds >= 0
+        self.reports.append(kind)
+
+    def snapshot_discarded(self):
+        self.reports.append("discard")

@@ -27,8 +27,14 @@ from placement.tests.support.factories import (
     set_inventories,
     uuid,
 )
-from placement.tests.support.observers import RecordingObserver
-from placement.tests.support.snapshots import assert_exact, by_id, by_name, contents, loaded
+from placement.tests.support.snapshots import (
+    RecordingObserver,
+    assert_exact,
+    by_id,
+    by_name,
+    contents,
+    loaded,
+)
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 # for a long run: PLACEMENT_TEST_COMPARISONS=100000

@@ -23,8 +23,8 @@ from placement.objects import provider
 from placement.tests.functional.db.connections.splitting_proxy import SplittingProxy
 from placement.tests.support import factories, servers
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
-from placement.tests.support.observers import RecordingObserver
 from placement.tests.support.proxy import Proxy
+from placement.tests.support.snapshots import RecordingObserver
 from placement.tests.support.waiting import wait_until
 
 HOST = "00000000-0000-4000-8000-000000000001"
