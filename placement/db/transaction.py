@@ -10,7 +10,7 @@ from placement.db.claims.allocations import Allocations
 from placement.db.claims.consumers import Consumers
 from placement.db.claims.inventories import Inventories
 from placement.db.resources.names import ResourceClasses, Traits
-from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
+from placement.db.resources.providers import Aggregates, Providers
 from placement.db.writes import Write, execute_all
 
 
@@ -26,7 +26,6 @@ class Transaction:
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)
-        self.summaries = ProviderSummaries(connection)
 
     @property
     def lineage(self) -> int:

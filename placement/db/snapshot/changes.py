@@ -197,7 +197,7 @@ class ProviderChanges:
     """The providers that changed, as rows, and the ids and UUIDs of the removed providers.
 
     An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if no
-    resource class, trait or aggregate was created, renamed or removed. ``is_complete`` is false if
+    resource class or trait was created, renamed or removed. ``is_complete`` is false if
     a clock advanced whose changes were not read; the changes of one transaction may then be read
     in part.
     """
