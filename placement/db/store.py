@@ -36,8 +36,8 @@ RETRY_SECONDS = 30.0
 P = ParamSpec("P")
 
 
-def ignore() -> None:
-    """Do nothing about a conflict."""
+def ignore(*_: object) -> None:
+    """Do nothing about a conflict, or with a progress report."""
 
 
 def retried(

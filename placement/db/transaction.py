@@ -44,17 +44,13 @@ class Transaction:
         generation_bumped: Iterable[int] = (),
         removed: Mapping[int, str] = MappingProxyType({}),
         names: bool = False,
-        epoch: bool = False,
     ) -> None:
         """Make the change visible to the snapshots of all processes: the last call of each write.
 
-        The other parameters have the same meaning as in ``clocks.publications``; ``epoch`` is true
-        if everything must be loaded again.
+        The parameters have the same meaning as in ``clocks.publications``.
         """
         self.execute_all(
             clocks.publications(
                 changed, generation_bumped=generation_bumped, removed=removed, names=names
             )
         )
-        if epoch:
-            clocks.start_epoch(self.connection)

@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
+from placement.db import clocks
 from placement.db.connections.pools import PerProcess
 from placement.db.snapshot import changes
 from placement.db.snapshot.changes import NameTables, ProviderChanges
@@ -149,13 +150,13 @@ class _SnapshotKeeper:
         lineage = self._store.lineage
         view, newer = self._view, None
         if view is not None and view.lineage == lineage:
-            clocks = self._store.probe()
-            if clocks == view.clocks and self._store.lineage == lineage:
+            now = self._store.probe()
+            if now == view.clocks and self._store.lineage == lineage:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
                 read_changes = partial(self._store.single_statement, changes.read)
-                newer = advance(view, clocks, read_changes)
+                newer = advance(view, now, read_changes)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(newer, "refresh", start)
         if view is not None:
@@ -210,7 +211,7 @@ def _applied(view: View, newer: ProviderChanges) -> View:
 def load(tx: Transaction) -> View:
     """Return the view of everything that the transaction sees.  Cost: eight statements."""
     reader = SnapshotReader(tx.connection)
-    clocks, names = reader.clocks(), reader.names()
+    now, names = clocks.values(tx.connection), reader.names()
     collects = gc.isenabled()
     gc.disable()  # to look for cycles would take a fifth of a load, and find none
     try:
@@ -221,4 +222,4 @@ def load(tx: Transaction) -> View:
             gc.enable()
     if len(snapshot) >= FREEZE_PROVIDERS:
         gc.freeze()
-    return View(snapshot, clocks, names, datetime.now(UTC), tx.lineage)
+    return View(snapshot, now, names, datetime.now(UTC), tx.lineage)

@@ -262,11 +262,9 @@ class ResourceClasses(StoredNames):
     def insert(self, name: str) -> None:
         """Insert a custom class.
 
-        Its id is the largest one plus one, so classes are inserted one at a time: an insert locks
-        the row of the first class, which nothing else locks.
+        Its id is the largest one plus one. If another transaction inserts a class with this id
+        first, the primary key refuses it, and the write runs again.
         """
-        first = sa.select(_class.id).order_by(_class.id).limit(1).with_for_update()
-        self._connection.execute(first).all()
         last = self._connection.execute(sa.select(sa.func.max(_class.id))).scalar()
         id_ = FIRST_CUSTOM_CLASS_ID if last is None else max(last + 1, FIRST_CUSTOM_CLASS_ID)
         self._connection.execute(

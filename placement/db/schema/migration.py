@@ -27,11 +27,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from placement.db import clocks, errors
-from placement.db.maintenance.reconcile import Report, convert_uuids, ignore, reconcile
+from placement.db.maintenance.reconcile import Report, convert_uuids, reconcile
 from placement.db.schema import compatibility
 from placement.db.schema.compatibility import BASE, REVISIONS
 from placement.db.schema.revisions import recorded as recorded_revision
-from placement.db.store import Store
+from placement.db.store import Store, ignore
 
 LOG = logging.getLogger(__name__)
 

@@ -181,15 +181,10 @@ class NameTables:
 
     def of_traits(self, ids: Iterable[int]) -> frozenset[str]:
         """Return the names of traits; missing traits are left out, and logged once."""
-        existing = []
-        for id_ in ids:
-            if id_ in self.traits:
-                existing.append(self.traits[id_])
-            else:
-                inconsistent_rows.warn_once(
-                    f"The trait {id_} of some providers does not exist, and is left out."
-                )
-        return frozenset(existing)
+        all_ids = set(ids)
+        if not all_ids <= self.traits.keys():
+            inconsistent_rows.warn_once("Traits that do not exist are left out of providers.")
+        return frozenset(self.traits[id_] for id_ in all_ids & self.traits.keys())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
-from placement.db import clocks
 from placement.db.snapshot import grouped_rows, inconsistent_rows
 from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of
 from placement.db.tables import (
@@ -59,10 +58,6 @@ class SnapshotReader:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self._dialect = connection.dialect.name
-
-    def clocks(self) -> dict[int, int]:
-        """Return the value of each clock."""
-        return clocks.values(self._connection)
 
     def names(self) -> NameTables:
         """Return all names.  Cost: two statements."""
