@@ -178,20 +178,10 @@ def _amounts_by_type(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[An
 
 def _consumer_counts(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the statement for the number of consumers with allocations, by consumer type."""
-    of_consumer = (
-        sa.select(sa.literal(1))
-        .select_from(
-            allocations.join(
-                resource_classes, resource_classes.c.id == _allocation.resource_class_id
-            )
-        )
-        .where(_allocation.consumer_id == consumers.c.uuid)
-        .correlate(consumers)
-    )
     counts = (
         sa.select(consumers.c.consumer_type_id, sa.func.count().label("number"))
         .select_from(_OWNERS)
-        .where(*owned_by, of_consumer.exists())
+        .where(*owned_by, sa.exists().where(_allocation.consumer_id == consumers.c.uuid))
         .group_by(consumers.c.consumer_type_id)
         .subquery()
     )

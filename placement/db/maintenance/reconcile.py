@@ -1,8 +1,7 @@
 """Reconciles data that other programs wrote; writers may be active.
 
-The service looks up UUIDs in canonical form only: lower case, with hyphens. Other implementations,
-and earlier releases of this one, stored UUIDs of consumers and aggregates as clients wrote them.
-Other implementations do not update the usage counters.
+The service looks up UUIDs in canonical form only: lower case, with hyphens. Other implementations
+store UUIDs of consumers and aggregates as clients write them, and do not update usage counters.
 """
 
 import logging
