@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
@@ -64,12 +64,7 @@ placement_context_manager = StoreManager()
 
 def configure(conf: cfg.ConfigOpts) -> None:
     """Set up the database of the process from [placement_database]; further calls only warn."""
-    placement_context_manager.configure(_of_service(conf))
-
-
-def _of_service(conf: cfg.ConfigOpts) -> DatabaseSettings:
-    """Return the settings of a service: commands trace nothing, and need no OSProfiler."""
-    return replace(settings(conf), traces_sql=profiling.traces_sql(conf))
+    placement_context_manager.configure(settings(conf))
 
 
 def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
@@ -81,7 +76,8 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
     names = [field.name for field in fields(DatabaseSettings) if field.name in options]
-    database = DatabaseSettings(**{name: options[name] for name in names})
+    values = {name: options[name] for name in names}
+    database = DatabaseSettings(**values, traces_sql=profiling.traces_sql(conf))
     try:
         _ = database.url
     except ValueError as error:  # the port is not a number
@@ -116,7 +112,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
     Raises: DatabaseUnavailable if the database is not reached in [placement_database]max_retries
     attempts, SchemaTooOld if it has to be upgraded first.
     """
-    ready = placement_context_manager.store(_of_service(conf))
+    ready = placement_context_manager.store(settings(conf))
     if not ready.is_ready:
         _wait_for(ready)
         server_settings.check(ready)

@@ -10,7 +10,7 @@ from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import WriteRetried, ignore
+from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.request import Services
@@ -81,17 +81,17 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
-        store = store.with_conflict_observer(partial(observer, WriteRetried()))
+        store = store.with_conflict_observer(observer.write_retried)
     return Services(
         store=store,
         store_for_allocations=store.with_max_attempts(
             conf.placement.allocation_conflict_retry_count
         ),
-        engine=Engine(store, observer or ignore),
+        engine=Engine(store, observer),
         policy=policy,
         search=search_settings(conf),
         incomplete_consumer=db_api.incomplete_consumer(conf),
-        observe=observer or ignore,
+        observer=observer or Observer(),
         totals=None if observer is None else observer.totals,
         reports=OperatorReports(Recorder(store, recorder_settings(conf))),
         max_body_bytes=conf.api.max_request_body_size,

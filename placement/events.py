@@ -1,10 +1,6 @@
-"""Events that components report to an observer.
-
-The observer processes them; see ``placement.observability.metrics``.
-"""
+"""What components report to an observer; and names that they have in common."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 TEMPLATE: Final = "placement.route.template"
@@ -26,92 +22,29 @@ Totals = Callable[[Collection[str]], Mapping[str, Sequence[Total]]]
 """Returns the values of counters by name, each the sum over all processes of the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotLoaded:
-    """All providers were read, because there was no snapshot or it could not be refreshed."""
+class Observer:
+    """Is called when something happens; this one does nothing.
 
-    providers: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotDiscarded:
-    """The snapshot was dropped: another lineage or epoch of the database, or a renamed class."""
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRefreshed:
-    """The snapshot was updated with the changes of other writers."""
-
-    changed: int
-    removed: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class CandidatesReturned:
-    """A candidate search returned this many candidates."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class EmptyResponse:
-    """A search found nothing; ``reason`` is a code of explanations, or "not_explained"."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRefused:
-    """A claim was refused; ``resource_class`` is empty if the reason is not an amount."""
-
-    reason: str
-    resource_class: str
-
-
-@dataclass(frozen=True, slots=True)
-class MixedConsumer:
-    """A consumer was written with and without its generation, by these User-Agents."""
-
-    with_generation: str
-    without_generation: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRetried:
-    """A transaction failed because of a concurrent update; it was retried or abandoned."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestCompleted:
-    """A request was completed.
-
-    ``route`` is the declared path, empty if none matched. ``microversion`` is empty if the request
-    has none.
+    ``placement.observability.metrics`` has one that counts the calls.
     """
 
-    method: str
-    route: str
-    status: int
-    seconds: float
-    client: str
-    microversion: str
+    def snapshot_read(self, kind: str, seconds: float) -> None:
+        """All providers were read (``load``), or the changes of other writers (``refresh``)."""
 
+    def snapshot_discarded(self) -> None:
+        """The snapshot was dropped: another lineage or epoch of the database."""
 
-Event = (
-    SnapshotLoaded
-    | SnapshotDiscarded
-    | SnapshotRefreshed
-    | CandidatesReturned
-    | EmptyResponse
-    | ClaimRefused
-    | MixedConsumer
-    | WriteRetried
-    | RequestCompleted
-)
-Observer = Callable[[Event], None]
+    def candidates_returned(self, count: int) -> None:
+        """A candidate search returned this many candidates."""
 
+    def empty_response(self, reason: str) -> None:
+        """A search found nothing; ``reason`` is a code of explanations, or "not_explained"."""
 
-def ignore(_event: Event) -> None:
-    """Discard the event."""
+    def claim_refused(self, reason: str, resource_class: str) -> None:
+        """A claim was refused; ``resource_class`` is empty if the reason is not an amount."""
+
+    def consumer_mixed(self, with_generation: str, without_generation: str) -> None:
+        """A consumer was written with and without its generation, by these User-Agents."""
+
+    def write_retried(self) -> None:
+        """A transaction failed because of a concurrent update; it was retried or abandoned."""

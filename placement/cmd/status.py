@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_log import log
@@ -16,11 +17,12 @@ from placement import db_api, policy
 from placement.cmd import errors
 from placement.conf import register_policy_opts
 from placement.conf.base import config_files
+from placement.core.snapshot.provider_table import ParentLoop, tree_order
+from placement.core.snapshot.rows import NO_ROW, numbers
 from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
 from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
-from placement.db.snapshot.inconsistent_rows import in_loops
 from placement.db.tables import (
     inventories,
     resource_classes,
@@ -167,10 +169,13 @@ def inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
         if count:
             yield sentence.format(count)
     providers = connection.execute(_PARENTS).all()
-    uuid_of = {row.id: row.uuid for row in providers}
-    looped = in_loops({row.uuid: uuid_of.get(row.parent_provider_id) for row in providers})
-    if looped:
-        uuids = ", ".join(sorted(looped)[:5])
+    row_of = {provider.id: row for row, provider in enumerate(providers)}
+    parents = numbers(row_of.get(one.parent_provider_id, NO_ROW) for one in providers)
+    try:
+        tree_order(parents, np.arange(len(providers), dtype=np.int32))
+    except ParentLoop as loop:
+        looped = sorted(providers[row].uuid for row in loop.rows.tolist())
+        uuids = ", ".join(looped[:5])
         yield (
             f"{len(looped)} resource providers are in or below a loop of parents ({uuids}). "
             "Set parent_provider_id of one of each loop to NULL, and root_provider_id of all."

@@ -34,10 +34,6 @@ PROVIDER_CLOCKS = 32
 NAMES_CLOCK = 32  # advances when a class or trait is created, renamed or removed
 # EPOCH_CLOCK, 33, changes when everything must be loaded again.
 CLOCKS = 34
-# The id of no provider. A record with it replaces all older records of its clock.
-PRUNED = 0
-# Removals are recorded for this number of advances of a clock: about 300,000 writes.
-KEPT_ADVANCES = 10_000
 _RANGE_BITS = 40
 _NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})
 
@@ -110,7 +106,7 @@ def publications(
     if resource classes or traits were created, renamed or removed. The rows of the providers
     that remain must be locked already.
     One write advances one clock, two writes advance several clocks. One write stamps providers,
-    another one stamps the providers whose generation increases. Three writes record a removal.
+    another one stamps the providers whose generation increases. One write records each removal.
     """
     bumped = set(generation_bumped) - removed.keys()
     stamped = set(changed) - bumped - removed.keys()
@@ -119,29 +115,17 @@ def publications(
         touched.add(NAMES_CLOCK)
     if not touched:
         return []
-    writes = [
+    return [
         *advances(touched),
         *writes_of(_STAMP_AND_BUMP, _provider.id, sorted(bumped), now=utcnow()),
         *writes_of(_STAMP, _provider.id, sorted(stamped)),
+        *(_removal_record(id_, uuid) for id_, uuid in sorted(removed.items())),
     ]
-    for id_, uuid in sorted(removed.items()):
-        writes += _removal_records(id_, uuid)
-    return writes
 
 
-def _removal_records(provider_id: int, uuid: str) -> list[Write]:
-    """Record a removal; replace old records of the clock by one that marks them as missing.
-
-    Only the holder of the lock on the clock writes in its range of stamps.
-    """
-    clock = of_provider(provider_id)
-    current = {"clock": clock, "first": first_value(clock), "kept": 0}
-    former = current | {"kept": KEPT_ADVANCES}
-    return [
-        Write(_REMOVE_OLD, former),
-        Write(_RECORD_REMOVAL, former | {"provider": PRUNED, "removed_uuid": None}),
-        Write(_RECORD_REMOVAL, current | {"provider": provider_id, "removed_uuid": uuid}),
-    ]
+def _removal_record(id_: int, uuid: str) -> Write:
+    values = {"provider": id_, "removed_uuid": uuid, "clock": of_provider(id_)}
+    return Write(_RECORD_REMOVAL, values)
 
 
 def advances(touched: Iterable[int]) -> list[Write]:
@@ -202,20 +186,11 @@ _STAMP_AND_BUMP = _STAMP.values(
     counted_generation=_provider.counted_generation + ONE,
     updated_at=sa.bindparam("now", type_=sa.DateTime),
 )
-_removed = removed_providers.c
-_FIRST = sa.bindparam("first", type_=sa.BigInteger)
-# the value of a clock some advances ago
-_FORMER_VALUE = clocks.c.value - sa.bindparam("kept", type_=sa.BigInteger)
-_IS_CLOCK = clocks.c.id == sa.bindparam("clock", type_=sa.Integer)
 _RECORD_REMOVAL = removed_providers.insert().from_select(
     ["provider_id", "stamp", "uuid"],
     sa.select(
         sa.bindparam("provider", type_=sa.Integer),
-        _FORMER_VALUE,
+        clocks.c.value,
         sa.bindparam("removed_uuid", type_=sa.String(36)),
-    ).where(_IS_CLOCK, _FORMER_VALUE > _FIRST),
-)
-_REMOVE_OLD = removed_providers.delete().where(
-    _removed.stamp > _FIRST,
-    _removed.stamp <= sa.select(_FORMER_VALUE).where(_IS_CLOCK).scalar_subquery(),
+    ).where(clocks.c.id == sa.bindparam("clock", type_=sa.Integer)),
 )

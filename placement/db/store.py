@@ -22,8 +22,6 @@ from placement.db.connections import pools, timeouts
 from placement.db.connections.pools import Engines, PerProcess
 from placement.db.errors import WriteConflict
 from placement.db.settings import DatabaseSettings
-from placement.db.snapshot import changes
-from placement.db.snapshot.changes import ProviderChanges
 from placement.db.transaction import Transaction
 
 T = TypeVar("T")
@@ -38,8 +36,8 @@ RETRY_SECONDS = 30.0
 P = ParamSpec("P")
 
 
-def ignore() -> None:
-    """Do nothing about a conflict."""
+def ignore(*_: object) -> None:
+    """Do nothing about a conflict, or with a progress report."""
 
 
 def retried(
@@ -214,16 +212,11 @@ class Store:
         with self.read() as tx:
             return clocks.values(tx.connection)[EPOCH_CLOCK]
 
-    def changes(self, seen: Mapping[int, int], now: Mapping[int, int]) -> ProviderChanges:
-        """Return the providers that changed since the clocks had the values ``seen``.
+    def single_statement(self, execute: Callable[..., T], *arguments: object) -> T:
+        """Return the result of one statement, which sees one state without a transaction.
 
-        Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
-        Cost: one statement, outside of any transaction.
+        ``execute`` is called with a connection and the arguments.
         """
-        return self.single_statement(lambda connection: changes.read(connection, seen, now))
-
-    def single_statement(self, execute: Callable[[sa.Connection], T]) -> T:
-        """Return the result of one statement, which sees one state without a transaction."""
 
         def attempt() -> T:
             with (
@@ -232,7 +225,7 @@ class Store:
                 self.engines().reader.connect() as connection,
                 self._ending_lineage(),
             ):
-                return execute(connection)
+                return execute(connection, *arguments)
 
         return retried_read(attempt)
 

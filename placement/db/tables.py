@@ -27,11 +27,14 @@ def _timestamps() -> tuple[sa.Column[datetime], sa.Column[datetime]]:
     return sa.Column("created_at", sa.DateTime), sa.Column("updated_at", sa.DateTime)
 
 
-resource_providers = sa.Table(
+def _table(name: str, *items: sa.schema.SchemaItem, **arguments: Any) -> sa.Table:
+    """Return a table with timestamps and an id."""
+    id_ = sa.Column("id", sa.Integer, primary_key=True, nullable=False)
+    return sa.Table(name, metadata, *_timestamps(), id_, *items, **arguments)
+
+
+resource_providers = _table(
     "resource_providers",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("uuid", sa.String(36), nullable=False),
     sa.Column("name", sa.Unicode(200)),
     sa.Column("generation", sa.Integer, default=0),
@@ -53,11 +56,8 @@ ONE = sa.literal_column("1", sa.Integer)
 # the column is NULL in rows of early releases
 GENERATION = sa.func.coalesce(resource_providers.c.generation, sa.literal_column("0"))
 
-inventories = sa.Table(
+inventories = _table(
     "inventories",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("resource_provider_id", sa.Integer, nullable=False),
     sa.Column("resource_class_id", sa.Integer, nullable=False),
     sa.Column("total", sa.Integer, nullable=False),
@@ -86,11 +86,8 @@ LIMITS = (
     inventories.c.allocation_ratio,
 )
 
-allocations = sa.Table(
+allocations = _table(
     "allocations",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("resource_provider_id", sa.Integer, nullable=False),
     sa.Column("consumer_id", sa.String(36), nullable=False),  # the UUID, not consumers.id
     sa.Column("resource_class_id", sa.Integer, nullable=False),
@@ -108,9 +105,8 @@ allocations = sa.Table(
 
 def _table_of_texts(name: str, text: sa.Column[str], **arguments: Any) -> sa.Table:
     """Return a table of unique texts that other tables refer to by number."""
-    id_ = sa.Column("id", sa.Integer, primary_key=True, nullable=False)
     unique = sa.UniqueConstraint(text.name, name=f"uniq_{name}0{text.name}")
-    return sa.Table(name, metadata, *_timestamps(), id_, text, unique, **arguments)
+    return _table(name, text, unique, **arguments)
 
 
 # The id of a standard class is its position in os-resource-classes, from 0; the application
@@ -155,11 +151,8 @@ resource_provider_aggregates = sa.Table(
     sa.Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
 )
 
-consumers = sa.Table(
+consumers = _table(
     "consumers",
-    metadata,
-    *_timestamps(),
-    sa.Column("id", sa.Integer, primary_key=True, nullable=False),
     sa.Column("uuid", sa.String(36), nullable=False),
     sa.Column("project_id", sa.Integer, nullable=False),
     sa.Column("user_id", sa.Integer, nullable=False),
@@ -191,7 +184,6 @@ removed_providers = sa.Table(
     metadata,
     sa.Column("provider_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("stamp", sa.BigInteger, primary_key=True, autoincrement=False),
-    # NULL if a release without this column recorded the removal
     sa.Column("uuid", sa.String(36)),
     sa.Index("removed_providers_stamp_idx", "stamp"),
     info=_OURS,

@@ -10,7 +10,7 @@ from placement.db.claims.allocations import Allocations
 from placement.db.claims.consumers import Consumers
 from placement.db.claims.inventories import Inventories
 from placement.db.resources.names import ResourceClasses, Traits
-from placement.db.resources.providers import Aggregates, Providers, ProviderSummaries
+from placement.db.resources.providers import Aggregates, Providers
 from placement.db.writes import Write, execute_all
 
 
@@ -26,7 +26,6 @@ class Transaction:
         self.aggregates = Aggregates(connection)
         self.traits = Traits(connection)
         self.resource_classes = ResourceClasses(connection)
-        self.summaries = ProviderSummaries(connection)
 
     @property
     def lineage(self) -> int:
@@ -45,17 +44,13 @@ class Transaction:
         generation_bumped: Iterable[int] = (),
         removed: Mapping[int, str] = MappingProxyType({}),
         names: bool = False,
-        epoch: bool = False,
     ) -> None:
         """Make the change visible to the snapshots of all processes: the last call of each write.
 
-        The other parameters have the same meaning as in ``clocks.publications``; ``epoch`` is true
-        if everything must be loaded again.
+        The parameters have the same meaning as in ``clocks.publications``.
         """
         self.execute_all(
             clocks.publications(
                 changed, generation_bumped=generation_bumped, removed=removed, names=names
             )
         )
-        if epoch:
-            clocks.start_epoch(self.connection)

@@ -4,8 +4,7 @@ A caller gets a snapshot that contains every write acknowledged before the call,
 wrote it. To find out whether anything changed costs one small statement, the probe of the clocks.
 If something did, a second statement reads the changed providers, and the new snapshot shares the
 rest with the last one. Everything is loaded, in one transaction, only at first, in a new epoch,
-after a rename, and if records of removals since the last refresh were pruned. A snapshot that a
-request is using never changes.
+and after a rename. A snapshot that a request is using never changes.
 """
 
 import gc
@@ -13,28 +12,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.clocks import PRUNED
+from placement.db import clocks
 from placement.db.connections.pools import PerProcess
+from placement.db.snapshot import changes
 from placement.db.snapshot.changes import NameTables, ProviderChanges
 from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.events import (
-    Event,
-    Observer,
-    SnapshotDiscarded,
-    SnapshotLoaded,
-    SnapshotRefreshed,
-    ignore,
-)
+from placement.events import Observer
 
 T = TypeVar("T")
 
@@ -119,14 +113,14 @@ class View:
     clocks: Mapping[int, int]
     names: NameTables
     refreshed_at: datetime
-    lineage: int = 0
+    lineage: int
 
 
 class Engine:
     """The snapshot of one store; safe to share between threads and across forks."""
 
-    def __init__(self, store: Store, observer: Observer = ignore) -> None:
-        self._keeper = PerProcess(lambda: _SnapshotKeeper(store, observer))
+    def __init__(self, store: Store, observer: Observer | None = None) -> None:
+        self._keeper = PerProcess(lambda: _SnapshotKeeper(store, observer or Observer()))
 
     def current(self) -> Snapshot:
         """Return the current snapshot.
@@ -156,46 +150,42 @@ class _SnapshotKeeper:
         lineage = self._store.lineage
         view, newer = self._view, None
         if view is not None and view.lineage == lineage:
-            clocks = self._store.probe()
-            if clocks == view.clocks and self._store.lineage == lineage:
+            now = self._store.probe()
+            if now == view.clocks and self._store.lineage == lineage:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
-                newer = advance(view, clocks, self._store.changes, start)
+                read_changes = partial(self._store.single_statement, changes.read)
+                newer = advance(view, now, read_changes)
             if newer is not None and self._store.lineage == lineage:
-                return self._keep(*newer, lineage)
+                return self._keep(newer, "refresh", start)
         if view is not None:
-            self._observer(SnapshotDiscarded())
+            self._observer.snapshot_discarded()
         with self._store.read() as tx:
-            return self._keep(*load(tx, start), tx.lineage)
+            view = load(tx)
+        return self._keep(view, "load", start)
 
-    def _keep(self, view: View, event: Event, lineage: int) -> View:
-        self._view = replace(view, lineage=lineage)
-        self._observer(event)
-        return self._view
+    def _keep(self, view: View, kind: str, start: float) -> View:
+        self._view = view
+        self._observer.snapshot_read(kind, time.monotonic() - start)
+        return view
 
 
 def advance(
     view: View,
     now: Mapping[int, int],
     read_changes: Callable[[Mapping[int, int], Mapping[int, int]], ProviderChanges],
-    start: float,
-) -> tuple[View, Event] | None:
+) -> View | None:
     """Return a view at least as new as the clocks ``now``, or None if all must be loaded.
 
     One statement reads the changes. If more clocks advanced before it began, it is repeated with
     their values.
     """
     while follows(now, view.clocks):
-        changes = read_changes(view.clocks, now)
-        now = changes.clocks
-        names = changes.names or view.names
-        if names is not view.names and names.renames(view.names):
-            return None
-        if PRUNED in changes.removed:
-            return None
-        if changes.is_complete and follows(now, view.clocks):
-            return _applied(view, changes, names, start)
+        newer = read_changes(view.clocks, now)
+        now = newer.clocks
+        if newer.is_complete and follows(now, view.clocks):
+            return _applied(view, newer)
     return None
 
 
@@ -211,20 +201,17 @@ def follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:
     )
 
 
-def _applied(
-    view: View, changes: ProviderChanges, names: NameTables, start: float
-) -> tuple[View, Event]:
-    states = changes.states(names)
-    new_names = () if names is view.names else (names.classes.values(), names.traits.values())
-    snapshot = view.snapshot.apply(states, changes.removed, *new_names)
-    event = SnapshotRefreshed(len(states), len(changes.removed), time.monotonic() - start)
-    return View(snapshot, changes.clocks, names, datetime.now(UTC)), event
+def _applied(view: View, newer: ProviderChanges) -> View:
+    names = newer.names or view.names
+    new_names = () if newer.names is None else (names.classes.values(), names.traits.values())
+    snapshot = view.snapshot.apply(newer.states(names), newer.removed, *new_names)
+    return View(snapshot, newer.clocks, names, datetime.now(UTC), view.lineage)
 
 
-def load(tx: Transaction, start: float) -> tuple[View, Event]:
+def load(tx: Transaction) -> View:
     """Return the view of everything that the transaction sees.  Cost: eight statements."""
     reader = SnapshotReader(tx.connection)
-    clocks, names = reader.clocks(), reader.names()
+    now, names = clocks.values(tx.connection), reader.names()
     collects = gc.isenabled()
     gc.disable()  # to look for cycles would take a fifth of a load, and find none
     try:
@@ -235,5 +222,4 @@ def load(tx: Transaction, start: float) -> tuple[View, Event]:
             gc.enable()
     if len(snapshot) >= FREEZE_PROVIDERS:
         gc.freeze()
-    event = SnapshotLoaded(len(snapshot), time.monotonic() - start)
-    return View(snapshot, clocks, names, datetime.now(UTC)), event
+    return View(snapshot, now, names, datetime.now(UTC), tx.lineage)

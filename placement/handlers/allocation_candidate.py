@@ -8,7 +8,6 @@ import webob
 from placement import microversion
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.events import CandidatesReturned
 from placement.http.request import Request, accepts_json, json_response
 from placement.parse.candidates import candidate_request
 from placement.policies import rules as policies
@@ -27,7 +26,7 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     reports = request.services.reports
     with reports.invalid_names_of(request, snapshot, candidates_request):
         candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
-    request.services.observe(CandidatesReturned(len(candidates.candidates)))
+    request.services.observer.candidates_returned(len(candidates.candidates))
     if not candidates.candidates:
         reports.empty_response(request, snapshot, candidates_request)
     body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)

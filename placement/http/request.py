@@ -28,7 +28,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import is_storable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import VERSION, Observer, Totals, ignore
+from placement.events import VERSION, Observer, Totals
 from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
@@ -126,7 +126,7 @@ class Services:
     search: SearchSettings
     incomplete_consumer: IncompleteConsumer
     reports: Reports
-    observe: Observer = ignore
+    observer: Observer
     totals: Totals | None = None  # None without metrics
     max_body_bytes: int = 16 * 2**20
 

@@ -40,15 +40,11 @@ def _replace(
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
     _check_length(aggregates)
-    ids = tx.aggregates.ids(aggregates)
-    missing = [aggregate for aggregate in aggregates if aggregate not in ids]
-    if missing:
-        ids |= tx.aggregates.insert(missing)
-    tx.aggregates.replace(provider.id, ids.values())
+    tx.aggregates.replace(provider.id, aggregates)
     if generation is None:
-        tx.publish([provider.id], names=bool(missing))
+        tx.publish([provider.id])
         return provider
-    tx.publish(generation_bumped=[provider.id], names=bool(missing))
+    tx.publish(generation_bumped=[provider.id])
     return with_values(provider, generation=provider.generation + 1)
 
 

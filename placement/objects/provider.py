@@ -55,7 +55,8 @@ def stored_name(store: Store, name: str) -> str:
     if store.compares_text_exactly or not is_storable(name):
         return name
     with store.read() as tx:
-        return tx.providers.stored_name(name) or name
+        holder = tx.providers.summary_named(name)
+    return holder.name if holder else name
 
 
 def existing(tx: Transaction, uuid: str) -> Provider:
@@ -114,8 +115,8 @@ def _conflict(
     """
     by_uuid = by_name = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        by_uuid = tx.summaries.with_uuid(uuid)
-        by_name = None if by_uuid else tx.summaries.with_name(name)
+        by_uuid = tx.providers.summary_with_uuid(uuid)
+        by_name = None if by_uuid else tx.providers.summary_named(name)
     if by_uuid is not None or isinstance(error, exception.DuplicateProviderUuid):
         return exception.DuplicateProviderUuid(uuid, _holder(by_uuid))
     return exception.DuplicateProviderName(name, _holder(by_name))
@@ -138,7 +139,7 @@ def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> P
     parent = None
     if parent_uuid is not None:
         # the lock prevents removal and moves to another tree
-        parent = tx.providers.lock_as_parent(parent_uuid)
+        parent = tx.providers.lock_trees([parent_uuid]).get(parent_uuid)
         if parent is None:
             raise exception.CannotCreateProvider(
                 name, uuid, "parent provider UUID does not exist."
@@ -168,7 +169,7 @@ def update(
     except exception.DuplicateProviderName:
         holder = None
         with suppress(exception.DatabaseUnavailable), store.read() as tx:
-            holder = _holder(tx.summaries.with_name(name))
+            holder = _holder(tx.providers.summary_named(name))
         raise exception.DuplicateProviderName(name, holder) from None
 
 

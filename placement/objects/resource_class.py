@@ -2,6 +2,7 @@
 
 from placement import exception
 from placement.core.model import Names
+from placement.db.clocks import start_epoch
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -62,7 +63,8 @@ def _rename(tx: Transaction, name: str, new_name: str) -> None:
         raise exception.ResourceClassNameTaken(new_name)
     tx.resource_classes.rename(renamed.id, new_name)
     # the providers that have it look different now, and none of them was written
-    tx.publish(names=True, epoch=True)
+    tx.publish(names=True)
+    start_epoch(tx.connection)
 
 
 def delete(store: Store, name: str) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, assert_never
+from typing import Any, Final
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -23,17 +23,8 @@ from placement.events import (
     MIXED_CONSUMERS,
     TEMPLATE,
     VERSION,
-    CandidatesReturned,
-    ClaimRefused,
-    EmptyResponse,
-    Event,
-    MixedConsumer,
-    RequestCompleted,
-    SnapshotDiscarded,
-    SnapshotLoaded,
-    SnapshotRefreshed,
+    Observer,
     Total,
-    WriteRetried,
 )
 from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
@@ -80,7 +71,7 @@ def client_of(user_agent: str) -> str:
     return name if name in KNOWN else OTHER
 
 
-class PrometheusObserver:
+class PrometheusObserver(Observer):
     """Counts events in Prometheus metrics. It is thread-safe and may be used across forks.
 
     Raises: ImportError without the library prometheus_client (the extra ``metrics``).
@@ -142,29 +133,44 @@ class PrometheusObserver:
     ) -> Any:
         return self.library.Histogram(name, text, labels, registry=None, buckets=buckets)
 
-    def __call__(self, event: Event) -> None:
-        """Count the event."""
-        match event:
-            case RequestCompleted():
-                self._count_request(event)
-            case SnapshotLoaded():
-                self._record_refresh("load", event.seconds)
-            case SnapshotRefreshed():
-                self._record_refresh("refresh", event.seconds)
-            case SnapshotDiscarded():
-                self._discards.inc()
-            case CandidatesReturned(count):
-                self._candidates.observe(count)
-            case EmptyResponse(reason):
-                self._empty.labels(reason).inc()
-            case ClaimRefused(reason, resource_class):
-                self._refused.labels(reason, resource_class).inc()
-            case MixedConsumer(with_generation, without_generation):
-                self._mixed.labels(client_of(with_generation), client_of(without_generation)).inc()
-            case WriteRetried():
-                self._retries.inc()
-            case _:
-                assert_never(event)
+    def snapshot_read(self, kind: str, seconds: float) -> None:
+        """Record the time of a load or of a refresh."""
+        self.refreshed_at = time.monotonic()
+        self._snapshot.labels(kind).observe(seconds)
+
+    def snapshot_discarded(self) -> None:
+        """Count a discarded snapshot."""
+        self._discards.inc()
+
+    def candidates_returned(self, count: int) -> None:
+        """Record the number of candidates."""
+        self._candidates.observe(count)
+
+    def empty_response(self, reason: str) -> None:
+        """Count a response without candidates."""
+        self._empty.labels(reason).inc()
+
+    def claim_refused(self, reason: str, resource_class: str) -> None:
+        """Count a refused claim."""
+        self._refused.labels(reason, resource_class).inc()
+
+    def consumer_mixed(self, with_generation: str, without_generation: str) -> None:
+        """Count a consumer by the programs that write it."""
+        self._mixed.labels(client_of(with_generation), client_of(without_generation)).inc()
+
+    def write_retried(self) -> None:
+        """Count a conflict of a write."""
+        self._retries.inc()
+
+    def count_request(self, environ: WSGIEnvironment, status: int, seconds: float) -> None:
+        """Count a request that was completed."""
+        route = environ.get(TEMPLATE, "")
+        method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+        if VERSION in environ and not route.startswith(INSIGHT):
+            client = client_of(environ.get("HTTP_USER_AGENT", ""))
+            self._clients.labels(client, str(environ[VERSION])).inc()
 
     def totals(self, names: Collection[str]) -> Mapping[str, Sequence[Total]]:
         """Return the values of counters by name, each the sum over all processes of the host."""
@@ -177,16 +183,6 @@ class PrometheusObserver:
             for family in collector.collect()
             if family.name in names
         }
-
-    def _count_request(self, event: RequestCompleted) -> None:
-        self._requests.labels(event.method, event.route, str(event.status)).inc()
-        self._seconds.labels(event.method, event.route).observe(event.seconds)
-        if event.microversion:
-            self._clients.labels(event.client, event.microversion).inc()
-
-    def _record_refresh(self, kind: str, seconds: float) -> None:
-        self.refreshed_at = time.monotonic()
-        self._snapshot.labels(kind).observe(seconds)
 
 
 def _library(folder: Path) -> ModuleType:
@@ -299,13 +295,7 @@ class MetricsMiddleware:
             return start_response(status, headers, exc_info)
 
         response = self._application(environ, start)
-        route, seconds = environ.get(TEMPLATE, ""), time.monotonic() - started_at
-        method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
-        client = client_of(environ.get("HTTP_USER_AGENT", ""))
-        microversion = "" if route.startswith(INSIGHT) else str(environ.get(VERSION, ""))
-        self._observer(
-            RequestCompleted(method, route, statuses[-1], seconds, client, microversion)
-        )
+        self._observer.count_request(environ, statuses[-1], time.monotonic() - started_at)
         return response
 
 

@@ -13,12 +13,15 @@ from placement.core.search.filters import in_aggregate, satisfying
 from placement.core.search.search import check_classes
 from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
+from placement.core.snapshot.rows import Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownTrait
 
 
-def filter_providers(snapshot: Snapshot, filters: ProviderFilter) -> Sequence[ProviderEntry]:
-    """Return the providers that meet all filters, in the order of their rows.
+def filter_providers(
+    snapshot: Snapshot, filters: ProviderFilter, rows: Numbers | None = None
+) -> Sequence[ProviderEntry]:
+    """Return the providers, of these rows or of all, that meet all filters, in order of rows.
 
     Raises: UnknownTrait, UnknownResourceClass, unless a filter checked earlier
     matches no provider: first in_tree, then traits, aggregates, classes.
@@ -31,7 +34,9 @@ def filter_providers(snapshot: Snapshot, filters: ProviderFilter) -> Sequence[Pr
         return []
     check_classes(snapshot, group)
     need = Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
-    entries = snapshot.entries.take(np.flatnonzero(satisfying(snapshot, need)).tolist())
+    mask = satisfying(snapshot, need)
+    satisfying_rows = np.flatnonzero(mask) if rows is None else rows[mask[rows]]
+    entries = snapshot.entries.take(satisfying_rows.tolist())
     if not filters.name and filters.uuid is None:
         return entries
     return [entry for entry in entries if _has_identity(entry, filters)]

@@ -43,7 +43,11 @@ class TreeOrder:
 
 
 class ParentLoop(ValueError):  # noqa: N818
-    """The parents of some rows do not lead to a root."""
+    """The parents of these rows do not lead to a root: they are in a loop, or below one."""
+
+    def __init__(self, rows: Numbers) -> None:
+        super().__init__(rows)
+        self.rows = rows
 
 
 def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
@@ -54,6 +58,8 @@ def tree_order(parent: Numbers, rows: Numbers) -> TreeOrder:
 
     >>> tree_order(np.array([-1, -1, 0, 2, 0]), np.arange(5)).order.tolist()
     [0, 2, 3, 4, 1]
+
+    Raises: ParentLoop.
     """
     root, levels = _levels(parent, rows)
     subtree_size = np.zeros(len(parent), dtype=np.int32)
@@ -82,7 +88,7 @@ def _levels(parent: Numbers, rows: Numbers) -> tuple[Numbers, list[Numbers]]:
     while len(below):
         is_here = above == NO_ROW
         if not is_here.any():  # each level between a root and a row has rows
-            raise ParentLoop
+            raise ParentLoop(below)
         levels.append(below[is_here])
         below, above = below[~is_here], above[~is_here]
         root[below] = above
@@ -184,14 +190,18 @@ class ProviderTable:
     def in_tree_order(self) -> "ProviderTable":
         """Return the table tree by tree, trees by the id of the root, siblings by id.
 
-        Raises: ParentLoop.
+        Providers in or below a loop of parents have no place in any tree, and are left out.
         """
         table = self
         if (np.diff(self.ids) < 0).any():
             table = self.take(np.argsort(self.ids))
         parents = table.parents(dict(zip(table.uuids, range(len(table)), strict=True)))
         rows = np.arange(len(table), dtype=np.int32)
-        return table.take(tree_order(parents, rows).order)
+        try:
+            trees = tree_order(parents, rows)
+        except ParentLoop as loop:
+            trees = tree_order(parents, np.setdiff1d(rows, loop.rows))
+        return table.take(trees.order)
 
     def take(self, order: Indices | Numbers) -> "ProviderTable":
         """Return the providers with these indices, in this order."""

@@ -20,7 +20,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Write, chunks, writes_of
+from placement.db.writes import Statements, Write, chunks, writes_of
 
 _allocation = allocations.c
 _modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
@@ -96,11 +96,8 @@ def insertions(rows: Iterable[tuple[str, int, int, int]]) -> list[Write]:
     return [Write(_INSERT, chunk) for chunk in chunks(values)]
 
 
-class Allocations:
+class Allocations(Statements):
     """Allocations, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def on_provider(
         self, provider_id: int
@@ -128,12 +125,7 @@ class Allocations:
 
     def exist_on(self, provider_id: int) -> bool:
         """Return whether a provider has allocations, with or without consumer."""
-        rows = (
-            sa.select(_allocation.id)
-            .where(_allocation.resource_provider_id == provider_id)
-            .limit(1)
-        )
-        return self._connection.execute(rows).first() is not None
+        return self._refers(_allocation.resource_provider_id, provider_id)
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""
@@ -186,20 +178,10 @@ def _amounts_by_type(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[An
 
 def _consumer_counts(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the statement for the number of consumers with allocations, by consumer type."""
-    of_consumer = (
-        sa.select(sa.literal(1))
-        .select_from(
-            allocations.join(
-                resource_classes, resource_classes.c.id == _allocation.resource_class_id
-            )
-        )
-        .where(_allocation.consumer_id == consumers.c.uuid)
-        .correlate(consumers)
-    )
     counts = (
         sa.select(consumers.c.consumer_type_id, sa.func.count().label("number"))
         .select_from(_OWNERS)
-        .where(*owned_by, of_consumer.exists())
+        .where(*owned_by, sa.exists().where(_allocation.consumer_id == consumers.c.uuid))
         .group_by(consumers.c.consumer_type_id)
         .subquery()
     )

@@ -25,7 +25,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Write, chunks, rows_of, writes_of
+from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
 
 PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
 PROVIDER = resource_providers.c.uuid
@@ -169,11 +169,8 @@ class LockedConsumers:
     name_ids: NameIds
 
 
-class Consumers:
+class Consumers(Statements):
     """Consumers, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def lock(
         self, uuids: Collection[str], claims: Sequence[ConsumerClaim] = ()

@@ -24,7 +24,7 @@ from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
 from placement.db.resources.providers import lock_providers, provider_ids
 from placement.db.tables import LIMITS, allocations, inventories, resource_classes
-from placement.db.writes import Write, chunks, numbered, one_of, rows_of
+from placement.db.writes import Statements, Write, chunks, numbered, one_of, rows_of
 
 _inventory_c = inventories.c
 
@@ -79,11 +79,8 @@ class StoredInventory(NamedTuple):
     modified_at: datetime | None
 
 
-class Inventories:
+class Inventories(Statements):
     """Inventories, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def of(self, provider_id: int) -> dict[str, StoredInventory]:
         """Return the inventories of a provider by class, ordered by the id of the class."""

@@ -117,7 +117,6 @@ def _is_local_without_tls(url: sa.URL) -> bool:
 
 
 SQLITE_LOCK_TIMEOUT_SECONDS = 30
-RETRY_SECONDS = 0.005
 
 
 def sqlite_engine(settings: DatabaseSettings, lineage: Lineage) -> sa.Engine:
@@ -181,18 +180,13 @@ def _enable_write_ahead_log(connection: Any) -> None:
     """Let readers continue while one connection writes; the file keeps this mode.
 
     The first connection to a new file changes it. SQLite refuses other connections that change
-    it at the same time, and does not wait for the lock as it does elsewhere: they wait here.
+    it at the same time: the connection with the lock changes it, or the next one that is opened.
     """
-    deadline = time.monotonic() + SQLITE_LOCK_TIMEOUT_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL").close()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(RETRY_SECONDS)
-        else:
-            return
+    try:
+        connection.execute("PRAGMA journal_mode=WAL").close()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _set_up_mysql(cursor: Any, *, is_reader: bool) -> str | None:
     )
     variables = dict(cursor.fetchall())
     if "idle_transaction_timeout" in variables and not is_reader:
-        cursor.execute(f"SET {session_settings.assignments(session_settings.MARIADB)}")
+        cursor.execute(f"SET {session_settings.assignments(session_settings.MARIADB_WRITES)}")
     if variables.get("wsrep_on") != "ON":
         return None
     cursor.execute(f"SET {session_settings.assignments(session_settings.GALERA)}")

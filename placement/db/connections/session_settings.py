@@ -10,8 +10,8 @@ former primary refuses writes, the time limits for statements and idle sessions,
 would then quote texts in a way that the session does not understand.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from placement.db.settings import DatabaseSettings
 
@@ -26,67 +26,43 @@ MAX_JOINED_LENGTH = 2**20
 # Added to the SQL mode: a text that a column cannot store is refused, and a row can have the id 0.
 REQUIRED_SQL_MODES = "STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO"
 
-_Value = int | str
+# The values of settings by name, in the order of their names
+Settings = Mapping[str, int | str]
 
-
-class Setting(NamedTuple):
-    """A setting, and its value in the pools for writes and for reads; None if it is not set."""
-
-    name: str
-    writes: _Value | None
-    reads: _Value | None
-
-    def value(self, *, is_reader: bool) -> _Value | None:
-        """Return the value in one of the pools."""
-        return self.reads if is_reader else self.writes
-
-
-def _in_both(name: str, value: _Value) -> Setting:
-    return Setting(name, value, value)
-
-
-MYSQL: Sequence[Setting] = (
-    Setting("autocommit", 0, 1),
-    _in_both("completion_type", "NO_CHAIN"),
-    _in_both("default_storage_engine", "InnoDB"),
-    _in_both("foreign_key_checks", 1),
-    _in_both("group_concat_max_len", MAX_JOINED_LENGTH),
-    _in_both("innodb_lock_wait_timeout", LOCK_TIMEOUT_SECONDS),
-    _in_both("lc_messages", "en_US"),
-    _in_both("lock_wait_timeout", LOCK_TIMEOUT_SECONDS),
-    _in_both("max_sort_length", 1024),
-    _in_both("sql_auto_is_null", 0),
-    _in_both("sql_big_selects", 1),
-    _in_both("sql_quote_show_create", 1),
-    _in_both("sql_safe_updates", 0),
-    _in_both("sql_select_limit", 2**64 - 1),
-    _in_both("time_zone", "+00:00"),
-    _in_both("unique_checks", 1),
-)
-# A separate statement, because the names of these variables differ between servers.
-MYSQL_TRANSACTION = Setting(
-    "TRANSACTION",
-    "ISOLATION LEVEL READ COMMITTED, READ WRITE",
-    "ISOLATION LEVEL REPEATABLE READ, READ WRITE",
-)
-# Set after the other variables, on servers that have these: MySQL does not.
-MARIADB: Sequence[Setting] = (Setting("idle_transaction_timeout", IDLE_TIMEOUT_SECONDS, None),)
+# In both pools
+MYSQL: Settings = {
+    "completion_type": "NO_CHAIN",
+    "default_storage_engine": "InnoDB",
+    "foreign_key_checks": 1,
+    "group_concat_max_len": MAX_JOINED_LENGTH,
+    "innodb_lock_wait_timeout": LOCK_TIMEOUT_SECONDS,
+    "lc_messages": "en_US",
+    "lock_wait_timeout": LOCK_TIMEOUT_SECONDS,
+    "max_sort_length": 1024,
+    "sql_auto_is_null": 0,
+    "sql_big_selects": 1,
+    "sql_quote_show_create": 1,
+    "sql_safe_updates": 0,
+    "sql_select_limit": 2**64 - 1,
+    "time_zone": "+00:00",
+    "unique_checks": 1,
+}
 # Set after the other variables on the nodes of a Galera cluster. Each transaction
 # begins with everything that any node acknowledged before.
-GALERA: Sequence[Setting] = (
-    _in_both("wsrep_dirty_reads", 0),
-    _in_both("wsrep_sync_wait", 7),
-)
-POSTGRESQL: Sequence[Setting] = (
-    _in_both("DateStyle", "ISO, MDY"),
-    _in_both("TimeZone", "UTC"),
-    _in_both("default_transaction_isolation", "read committed"),
-    _in_both("extra_float_digits", 3),
-    Setting("idle_in_transaction_session_timeout", f"{IDLE_TIMEOUT_SECONDS}s", None),
-    _in_both("lock_timeout", f"{LOCK_TIMEOUT_SECONDS}s"),
-    _in_both("quote_all_identifiers", "off"),
-    _in_both("transform_null_equals", "off"),
-)
+GALERA: Settings = {"wsrep_dirty_reads": 0, "wsrep_sync_wait": 7}
+POSTGRESQL: Settings = {
+    "DateStyle": "ISO, MDY",
+    "TimeZone": "UTC",
+    "default_transaction_isolation": "read committed",
+    "extra_float_digits": 3,
+    "lock_timeout": f"{LOCK_TIMEOUT_SECONDS}s",
+    "quote_all_identifiers": "off",
+    "transform_null_equals": "off",
+}
+# In the pool for writes. Those of MariaDB are set after the other variables, on servers that have
+# these: MySQL does not.
+MARIADB_WRITES: Settings = {"idle_transaction_timeout": IDLE_TIMEOUT_SECONDS}
+POSTGRESQL_WRITES: Settings = {"idle_in_transaction_session_timeout": f"{IDLE_TIMEOUT_SECONDS}s"}
 
 
 def listener(settings: DatabaseSettings, *, is_reader: bool) -> Callable[[Any, object], None]:
@@ -116,28 +92,23 @@ def _of_mysql(sql_mode: str | None, *, is_reader: bool) -> _Statements:
     """Return two statements; without an SQL mode, the mode of the server applies."""
     mode, parameters = ("%s", [sql_mode]) if sql_mode else ("@@sql_mode", [])
     modes = f"SESSION sql_mode = CONCAT_WS(',', {mode}, '{REQUIRED_SQL_MODES}')"
-    variables = assignments(MYSQL, is_reader=is_reader)
-    transaction = f"SET SESSION TRANSACTION {MYSQL_TRANSACTION.value(is_reader=is_reader)}"
+    variables = assignments({"autocommit": int(is_reader), **MYSQL})
+    level = "REPEATABLE READ" if is_reader else "READ COMMITTED"
+    # a separate statement, because the names of these variables differ between servers
+    transaction = f"SET SESSION TRANSACTION ISOLATION LEVEL {level}, READ WRITE"
     return (f"SET {modes}, {variables}", parameters), (transaction, ())
 
 
-def assignments(settings: Iterable[Setting], *, is_reader: bool = False) -> str:
+def assignments(settings: Settings) -> str:
     """Return assignments for MySQL's SET statement.
 
-    >>> assignments([Setting("a", 1, 2), Setting("b", "x", None)])
+    >>> assignments({"a": 1, "b": "x"})
     "SESSION a = 1, SESSION b = 'x'"
-    >>> assignments([Setting("a", 1, 2), Setting("b", "x", None)], is_reader=True)
-    'SESSION a = 2'
     """
-    values = ((setting.name, setting.value(is_reader=is_reader)) for setting in settings)
-    return ", ".join(f"SESSION {name} = {value!r}" for name, value in values if value is not None)
+    return ", ".join(f"SESSION {name} = {value!r}" for name, value in settings.items())
 
 
 def _of_postgresql(*, is_reader: bool) -> _Statements:
-    values = {setting.name: setting.value(is_reader=is_reader) for setting in POSTGRESQL}
-    calls = [
-        f"set_config('{name}', '{value}', false)"
-        for name, value in values.items()
-        if value is not None
-    ]
+    settings = POSTGRESQL if is_reader else {**POSTGRESQL, **POSTGRESQL_WRITES}
+    calls = [f"set_config('{name}', '{value}', false)" for name, value in settings.items()]
     return ((f"SELECT {', '.join(calls)}", ()),)

@@ -23,7 +23,7 @@ from placement.db.errors import HostUnresponsive, first_line
 # PyMySQL's default for a new connection; libpq would wait without limit.
 CONNECT_SECONDS = 10
 
-# A connection without an acknowledgment for this time is closed.
+# A connection without an acknowledgment for this time is closed, whatever the number of probes.
 UNRESPONSIVE_SECONDS = 15
 # While a client waits for a response, only keep-alive probes are sent and acknowledged.
 PROBE_SECONDS = 5
@@ -104,7 +104,6 @@ def libpq_parameters() -> dict[str, int]:
     return {
         "keepalives_idle": PROBE_SECONDS,
         "keepalives_interval": PROBE_SECONDS,
-        "keepalives_count": _probes(),
         "tcp_user_timeout": UNRESPONSIVE_SECONDS * 1000,
     }
 
@@ -117,13 +116,8 @@ def _limit(link: socket.socket) -> None:
     limits = {
         "TCP_KEEPIDLE": PROBE_SECONDS,
         "TCP_KEEPINTVL": PROBE_SECONDS,
-        "TCP_KEEPCNT": _probes(),
         "TCP_USER_TIMEOUT": UNRESPONSIVE_SECONDS * 1000,
     }
     for name, value in limits.items():
         if hasattr(socket, name):
             link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-def _probes() -> int:
-    return max(1, UNRESPONSIVE_SECONDS // PROBE_SECONDS - 1)

@@ -4,7 +4,7 @@ They run while the service runs, on schemas before the revisions that require th
 only tables and columns of the first revision.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import sqlalchemy as sa
@@ -18,59 +18,37 @@ from placement.db.tables import allocations, consumers, projects, resource_provi
 from placement.db.transaction import Transaction
 
 _provider = resource_providers.c
-
-
-class ParentLoops(RuntimeError):  # noqa: N818
-    """Providers without root whose parents form a loop."""
-
-    def __init__(self, ids: Sequence[int]) -> None:
-        listed = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
-        super().__init__(
-            f"{len(ids)} resource providers (id {listed}) have no root: they are in or below a "
-            "loop of parents. Set parent_provider_id of one provider of each loop to NULL, then "
-            "run `placement-manage db online_data_migrations` again."
-        )
+_parent = resource_providers.alias("parent").c
+_PARENT = sa.select(_parent.id).where(_parent.id == _provider.parent_provider_id)
 
 
 def set_root_provider_ids(store: Store, limit: int) -> int:
     """Set missing roots of providers to the last provider in their chain of parents.
 
-    Returns the number of changed rows. Providers in or below a loop of parents remain unchanged.
-    Raises: ParentLoops, if no other providers without a root exist.
+    Returns the number of changed rows. A chain that leads into a loop of parents ends where it
+    would repeat; ``placement-status upgrade check`` reports the loop.
     """
     return store.write(_set_roots, limit)
 
 
 def _set_roots(tx: Transaction, limit: int) -> int:
     rootless = sa.select(_provider.id).where(_provider.root_provider_id.is_(None))
-    looped, migrated = [], 0
-    for id_ in tx.connection.execute(rootless.order_by(_provider.id)).scalars().all():
+    ids = tx.connection.scalars(rootless.order_by(_provider.id).limit(limit)).all()
+    for id_ in ids:
         root = _root_of(tx.connection, id_)
-        if root is None:
-            looped.append(id_)
-            continue
         update = resource_providers.update().where(_provider.id == id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-        migrated += 1
-        if migrated == limit:
-            break
-    if looped and not migrated:
-        raise ParentLoops(looped)
-    return _published(tx, migrated)
+    return _published(tx, len(ids))
 
 
-def _root_of(connection: sa.Connection, id_: int) -> int | None:
-    """Return the last existing provider in the chain of parents, None if it is a loop."""
-    parent_of = sa.select(_provider.id, _provider.parent_provider_id)
+def _root_of(connection: sa.Connection, id_: int) -> int:
+    """Return the last existing provider in the chain of parents, before it repeats."""
     chain: list[int] = []
-    provider_id: int | None = id_
-    while provider_id is not None and provider_id not in chain:
-        row = connection.execute(parent_of.where(_provider.id == provider_id)).one_or_none()
-        if row is None:  # a parent that does not exist
-            return chain[-1]
-        chain.append(provider_id)
-        provider_id = row.parent_provider_id
-    return chain[-1] if provider_id is None else None
+    existing: int | None = id_
+    while existing is not None and existing not in chain:
+        chain.append(existing)
+        existing = connection.scalar(_PARENT.where(_provider.id == existing))
+    return chain[-1]
 
 
 def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> int:

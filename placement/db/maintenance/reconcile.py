@@ -1,8 +1,7 @@
 """Reconciles data that other programs wrote; writers may be active.
 
-The service looks up UUIDs in canonical form only: lower case, with hyphens. Other implementations,
-and earlier releases of this one, stored UUIDs of consumers and aggregates as clients wrote them.
-Other implementations do not update the usage counters.
+The service looks up UUIDs in canonical form only: lower case, with hyphens. Other implementations
+store UUIDs of consumers and aggregates as clients write them, and do not update usage counters.
 """
 
 import logging
@@ -12,7 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.text import canonical_uuid
-from placement.db.store import Store
+from placement.db.clocks import start_epoch
+from placement.db.store import Store, ignore
 from placement.db.tables import (
     GENERATION,
     allocations,
@@ -32,10 +32,6 @@ _NOT_COUNTED = sa.select(resource_providers.c.id).where(
     resource_providers.c.counted_generation != GENERATION
 )
 _CANONICAL_PATTERN = "-".join("_" * length for length in (8, 4, 4, 4, 12))
-
-
-def ignore(_text: str) -> None:
-    """Do nothing with a progress report."""
 
 
 def reconcile(store: Store, report: Report = ignore) -> int:
@@ -76,7 +72,8 @@ def _convert(tx: Transaction) -> int:
         _update(connection, column, spellings)
         changed += len(spellings)
     if changed:
-        tx.publish(names=True, epoch=True)
+        tx.publish(names=True)
+        start_epoch(connection)
     return changed + _convert_consumers(connection)
 
 

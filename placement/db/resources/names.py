@@ -22,7 +22,7 @@ from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
 from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
-from placement.db.writes import chunks, numbered, one_of, rows_of
+from placement.db.writes import Statements, chunks, numbered, one_of, rows_of
 
 _FEW = 3
 _UUID = re.compile("[0-9a-f-]+")
@@ -201,15 +201,12 @@ def select_names(table: sa.Table) -> sa.Select[Any]:
     return sa.select(table.c.id, table.c.name, modified_at).order_by(table.c.id)
 
 
-class StoredNames:
+class StoredNames(Statements):
     """The names of one table, in one transaction."""
 
     table: sa.Table
     _query: sa.Select[Any]
     _reference: sa.Column[int]  # refers to the id of a name that is in use
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def _named(self, query: sa.Select[Any], names: Iterable[str]) -> list[StoredName]:
         rows = rows_named(self._connection, query, self.table.c.name, names)
@@ -238,11 +235,7 @@ class StoredNames:
         No provider can begin to use it until the transaction ends.
         """
         advance_all_of_providers(self._connection)
-        return self._is_referenced(id_)
-
-    def _is_referenced(self, id_: int) -> bool:
-        references = sa.select(self._reference).where(self._reference == id_).limit(1)
-        return self._connection.execute(references).first() is not None
+        return self._refers(self._reference, id_)
 
     def delete(self, id_: int) -> None:
         """Delete a locked name."""
@@ -269,11 +262,9 @@ class ResourceClasses(StoredNames):
     def insert(self, name: str) -> None:
         """Insert a custom class.
 
-        Its id is the largest one plus one, so classes are inserted one at a time: an insert locks
-        the row of the first class, which nothing else locks.
+        Its id is the largest one plus one. If another transaction inserts a class with this id
+        first, the primary key refuses it, and the write runs again.
         """
-        first = sa.select(_class.id).order_by(_class.id).limit(1).with_for_update()
-        self._connection.execute(first).all()
         last = self._connection.execute(sa.select(sa.func.max(_class.id))).scalar()
         id_ = FIRST_CUSTOM_CLASS_ID if last is None else max(last + 1, FIRST_CUSTOM_CLASS_ID)
         self._connection.execute(

@@ -1,10 +1,9 @@
 """Statements for resource providers, their trees and their aggregates.
 
-Aggregates are UUIDs that are inserted on first use and never removed. ``ProviderSummaries`` reads
-providers for conflicts and for ``/insight/identity``, not for requests that succeed.
+Aggregates are UUIDs that are inserted on first use and never removed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from placement.db.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from placement.db.writes import chunks, rows_of
+from placement.db.writes import Statements, chunks, rows_of
 
 _provider = resource_providers.c
 _root = resource_providers.alias("root")
@@ -80,6 +79,33 @@ _OF_PROVIDER = (
 _child = resource_providers.alias("child")
 
 
+def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
+    return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
+
+
+# The columns are the fields of ProviderSummary. Providers without a root are included, because
+# their names are also taken.
+_SUMMARIES = (
+    sa.select(
+        _provider.uuid,
+        sa.func.coalesce(_provider.name, _provider.uuid),
+        GENERATION,
+        _parent.c.uuid,
+        _root.c.uuid,
+        sa.func.coalesce(_provider.updated_at, _provider.created_at),
+        _count(
+            allocations.c.consumer_id.distinct(),
+            allocations.c.resource_provider_id == _provider.id,
+        ),
+        _count(inventories.c.id, inventories.c.resource_provider_id == _provider.id),
+        _count(_child.c.id, _child.c.parent_provider_id == _provider.id),
+    )
+    .select_from(resource_providers)
+    .outerjoin(_root, _root.c.id == _provider.root_provider_id)
+    .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
+)
+
+
 class LockedProvider(NamedTuple):
     """The current row of a provider that the transaction has locked.
 
@@ -120,11 +146,8 @@ class Node(NamedTuple):
     root_id: int
 
 
-class Providers:
+class Providers(Statements):
     """Resource providers, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def find(self, uuid: str) -> Provider | None:
         """Return the provider, or None."""
@@ -133,12 +156,23 @@ class Providers:
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
-    def stored_name(self, name: str) -> str | None:
-        """Return the stored name that the database treats as equal to this name, or None."""
-        stored: str | None = self._connection.scalar(
-            sa.select(_provider.name).where(_provider.name == name)
-        )
-        return stored
+    def summary_named(self, name: str) -> ProviderSummary | None:
+        """Return the provider with this name, as the unique key compares names."""
+        return next(iter(self.summaries(_provider.name == name)), None)
+
+    def summary_with_uuid(self, uuid: str) -> ProviderSummary | None:
+        """Return the provider with this UUID, or None."""
+        return next(iter(self.summaries(_provider.uuid == uuid)), None)
+
+    def summaries(
+        self, condition: sa.ColumnElement[bool], limit: int | None = None
+    ) -> list[ProviderSummary]:
+        """Return the first providers, by name, that satisfy a condition.
+
+        They are read for conflicts and for ``/insight/identity``, not for requests that succeed.
+        """
+        statement = _SUMMARIES.where(condition).order_by(_provider.name).limit(limit)
+        return [ProviderSummary(*row) for row in self._connection.execute(statement)]
 
     def lock(self, uuid: str) -> Provider | None:
         """Return the current provider, locked: no other transaction changes it or its resources.
@@ -148,25 +182,6 @@ class Providers:
         """
         locked = lock_providers(self._connection, provider_ids(self._connection, [uuid]).values())
         return self.find(uuid) if locked else None
-
-    def lock_as_parent(self, uuid: str) -> Provider | None:
-        """Return the provider, locked together with its root: a child refers to both.
-
-        The rows are locked in the order of ids, as in all other writes.
-        """
-        if not is_storable(uuid):
-            return None
-        ids = self._provider_and_root_id(uuid)
-        lock_providers(self._connection, ids)
-        if self._provider_and_root_id(uuid) != ids:
-            raise WriteConflict
-        return self.find(uuid) if ids else None
-
-    def _provider_and_root_id(self, uuid: str) -> tuple[int, ...]:
-        """Return the ids of a provider and of its root, nothing if it does not exist."""
-        query = sa.select(_provider.id, _provider.root_provider_id).where(_provider.uuid == uuid)
-        row = self._connection.execute(query).one_or_none()
-        return () if row is None or row.root_provider_id is None else tuple(row)
 
     def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
         """Lock the trees of these providers, in the order of ids; return the members by UUID.
@@ -188,16 +203,15 @@ class Providers:
         nodes = rows_of(self._connection, _NODES, _provider.root_provider_id, root_ids)
         return {node.uuid: Node._make(node) for node in nodes}
 
-    def insert(self, uuid: str, name: str, parent: Provider | None) -> int:
+    def insert(self, uuid: str, name: str, parent: Node | None) -> int:
         """Insert a provider and return its id; without a parent it is its own root.
 
-        The rows of the parent and its root must be locked.
+        The tree of the parent must be locked.
         Raises: DuplicateProviderUuid, DuplicateProviderName.
         """
         row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
         if parent is not None:
-            _, root_id = self._provider_and_root_id(parent.uuid)
-            row |= {"parent_provider_id": parent.id, "root_provider_id": root_id}
+            row |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
         with _duplicates(uuid, name):
             result = self._connection.execute(resource_providers.insert(), row)
         id_ = inserted_id(result)
@@ -225,8 +239,7 @@ class Providers:
 
     def has_children(self, id_: int) -> bool:
         """Return whether a provider has children; while it is locked none can be added."""
-        children = sa.select(_provider.id).where(_provider.parent_provider_id == id_).limit(1)
-        return self._connection.execute(children).first() is not None
+        return self._refers(_provider.parent_provider_id, id_)
 
     def delete(self, id_: int) -> None:
         """Delete a locked provider, with its inventories, traits and aggregate associations."""
@@ -260,74 +273,20 @@ def _duplicates(uuid: str, name: str) -> Iterator[None]:
         raise exception.DuplicateProviderName(name) from error
 
 
-class Aggregates:
+class Aggregates(Statements):
     """Aggregates, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
 
     def of_provider(self, provider_id: int) -> list[str]:
         """Return the UUIDs of the aggregates that a provider is associated with."""
         return list(self._connection.scalars(_OF_PROVIDER, {"provider_id": provider_id}))
 
-    def ids(self, uuids: Sequence[str]) -> dict[str, int]:
-        """Return the ids of the aggregates that exist."""
-        return ids_by_name(self._connection, placement_aggregates.c.uuid, uuids)
-
-    def insert(self, uuids: Collection[str]) -> dict[str, int]:
-        """Insert aggregates that do not exist, and return their ids."""
-        return insert_names(self._connection, placement_aggregates.c.uuid, uuids)
-
-    def replace(self, provider_id: int, aggregate_ids: Collection[int]) -> None:
-        """Replace the associations of a locked provider."""
-        column = resource_provider_aggregates.c.aggregate_id
-        replace_associations(self._connection, provider_id, column, aggregate_ids)
-
-
-def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) -> Any:
-    return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
-
-
-# The columns are the fields of ProviderSummary. Providers without a root are included, because
-# their names are also taken.
-_SELECT = (
-    sa.select(
-        _provider.uuid,
-        sa.func.coalesce(_provider.name, _provider.uuid),
-        GENERATION,
-        _parent.c.uuid,
-        _root.c.uuid,
-        sa.func.coalesce(_provider.updated_at, _provider.created_at),
-        _count(
-            allocations.c.consumer_id.distinct(),
-            allocations.c.resource_provider_id == _provider.id,
-        ),
-        _count(inventories.c.id, inventories.c.resource_provider_id == _provider.id),
-        _count(_child.c.id, _child.c.parent_provider_id == _provider.id),
-    )
-    .select_from(resource_providers)
-    .outerjoin(_root, _root.c.id == _provider.root_provider_id)
-    .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
-)
-
-
-class ProviderSummaries:
-    """Providers with the numbers of what belongs to them, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    def with_name(self, name: str) -> ProviderSummary | None:
-        """Return the provider with this name, as the unique key compares names."""
-        return next(iter(self.where(_provider.name == name)), None)
-
-    def with_uuid(self, uuid: str) -> ProviderSummary | None:
-        """Return the provider with this UUID, or None."""
-        return next(iter(self.where(_provider.uuid == uuid)), None)
-
-    def where(
-        self, condition: sa.ColumnElement[bool], limit: int | None = None
-    ) -> list[ProviderSummary]:
-        """Return the first providers, by name, that satisfy a condition."""
-        statement = _SELECT.where(condition).order_by(_provider.name).limit(limit)
-        return [ProviderSummary(*row) for row in self._connection.execute(statement)]
+    def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
+        """Replace the aggregates of a locked provider; those that do not exist are inserted."""
+        column = placement_aggregates.c.uuid
+        ids = ids_by_name(self._connection, column, uuids)
+        missing = [uuid for uuid in uuids if uuid not in ids]
+        if missing:
+            ids |= insert_names(self._connection, column, missing)
+        replace_associations(
+            self._connection, provider_id, _association.aggregate_id, ids.values()
+        )

@@ -14,7 +14,6 @@ Types, constraints and indexes are not compared.
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -35,8 +34,8 @@ REVISIONS = (
     "a082b8bb98d0",
     tables.OURS,
 )
-# Revisions of development releases of this service. They have parts of the newest revision.
-FORMER = frozenset(f"c0de5a1d7e0{number}" for number in range(1, 9))
+# How the revisions of development releases begin, which have parts of the newest revision
+DEVELOPMENT = "c0de5a1d7e0"
 HEAD = REVISIONS[-1]
 # The newest revision of the schema of other implementations
 COMMON_HEAD = REVISIONS[-2]
@@ -80,9 +79,9 @@ class Comparison(NamedTuple):
 
         Raises: IncompatibleSchema.
         """
-        problems = [
-            f"the {_kind(added)} {added} is missing" for added in self.lacking(COMMON_HEAD)
-        ]
+        problems = [f"{added} is missing" for added in self.lacking(COMMON_HEAD)]
+        if revision.startswith(DEVELOPMENT):
+            problems.append("it is of a development release")
         problems += [f"the column {name} requires a value" for name in self.requiring]
         if problems:
             raise IncompatibleSchema(
@@ -110,7 +109,7 @@ class Comparison(NamedTuple):
         missing = self.lacking(revision)
         if not missing:
             return
-        if self.is_empty or any(_kind(added) == "column" for added in missing):
+        if self.is_empty or any(isinstance(added, sa.Column) for added in missing):
             raise RevisionNotApplied(
                 f"Revision {revision} was not recorded: the database lacks {_names(missing)}. Run "
                 "`placement-manage db sync`, which creates what is missing and records the "
@@ -165,17 +164,4 @@ def _requires_value(column: sa.engine.interfaces.ReflectedColumn) -> bool:
 
 
 def _names(missing: Iterable[_Added]) -> str:
-    """Return the names of missing tables and columns.
-
-    >>> _names([tables.users, tables.traits.c.name])
-    'the tables users and the columns traits.name'
-    """
-    names = defaultdict[str, list[str]](list)
-    for added in missing:
-        names[_kind(added)].append(str(added))
-    kinds = sorted(names.items(), reverse=True)
-    return " and ".join(f"the {kind}s {', '.join(sorted(listed))}" for kind, listed in kinds)
-
-
-def _kind(added: _Added) -> str:
-    return "column" if isinstance(added, sa.Column) else "table"
+    return ", ".join(sorted(map(str, missing)))

@@ -27,11 +27,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from placement.db import clocks, errors
-from placement.db.maintenance.reconcile import Report, convert_uuids, ignore, reconcile
+from placement.db.maintenance.reconcile import Report, convert_uuids, reconcile
 from placement.db.schema import compatibility
-from placement.db.schema.compatibility import BASE, FORMER, REVISIONS
+from placement.db.schema.compatibility import BASE, REVISIONS
 from placement.db.schema.revisions import recorded as recorded_revision
-from placement.db.store import Store
+from placement.db.store import Store, ignore
 
 LOG = logging.getLogger(__name__)
 
@@ -159,18 +159,17 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     if recorded in REVISIONS:
         comparison.check_is_applied(recorded)
         return True
-    if recorded not in FORMER:
-        comparison.check_additive(recorded)
-        if not comparison.missing:
-            LOG.warning(compatibility.UNKNOWN_REVISION.format(recorded))
-            return False
-        LOG.warning(
-            "The database is at revision %s, which this release does not know and which only adds "
-            "to the schema. To return to the release that knows it, run "
-            "`placement-manage db stamp %s` with that release",
-            recorded,
-            recorded,
-        )
+    comparison.check_additive(recorded)
+    if not comparison.missing:
+        LOG.warning(compatibility.UNKNOWN_REVISION.format(recorded))
+        return False
+    LOG.warning(
+        "The database is at revision %s, which this release does not know and which only adds "
+        "to the schema. To return to the release that knows it, run "
+        "`placement-manage db stamp %s` with that release",
+        recorded,
+        recorded,
+    )
     command.stamp(_config(connection), COMMON_HEAD, purge=True)
     return True
 

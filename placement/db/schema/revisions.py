@@ -5,7 +5,7 @@ import logging
 import sqlalchemy as sa
 
 from placement.db.schema import compatibility
-from placement.db.schema.compatibility import FORMER, HEAD, REVISIONS
+from placement.db.schema.compatibility import HEAD, REVISIONS
 from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def check_is_new_enough(store: Store) -> None:
         LOG.warning(warning)
     if revision == HEAD:
         comparison.check_is_applied(HEAD)
-    elif comparison.missing or revision in FORMER.union(REVISIONS):
+    elif comparison.missing or revision in REVISIONS:
         raise SchemaTooOld(
             f"The schema of the database is at revision {revision}, and {HEAD} is needed. "
             "Run `placement-manage db sync`, or set [placement_database]sync_on_startup."
@@ -60,7 +60,7 @@ def unknown_revision(store: Store) -> str | None:
 
 
 def _warning(revision: str | None, comparison: compatibility.Comparison) -> str | None:
-    if revision is None or revision in FORMER.union(REVISIONS):
+    if revision is None or revision in REVISIONS:
         return None
     comparison.check_additive(revision)
     return compatibility.UNKNOWN_REVISION.format(revision)

@@ -68,8 +68,10 @@ def since(count: int, dialect: str, *, has_names: bool) -> sa.CompoundSelect[Any
     removed = removed_providers.c
     return sa.union_all(
         # the first part determines the names and types of the columns
-        _providers(dialect).where(between(_provider.stamp, count)),
-        _part(_REMOVED, id=removed.provider_id).where(between(removed.stamp, count)),
+        _providers(dialect).where(_between(_provider.stamp, count)),
+        _part(_REMOVED, id=removed.provider_id, uuid=_text(removed.uuid)).where(
+            _between(removed.stamp, count)
+        ),
         _part(_CLOCKS, name=clocks.ALL),
         *(_name_parts() if has_names else ()),
     )
@@ -102,6 +104,7 @@ def _providers(dialect: str) -> sa.Select[Any]:
         **dict(columns.items())
         | {
             "name": _text(columns.name),
+            "uuid": _text(columns.uuid),
             "parent_uuid": _uuid_of(_provider.parent_provider_id),
             "root_uuid": _uuid_of(_provider.root_provider_id),
             "inventories": inventories_of.scalar_subquery(),
@@ -141,7 +144,7 @@ def parameters(seen: Mapping[int, int], moved: Iterable[int]) -> dict[str, int]:
     return values
 
 
-def between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
+def _between(stamp: sa.Column[int], count: int) -> sa.ColumnElement[bool]:
     """Return the condition for stamps after the seen values of the clocks.
 
     It is one range of the index for each clock.
@@ -166,13 +169,6 @@ class NameTables:
     classes: Mapping[int, str]
     traits: Mapping[int, str]
 
-    def renames(self, before: "NameTables") -> bool:
-        """Return whether an id has another name than before, so that older states are wrong.
-
-        Custom classes can be renamed; SQLite reuses the id of a removed trait.
-        """
-        return _renamed(before.classes, self.classes) or _renamed(before.traits, self.traits)
-
     def has_usable(self, class_id: int, inventory: Inventory) -> bool:
         """Return whether an inventory can be used; otherwise log once that it is left out."""
         is_usable = class_id in self.classes and inventory.step_size >= 1
@@ -185,27 +181,18 @@ class NameTables:
 
     def of_traits(self, ids: Iterable[int]) -> frozenset[str]:
         """Return the names of traits; missing traits are left out, and logged once."""
-        existing = []
-        for id_ in ids:
-            if id_ in self.traits:
-                existing.append(self.traits[id_])
-            else:
-                inconsistent_rows.warn_once(
-                    f"The trait {id_} of some providers does not exist, and is left out."
-                )
-        return frozenset(existing)
-
-
-def _renamed(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
-    return any(now.get(id_, name) != name for id_, name in before.items())
+        all_ids = set(ids)
+        if not all_ids <= self.traits.keys():
+            inconsistent_rows.warn_once("Traits that do not exist are left out of providers.")
+        return frozenset(self.traits[id_] for id_ in all_ids & self.traits.keys())
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderChanges:
-    """The providers that changed, as rows, and the ids of the removed providers.
+    """The providers that changed, as rows, and the ids and UUIDs of the removed providers.
 
     An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if no
-    resource class, trait or aggregate was created, renamed or removed. ``is_complete`` is false if
+    resource class or trait was created, renamed or removed. ``is_complete`` is false if
     a clock advanced whose changes were not read; the changes of one transaction may then be read
     in part.
     """
@@ -213,8 +200,14 @@ class ProviderChanges:
     clocks: Mapping[int, int]
     is_complete: bool
     removed: Sequence[int]
+    removed_uuids: Sequence[str]
     names: NameTables | None
     _rows: Sequence[Any]
+
+    @property
+    def changed(self) -> list[int]:
+        """The ids of the changed providers."""
+        return [row.id for row in self._rows]
 
     def states(self, names: NameTables) -> list[ProviderState]:
         """Return the changed providers that have a root; the names must be as new as the clocks.
@@ -290,7 +283,7 @@ def read(
     Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
     Cost: one statement, which sees one state of the database even without a transaction.
     """
-    moved = moved_clocks(seen, now)
+    moved = _moved_clocks(seen, now)
     has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
     statement = since(len(moved), connection.dialect.name, has_names=has_names)
     rows = defaultdict[int, list[Any]](list)
@@ -306,11 +299,12 @@ def read(
         clocks=values,
         is_complete=all(values[id_] == seen.get(id_) or id_ in moved_and_names for id_ in values),
         removed=[row.id for row in rows[_REMOVED]],
+        removed_uuids=[row.uuid for row in rows[_REMOVED]],
         names=names if has_names else None,
         _rows=rows[_PROVIDER],
     )
 
 
-def moved_clocks(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
+def _moved_clocks(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
     """Return the clocks of providers whose values differ."""
     return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]

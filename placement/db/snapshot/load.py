@@ -18,14 +18,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from placement.core.model import Inventory
-from placement.core.snapshot.provider_table import (
-    InventoriesAndUsed,
-    ParentLoop,
-    ProviderTable,
-    Shared,
-)
+from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
-from placement.db import clocks
 from placement.db.snapshot import grouped_rows, inconsistent_rows
 from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of
 from placement.db.tables import (
@@ -65,10 +59,6 @@ class SnapshotReader:
         self._connection = connection
         self._dialect = connection.dialect.name
 
-    def clocks(self) -> dict[int, int]:
-        """Return the value of each clock."""
-        return clocks.values(self._connection)
-
     def names(self) -> NameTables:
         """Return all names.  Cost: two statements."""
         return NameTables(
@@ -85,10 +75,10 @@ class SnapshotReader:
         Raises: grouped_rows.Truncated.
         """
         table = self._table(names)
-        try:
-            return table.in_tree_order()
-        except ParentLoop:
-            return _in_trees(table).in_tree_order()
+        ordered = table.in_tree_order()
+        if len(ordered) < len(table):
+            inconsistent_rows.warn_once("Providers in a loop of parents are left out.")
+        return ordered
 
     def _table(self, names: NameTables) -> ProviderTable:
         ids, generations, parent_ids, root_ids, times, uuids, names_ = self._providers()
@@ -214,13 +204,3 @@ def time_of_text(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text)
     return None
-
-
-def _in_trees(table: ProviderTable) -> ProviderTable:
-    """Return the providers that lead to a root; the others have no place in any tree."""
-    looped = inconsistent_rows.in_loops(dict(zip(table.uuids, table.parent_uuids, strict=True)))
-    inconsistent_rows.warn_once(
-        f"Providers in a loop of parents are left out: {sorted(looped)[:5]}."
-    )
-    indexes_in_trees = [index for index, uuid in enumerate(table.uuids) if uuid not in looped]
-    return table.take(numbers(indexes_in_trees))

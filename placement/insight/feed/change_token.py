@@ -5,7 +5,6 @@ truncated or edited text. ``placement.db.clocks`` defines the meaning of the val
 """
 
 import base64
-import binascii
 import struct
 import zlib
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from placement.core.model import EPOCH_CLOCK
 _FORMAT = "c1"  # a later release can have another format, and reject this format
 _LONGEST = 4_096
 _MOST_BYTES = 8_192
-_VALUE_BYTES = 8
 
 
 def encode(clocks: Mapping[int, int]) -> str:
@@ -37,11 +35,14 @@ def decode(token: str) -> dict[int, int] | None:
     """
     if not token.startswith(_FORMAT) or len(token) > _LONGEST:
         return None
-    packed = _unpacked(token.removeprefix(_FORMAT))
-    if packed is None or len(packed) % (2 * _VALUE_BYTES):
+    text, inflate = token.removeprefix(_FORMAT), zlib.decompressobj()
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        pairs = inflate.decompress(packed, _MOST_BYTES)
+        values = dict(struct.iter_unpack(">QQ", pairs))
+    except (ValueError, struct.error, zlib.error):
         return None
-    numbers = struct.unpack(f">{len(packed) // _VALUE_BYTES}Q", packed)
-    return dict(zip(numbers[::2], numbers[1::2], strict=True))
+    return values if inflate.eof else None  # damaged, or too long for a token
 
 
 def epoch(token: str) -> int | None:
@@ -51,14 +52,3 @@ def epoch(token: str) -> int | None:
     (7, None)
     """
     return (decode(token) or {}).get(EPOCH_CLOCK)
-
-
-def _unpacked(text: str) -> bytes | None:
-    """Return the decompressed values, None if the text is damaged or too long for a token."""
-    inflate = zlib.decompressobj()
-    try:
-        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        values = inflate.decompress(packed, _MOST_BYTES)
-    except (ValueError, binascii.Error, zlib.error):
-        return None
-    return values if inflate.eof else None

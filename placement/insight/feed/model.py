@@ -5,17 +5,16 @@ token has the clocks of the response. Later writes of any process have larger st
 change is missed. A provider that changes during the request may be sent twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.core.model import ProviderState
 from placement.core.request import ProviderFilter
 from placement.core.search.provider_filter import filter_providers
-from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.snapshot import Snapshot
+from placement.db.snapshot import changes
 from placement.db.store import Store
-from placement.engine.engine import follows
-from placement.insight.feed import change_token, sql
+from placement.engine.engine import View, follows
+from placement.insight.feed import change_token
 
 NO_FILTER = ProviderFilter()
 
@@ -36,71 +35,40 @@ class Feed:
     removed: Sequence[str] = ()
 
 
-def everything(snapshot: Snapshot, clocks: Mapping[int, int], criteria: ProviderFilter) -> Feed:
-    """Return all matching providers.  Raises: the exceptions of ``filter_providers``."""
-    token = change_token.encode(clocks)
-    if criteria == NO_FILTER:
-        return Feed(token, is_complete=True, states=tuple(snapshot.states()))
-    states = [entry.state for entry in filter_providers(snapshot, criteria)]
-    return Feed(token, is_complete=True, states=states)
+def feed(store: Store, view: View, criteria: ProviderFilter, token: str | None) -> Feed:
+    """Return the changes since the token, or all matching providers if these are unknown.
 
-
-def changed_since(
-    store: Store,
-    snapshot: Snapshot,
-    clocks: Mapping[int, int],
-    criteria: ProviderFilter,
-    token: str,
-) -> Feed:
-    """Return the changes since the token, or all providers if the changes are unknown.
-
-    The changes are unknown if the token is malformed, if it belongs to another database or to an
-    earlier epoch of this database, or if an earlier release recorded a removal without a UUID.
+    The changes are unknown without a token, if the token is malformed, or if it belongs to another
+    database or to an earlier epoch of this database.
     Cost: one statement that reads one row for every change, and with a filter the cost of
     ``filter_providers``.
     Raises: DatabaseUnavailable, and the exceptions of ``filter_providers``.
     """
-    client_clocks = change_token.decode(token)
-    if client_clocks is None or not follows(clocks, client_clocks):
-        return everything(snapshot, clocks, criteria)
-    touched = sql.touched(store, client_clocks, clocks)
-    entries = snapshot.entries.take(snapshot.forest.rows_with_ids(touched.ids).tolist())
-    if touched.removed is None or _moves_the_tree(criteria, entries, touched.removed):
-        return everything(snapshot, clocks, criteria)
-    removed = [uuid for uuid in touched.removed if uuid not in snapshot.forest.row_of]
-    matching = _matching(snapshot, criteria, entries)
-    matching_ids = {entry.state.provider.id for entry in matching}
-    unmatched = [
-        entry.state.provider.uuid
-        for entry in entries
-        if entry.state.provider.id not in matching_ids
-    ]
+    client_clocks = change_token.decode(token or "")
+    if client_clocks is None or not follows(view.clocks, client_clocks):
+        return _everything(view, criteria)
+    touched = store.single_statement(changes.read, client_clocks, view.clocks)
+    forest = view.snapshot.forest
+    rows = forest.rows_with_ids(touched.changed)
+    uuids = {forest.uuids[row] for row in rows.tolist()}
+    # The provider that in_tree names may be in another tree now. Other members of that tree then
+    # match although they did not change.
+    if criteria.group.in_tree in {*uuids, *touched.removed_uuids}:
+        return _everything(view, criteria)
+    matching = [entry.state for entry in filter_providers(view.snapshot, criteria, rows)]
+    unmatched = uuids.difference(state.provider.uuid for state in matching)
+    removed = [uuid for uuid in touched.removed_uuids if uuid not in forest.row_of]
     return Feed(
-        change_token.encode(clocks),
+        change_token.encode(view.clocks),
         is_complete=False,
-        states=[entry.state for entry in matching],
+        states=matching,
         removed=sorted({*removed, *unmatched}),
     )
 
 
-def _moves_the_tree(
-    criteria: ProviderFilter, entries: Iterable[ProviderEntry], removed: Sequence[str]
-) -> bool:
-    """Return whether the provider that ``in_tree`` names changed.
-
-    The provider may be in another tree now. Other members of that tree then match although they
-    did not change.
-    """
-    tree_uuid = criteria.group.in_tree
-    return tree_uuid is not None and (
-        tree_uuid in removed or any(entry.state.provider.uuid == tree_uuid for entry in entries)
-    )
-
-
-def _matching(
-    snapshot: Snapshot, criteria: ProviderFilter, entries: Sequence[ProviderEntry]
-) -> Sequence[ProviderEntry]:
-    if criteria == NO_FILTER:
-        return entries
-    ids = {entry.state.provider.id for entry in filter_providers(snapshot, criteria)}
-    return [entry for entry in entries if entry.state.provider.id in ids]
+def _everything(view: View, criteria: ProviderFilter) -> Feed:
+    token = change_token.encode(view.clocks)
+    if criteria == NO_FILTER:  # no entries of all providers are kept
+        return Feed(token, is_complete=True, states=tuple(view.snapshot.states()))
+    states = [entry.state for entry in filter_providers(view.snapshot, criteria)]
+    return Feed(token, is_complete=True, states=states)

@@ -58,7 +58,7 @@ def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = N
         matches += [
             Match(CONFLICT, provider)
             for chunk in chunks(sorted(conflict_uuids))
-            for provider in tx.summaries.where(_provider.uuid.in_(chunk))
+            for provider in tx.providers.summaries(_provider.uuid.in_(chunk))
         ]
         matches = _with_descendants(tx, matches)
     return Identity(name, str(store.epoch()), at, matches, refused)
@@ -68,8 +68,8 @@ def _similar(tx: Transaction, name: str) -> list[Match]:
     if not is_storable(name):
         return []
     matches = []
-    holder = tx.summaries.with_name(name)
-    for provider in tx.summaries.where(_is_similar(name, host_name(name)), MOST_PROVIDERS):
+    holder = tx.providers.summary_named(name)
+    for provider in tx.providers.summaries(_is_similar(name, host_name(name)), MOST_PROVIDERS):
         reason = match_of(name, provider.name, provider.uuid, is_root=provider.parent_uuid is None)
         if reason is None and holder is not None and provider.uuid == holder.uuid:
             reason = CASE  # the collation of the unique key compares the names as equal
@@ -101,7 +101,7 @@ def _with_descendants(tx: Transaction, matches: Sequence[Match]) -> list[Match]:
     children: dict[str, list[ProviderSummary]] = {}
     for chunk in chunks(sorted(filter(None, roots))):
         root_ids = sa.select(_root.c.id).where(_root.c.uuid.in_(chunk))
-        for provider in tx.summaries.where(_provider.root_provider_id.in_(root_ids)):
+        for provider in tx.providers.summaries(_provider.root_provider_id.in_(root_ids)):
             if provider.parent_uuid:
                 children.setdefault(provider.parent_uuid, []).append(provider)
     return [

@@ -25,7 +25,6 @@ from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
-from placement.events import ClaimRefused, EmptyResponse, MixedConsumer
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.query import Question
@@ -79,8 +78,11 @@ class RecentWrites:
 
     def add(
         self, claims: Iterable[ConsumerClaim], user_agent: str, microversion: str
-    ) -> list[MixedConsumer]:
-        """Add the successful claims of a request; log and return new mixtures, each once."""
+    ) -> list[tuple[str, str]]:
+        """Add the successful claims of a request; log new mixtures, each once.
+
+        Returns the User-Agents that write with and without the generation.
+        """
         mixtures = []
         for claim in claims:
             writer = Writer(user_agent[:_LONGEST_USER_AGENT], microversion, claim.check_generation)
@@ -102,7 +104,7 @@ class RecentWrites:
             return earlier
 
 
-def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> MixedConsumer:
+def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> tuple[str, str]:
     comparing, other = (writer, earlier) if writer.compares_generation else (earlier, writer)
     LOG.warning(
         "Consumer %s is written with its generation (%s) and without (%s). Writes below 1.28 "
@@ -111,7 +113,7 @@ def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> MixedConsum
         comparing,
         other,
     )
-    return MixedConsumer(comparing.user_agent, other.user_agent)
+    return comparing.user_agent, other.user_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,10 @@ class OperatorReports:
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        observe = request.services.observe
+        observer = request.services.observer
 
         def report() -> None:
-            reason = self._empty_response(request, snapshot, candidate_request)
-            observe(EmptyResponse(reason))
+            observer.empty_response(self._empty_response(request, snapshot, candidate_request))
 
         request.after_response(report)
 
@@ -203,12 +204,12 @@ class OperatorReports:
             refusal = refusals.described(error)
             # a refusal about several classes has the label ""
             resource_class = refusal.facts.get("resource_class", "")
-            request.services.observe(ClaimRefused(refusal.code, resource_class))
+            request.services.observer.claim_refused(refusal.code, resource_class)
             request.after_response(partial(self._refused_claim, request, refusal, claims))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
-        for mixture in self.writes.add(claims, user_agent, str(request.version)):
-            request.services.observe(mixture)
+        for agents in self.writes.add(claims, user_agent, str(request.version)):
+            request.services.observer.consumer_mixed(*agents)
 
     def _refused_claim(
         self, request: Request, refusal: refusals.Refusal, claims: Sequence[ConsumerClaim]

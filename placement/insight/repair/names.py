@@ -55,7 +55,7 @@ class ConsumerTypes(StoredNames):
 
     def is_in_use(self, id_: int) -> bool:
         """Return whether consumers have a locked type."""
-        return self._is_referenced(id_)
+        return self._refers(self._reference, id_)
 
     def has_foreign_key(self) -> bool:
         """Return whether the database has the foreign key, without which no type may be deleted.

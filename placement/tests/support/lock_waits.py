@@ -66,10 +66,10 @@ IDLE_TIMEOUTS = ("idle_transaction_timeout", "idle_in_transaction_session_timeou
 
 def set_timeouts(monkeypatch: pytest.MonkeyPatch, names: Container[str], seconds: int) -> None:
     """Replace timeouts in the settings of sessions."""
-    for listed in ("MYSQL", "MARIADB", "POSTGRESQL"):
-        value = f"{seconds}s" if listed == "POSTGRESQL" else seconds
-        settings = [
-            each._replace(writes=value, reads=each.reads and value) if each.name in names else each
-            for each in getattr(session_settings, listed)
-        ]
+    for listed in ("MYSQL", "MARIADB_WRITES", "POSTGRESQL", "POSTGRESQL_WRITES"):
+        replaced = f"{seconds}s" if listed.startswith("POSTGRESQL") else seconds
+        settings = {
+            name: replaced if name in names else value
+            for name, value in getattr(session_settings, listed).items()
+        }
         monkeypatch.setattr(session_settings, listed, settings)

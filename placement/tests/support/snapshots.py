@@ -13,6 +13,7 @@ from placement.db import clocks, tables
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import changes
 from placement.engine.engine import advance, load
+from placement.events import Observer
 
 
 def by_id(snapshot) -> dict:
@@ -104,8 +105,22 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 def assert_exact(view, tx):
     """Advance a view to the state the transaction sees; compare it with a full load; return it."""
     now = clocks.values(tx.connection)
-    newer = view and advance(view, now, partial(changes.read, tx.connection), 0.0)
-    view, _event = newer or load(tx, 0.0)
+    newer = view and advance(view, now, partial(changes.read, tx.connection))
+    view = newer or load(tx)
     assert by_id(view.snapshot) == loaded(tx)
-    assert contents(view.snapshot) == contents(load(tx, 0.0)[0].snapshot)
+    assert contents(view.snapshot) == contents(load(tx).snapshot)
     return view
+
+
+class RecordingObserver(Observer):
+    """Keeps the kinds of reads, and ``discard``, in ``reports``."""
+
+    def __init__(self):
+        self.reports = []
+
+    def snapshot_read(self, kind, seconds):
+        assert seconds >= 0
+        self.reports.append(kind)
+
+    def snapshot_discarded(self):
+        self.reports.append("discard")

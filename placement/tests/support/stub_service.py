@@ -10,6 +10,7 @@ from placement import conf as options
 from placement import exception, microversion, profiling
 from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
+from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.handlers import root
 from placement.http import middleware
@@ -98,6 +99,7 @@ def application(conf):
         search=SearchSettings(),
         incomplete_consumer=IncompleteConsumer("p", "u"),
         reports=None,
+        observer=Observer(),
     )
     return middleware.pipeline(PlacementHandler(parts, DECLARATIONS), conf, policy)
 

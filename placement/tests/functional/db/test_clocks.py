@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import clocks
+from placement.db.schema import migration
 from placement.db.snapshot import changes as snapshot_changes
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import removed_providers, resource_providers
@@ -109,34 +110,18 @@ def test_provider_id_may_be_removed_more_than_once(store, providers):
     """SQLite reuses the id of a removed provider."""
     publish(store, removed={70: "u70"})
     publish(store, removed={70: "u70"})
+    assert len(records_of_removals(store)) == 2
+
+
+def test_db_sync_deletes_the_records_of_removals(store, providers):
+    publish(store, removed={64: "u64", 70: "u70"})
+    migration.sync(store)
+    assert records_of_removals(store) == []
+
+
+def records_of_removals(store):
     with store.read() as tx:
-        noted = tx.connection.execute(sa.select(removed_providers)).all()
-    assert len(noted) == 2
-
-
-def test_old_records_of_removals_are_pruned(store, providers, monkeypatch):
-    monkeypatch.setattr(clocks, "KEPT_ADVANCES", 20)
-    for _ in range(100):
-        publish(store, removed={64: "u64"})
-        publish(store, removed={1: "u1", 65: "u65"})
-    with store.read() as tx:
-        stamps = sa.select(removed_providers.c.stamp, removed_providers.c.provider_id)
-        records = tx.connection.execute(stamps).all()
-    assert len(records) == 20 + 2 * 20 + 2
-    assert len([each for each in records if each.provider_id == clocks.PRUNED]) == 2
-
-
-def test_a_reader_of_pruned_records_notices(store, providers, monkeypatch):
-    monkeypatch.setattr(clocks, "KEPT_ADVANCES", 3)
-    seen = [readings(store)]
-    for _ in range(5):
-        publish(store, removed={64: "u64"})
-        seen.append(readings(store))
-    assert [changes(store, each)[1] for each in seen] == [
-        *({64, clocks.PRUNED} for _ in range(2)),
-        *({64} for _ in range(3)),
-        set(),
-    ]
+        return tx.connection.execute(sa.select(removed_providers)).all()
 
 
 def test_more_providers_than_fit_into_a_statement(store):

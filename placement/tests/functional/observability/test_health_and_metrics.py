@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ import requests
 import webtest
 from keystoneauth1 import loading as ks_loading
 
-from placement import db_api, deploy, events
+from placement import db_api, deploy
 from placement.db.schema import migration
 from placement.db.store import Store
 from placement.http.auth import keystone_url
@@ -193,7 +194,8 @@ def test_metrics_are_not_served_through_proxies(monkeypatch, header, body):
         return [b"application"]
 
     monkeypatch.setattr(metrics.MetricsMiddleware, "text", lambda self: b"metrics")
-    middleware = metrics.MetricsMiddleware(respond, events.ignore, None, None, ["127.0.0.0/8"])
+    observer = SimpleNamespace(count_request=lambda *_: None)
+    middleware = metrics.MetricsMiddleware(respond, observer, None, None, ["127.0.0.0/8"])
     http = webtest.TestApp(middleware, extra_environ={"REMOTE_ADDR": "127.0.0.1"})
     assert http.get("/metrics", headers={header: "x"}).text == body
 

@@ -17,7 +17,7 @@ def test_a_loaded_cloud_is_the_cloud_that_was_built(store):
     clouds.load(store, built)
     assert_sound(store)
     with store.read() as tx:
-        view, _event = load(tx, 0.0)
+        view = load(tx)
     assert by_name(view.snapshot) == by_name(Snapshot.of(built.states))
     new_provider(store)
 

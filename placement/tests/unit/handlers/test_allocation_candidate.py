@@ -11,7 +11,7 @@ import webob
 
 from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
-from placement.events import ignore
+from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
 from placement.http.request import CONTEXT, REQUEST_ID
@@ -78,7 +78,7 @@ def send(caplog, recorder):
     services = SimpleNamespace(
         engine=Still(SNAPSHOT),
         search=SearchSettings(),
-        observe=ignore,
+        observer=Observer(),
         reports=reports.OperatorReports(recorder),
         max_body_bytes=2**20,
     )

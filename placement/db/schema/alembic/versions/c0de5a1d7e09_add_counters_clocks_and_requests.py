@@ -23,8 +23,6 @@ def upgrade() -> None:
     """Add tables and columns; counters and clocks have values before this is recorded."""
     _add_clocks()
     steps.create(tables.insight_requests)
-    # a database of a development release
-    steps.add_column("insight_requests", sa.Column("subject", sa.String(255)))
     _add_counters()
 
 
@@ -34,10 +32,6 @@ def _add_clocks() -> None:
     steps.create_index("resource_providers_stamp_idx", "resource_providers", ["stamp"])
     steps.create(tables.removed_providers)
     steps.create(tables.clocks)
-    # databases of development releases
-    steps.add_column("removed_providers", sa.Column("uuid", sa.String(36)))
-    if steps.has_column("clocks", "era"):
-        op.drop_column("clocks", "era")
     seed.insert_clocks(op.get_bind())
 
 

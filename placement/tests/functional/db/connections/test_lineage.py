@@ -19,12 +19,12 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import SnapshotDiscarded, SnapshotLoaded
 from placement.objects import provider
 from placement.tests.functional.db.connections.splitting_proxy import SplittingProxy
 from placement.tests.support import factories, servers
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.support.proxy import Proxy
+from placement.tests.support.snapshots import RecordingObserver
 from placement.tests.support.waiting import wait_until
 
 HOST = "00000000-0000-4000-8000-000000000001"
@@ -128,8 +128,8 @@ def test_restored_backup_is_detected(kind, monkeypatch):
 def test_everything_is_loaded_once_after_a_restart_of_the_server():
     """A write notices the end of the lineage; the connection of the load begins another one."""
     with primary("postgresql") as (server, store):
-        events = []
-        engine = Engine(store, events.append)
+        observer = RecordingObserver()
+        engine = Engine(store, observer)
         engine.current()
         server.execute("CHECKPOINT")  # its commits are not durable
         server.kill()
@@ -138,8 +138,7 @@ def test_everything_is_loaded_once_after_a_restart_of_the_server():
         server.start()
         for _ in range(2):
             assert used(engine) == {}
-        expected = [SnapshotLoaded, SnapshotDiscarded, SnapshotLoaded]
-        assert [type(event) for event in events] == expected
+        assert observer.reports == ["load", "discard", "load"]
 
 
 def test_epochs_are_unique(store):

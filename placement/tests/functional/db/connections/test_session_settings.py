@@ -186,16 +186,24 @@ def test_the_session_has_the_listed_settings(url_with, driver):
     check_exact(_settings(url))
 
 
+WRITES = {
+    "mysql": session_settings.MARIADB_WRITES,
+    "mariadb": session_settings.MARIADB_WRITES,
+    "postgresql": session_settings.POSTGRESQL_WRITES,
+}
+
+
 def _assert_set(connection, *, is_reader):
     is_mysql = connection.dialect.name in {"mysql", "mariadb"}
-    of_mysql = (*session_settings.MYSQL, *session_settings.MARIADB)
-    listed = of_mysql if is_mysql else session_settings.POSTGRESQL
+    expected = session_settings.MYSQL if is_mysql else session_settings.POSTGRESQL
+    if is_mysql:
+        expected = {**expected, "autocommit": int(is_reader)}
+    if not is_reader:
+        expected = {**expected, **WRITES[connection.dialect.name]}
     query = "SELECT @@SESSION.{}" if is_mysql else "SHOW {}"
-    expected = {each.name: each.value(is_reader=is_reader) for each in listed}
     for name, value in expected.items():
-        if value is not None:
-            stored = connection.exec_driver_sql(query.format(name)).scalar_one()
-            assert (name, str(stored)) == (name, str(value))
+        stored = connection.exec_driver_sql(query.format(name)).scalar_one()
+        assert (name, str(stored)) == (name, str(value))
     if is_mysql:
         isolation = connection.exec_driver_sql("SELECT @@SESSION.tx_isolation").scalar_one()
         assert isolation == ("REPEATABLE-READ" if is_reader else "READ-COMMITTED")
@@ -242,21 +250,13 @@ def test_the_documented_settings_are_those_of_the_code():
     documented = dict(
         re.findall(r"^   \* - ``(\w+)``\n     - (.+)$", DOCUMENT.read_text(), re.MULTILINE)
     )
-    listed = [
-        *session_settings.MYSQL,
-        session_settings.MYSQL_TRANSACTION,
-        *session_settings.MARIADB,
-        *session_settings.GALERA,
-        *session_settings.POSTGRESQL,
-    ]
+    in_both = session_settings.MYSQL | session_settings.GALERA | session_settings.POSTGRESQL
+    writes = session_settings.MARIADB_WRITES | session_settings.POSTGRESQL_WRITES
     assert documented == {
         "sql_mode": f"adds ``{session_settings.REQUIRED_SQL_MODES}``",
-        **{each.name: _as_documented(each) for each in listed},
+        "autocommit": "``0`` (writes), ``1`` (reads)",
+        "TRANSACTION": "``ISOLATION LEVEL READ COMMITTED, READ WRITE`` (writes), "
+        "``ISOLATION LEVEL REPEATABLE READ, READ WRITE`` (reads)",
+        **{name: f"``{value}``" for name, value in in_both.items()},
+        **{name: f"``{value}`` (writes), not set (reads)" for name, value in writes.items()},
     }
-
-
-def _as_documented(setting):
-    if setting.writes == setting.reads:
-        return f"``{setting.writes}``"
-    reads = "not set" if setting.reads is None else f"``{setting.reads}``"
-    return f"``{setting.writes}`` (writes), {reads} (reads)"

@@ -47,7 +47,7 @@ def test_an_empty_database_is_not_stamped(run, empty_store, revision):
     code, error = run("stamp", revision)
     assert code == 1
     recorded = migration.HEAD if revision == "head" else revision
-    assert f"Revision {recorded} was not recorded: the database lacks the tables" in error
+    assert f"Revision {recorded} was not recorded: the database lacks" in error
     assert " resource_providers, traits" in error
     assert "Run `placement-manage db sync`" in error
     assert "SQLiteImpl" not in error
@@ -62,10 +62,10 @@ def test_tables_may_be_copied_after_the_revision_is_recorded(run, empty_store):
     empty_store.dispose()
     code, error = run("stamp", "b4ed3a175331")
     assert code == 0
-    assert "but the database lacks the tables inventories. Copy them" in error
+    assert "but the database lacks inventories. Copy them" in error
     code, error = run("sync")
     assert code == 1
-    assert "lacks the tables inventories" in error
+    assert "lacks inventories" in error
 
 
 def test_the_missing_columns_are_named(run, empty_store):
@@ -75,7 +75,7 @@ def test_the_missing_columns_are_named(run, empty_store):
     empty_store.dispose()
     code, error = run("stamp", "head")
     assert code == 1
-    assert "lacks the columns resource_providers.counted_generation. Run" in error
+    assert "lacks resource_providers.counted_generation. Run" in error
     assert revisions.version(empty_store) == migration.COMMON_HEAD
     assert run("sync")[0] == 0
     assert revisions.version(empty_store) == migration.HEAD
@@ -90,7 +90,7 @@ def test_sync_names_the_revision_to_stamp(run, empty_store, revision, applied):
     record(empty_store, revision)
     code, error = run("sync")
     assert code == 1
-    assert f"The database records revision {revision} but lacks the tables" in error
+    assert f"The database records revision {revision} but lacks" in error
     (way_out,) = re.findall(
         r"run `placement-manage db stamp (\w+)`, then `placement-manage db s", error
     )
@@ -104,7 +104,7 @@ def test_sync_names_the_revision_to_stamp(run, empty_store, revision, applied):
 def test_the_service_names_what_is_missing_instead_of_one_revision_twice(empty_store):
     migration.upgrade(empty_store, migration.COMMON_HEAD)
     record(empty_store, migration.HEAD)
-    with pytest.raises(RevisionNotApplied, match=r"lacks the tables clocks.* stamp 422ece571366`"):
+    with pytest.raises(RevisionNotApplied, match=r"lacks clocks.* stamp 422ece571366`"):
         revisions.check_is_new_enough(empty_store)
 
 
@@ -114,7 +114,7 @@ def test_a_removed_table_is_created_again(run, empty_store):
     empty_store.dispose()
     code, error = run("sync")
     assert code == 1
-    assert "lacks the tables insight_requests. If it is the right database" in error
+    assert "lacks insight_requests. If it is the right database" in error
     assert run("stamp", *re.findall(r"db stamp (\w+)", error))[0] == 0
     assert run("sync")[0] == 0
     assert "insight_requests" in tables(empty_store)

@@ -72,9 +72,9 @@ def test_service_does_not_start_before_sync(empty_store):
     [
         (
             "DROP TABLE resource_provider_traits",
-            "the table resource_provider_traits is missing",
+            "resource_provider_traits is missing",
         ),
-        ("ALTER TABLE traits RENAME COLUMN name TO label", "the column traits.name is missing"),
+        ("ALTER TABLE traits RENAME COLUMN name TO label", "traits.name is missing"),
         (
             "CREATE TABLE copied (id INTEGER, uuid VARCHAR(36), extra INTEGER NOT NULL)",
             "the column placement_aggregates.extra requires a value",

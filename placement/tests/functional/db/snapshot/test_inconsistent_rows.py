@@ -7,7 +7,7 @@ from placement import exception
 from placement.cmd import status
 from placement.core.model import Provider
 from placement.db import clocks, tables
-from placement.db.snapshot import inconsistent_rows
+from placement.db.snapshot import changes, inconsistent_rows
 from placement.db.snapshot.load import SnapshotReader
 from placement.engine.engine import Engine
 from placement.objects import provider
@@ -93,7 +93,7 @@ def test_changed_provider_with_a_separator_in_its_aggregate_is_not_a_load(store,
     with store.read() as tx:
         now = clocks.values(tx.connection)
     claim(store, uuid(), {hosts[0]: {"VCPU": 1}})
-    changed = store.changes(now, store.probe())
+    changed = store.single_statement(changes.read, now, store.probe())
     with store.read() as tx:
         (state,) = changed.states(SnapshotReader(tx.connection).names())
     assert state.aggregates == {"a|~0"}

@@ -11,10 +11,8 @@ import webob
 import webtest
 
 from placement import db_api, deploy
-from placement.db import clocks
 from placement.db.store import Store
 from placement.insight.feed import change_token
-from placement.objects import provider
 from placement.tests.conftest import BACKENDS
 from placement.tests.support.processes import ApiProcess
 
@@ -304,21 +302,6 @@ def test_a_token_of_the_future_or_of_another_epoch_gives_everything(http):
         moved = change_token.encode({**clocks, clock: clocks[clock] + 1})
         assert http.get(f"{PATH}?changed_since={moved}", headers=ADMIN).json["complete"]
     assert not http.get(f"{PATH}?changed_since={token}", headers=ADMIN).json["complete"]
-
-
-def test_a_token_older_than_the_records_of_removals_gives_everything(http, store, monkeypatch):
-    monkeypatch.setattr(clocks, "KEPT_ADVANCES", 2)
-    cloud, client = RandomHistory(0, http), Client()
-    cloud.create()
-    cloud.create()
-    client.read(http)
-    (host, _), removed = cloud.providers, provider.show(store, cloud.providers[0]).id
-    http.delete(f"/resource_providers/{host}", headers=ADMIN)
-    for _ in range(4):
-        store.write(lambda tx: tx.publish(removed={removed: host}))
-    assert client.read(http)["complete"]
-    assert client.known == everything(http)
-    assert not client.read(http)["complete"]
 
 
 def test_lines_say_the_same_as_the_document(http):

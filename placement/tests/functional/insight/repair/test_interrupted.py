@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from placement import exception
 from placement.cmd import audit as command
 from placement.cmd import manage, repair
+from placement.db import clocks
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.objects import allocation
@@ -272,7 +273,7 @@ def test_a_file_that_does_not_exist_is_named(store, run_audit, plan):
 
 
 def test_a_plan_of_another_database_is_refused(store, run_audit, apply, planned, plan):
-    store.write(lambda tx: tx.publish(epoch=True))
+    store.write(lambda tx: clocks.start_epoch(tx.connection))
     assert "it is another database" in refused(run_audit, store, "--apply", plan)
     assert run_audit("--apply", plan, "--any-epoch")[0] == 0
     assert run_audit("--apply", f"{plan}.undo", "--any-epoch")[0] == 0

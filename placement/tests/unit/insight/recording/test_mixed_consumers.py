@@ -6,7 +6,6 @@ import tracemalloc
 import pytest
 
 from placement.core.model import ConsumerClaim
-from placement.events import MixedConsumer
 from placement.insight.recording import reports
 from placement.insight.recording.reports import RecentWrites
 from placement.tests.support.loggers import messages
@@ -30,7 +29,7 @@ def write(writes, client, *consumers):
 def test_the_clients_are_named_by_how_they_write(writes, first, second, caplog):
     caplog.set_level(logging.WARNING, logger=reports.LOG.name)
     assert write(writes, first, "server") == []
-    assert write(writes, second, "server") == [MixedConsumer(NEW[0], OLD[0])]
+    assert write(writes, second, "server") == [(NEW[0], OLD[0])]
     assert messages(caplog, reports.LOG) == [
         "Consumer server is written with its generation (nova-compute keystoneauth1/5.9 at 1.36) "
         "and without (python-requests/2.32 at 1.12). Writes below 1.28 replace concurrent writes "
