@@ -215,7 +215,11 @@ def test_openstack_reports_mistakes_in_one_line(openstack):
     reader.options[-1] = "reader"
     for client, arguments, text in (
         (openstack, ["--roles="], "roles is '', which is not a list of roles"),
-        (openstack, ["--roles=a", "--service=glance"], "service is 'glance'. Use one of: nova, "),
+        (
+            openstack,
+            ["--roles=a", "--service=glance"],
+            "service: 'glance' is not one of ['nova', ",
+        ),
         (reader, ["--roles=a"], "Policy does not allow placement:insight:permissions"),
     ):
         result = client.run(CHECK, *arguments)
