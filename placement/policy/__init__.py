@@ -63,7 +63,7 @@ class PolicyDecisions:
         return kind(rule, self.requirement(rule), tuple(caller.get("roles") or ()))
 
     def requirement(self, rule: str) -> str:
-        """Return the requirement of the rule; empty if there is no such rule."""
+        """Return the requirement of the rule, for messages and reports."""
         return requirements.described(self._enforcer.rules, rule)
 
     def named_roles(self) -> frozenset[str]:

@@ -138,7 +138,7 @@ def test_the_policy_files_count(capsys, tmp_path):
     assert (status, json.loads(output)["denied"]) == (0, 0)
     status, output, _ = run(capsys, tmp_path, "--roles=admin", "--service=nova", "--all")
     assert status == 3
-    assert "any role with project_id:p" in output
+    assert " project_id:p " in output
     assert re.search(r"\| GET +\| /usages ", output)
     assert "neutron" not in output
 
