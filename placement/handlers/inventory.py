@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 @accepts_json
 def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
-    request.context.can(policies.LIST_INVENTORIES)
+    request.can(policies.LIST_INVENTORIES)
     inventories = inventory.list_of(request.services.store, request.route["uuid"])
     fields = {name: render.fields(value) for name, value in inventories.inventories.items()}
     body = render.all_of_provider(fields, inventories.provider.generation)
@@ -36,7 +36,7 @@ def list_inventories(request: Request) -> webob.Response:
 @requires_json
 def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
-    request.context.can(policies.CREATE_INVENTORY)
+    request.can(policies.CREATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     new = provider.parsed(store, uuid, lambda: parse.creation(request.json_body, version))
@@ -59,7 +59,7 @@ def create_inventory(request: Request) -> webob.Response:
 @requires_json
 def replace_inventories(request: Request) -> webob.Response:
     """Replace the inventories of the provider; return them."""
-    request.context.can(policies.UPDATE_INVENTORY)
+    request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     replacement = provider.parsed(
@@ -78,7 +78,7 @@ def replace_inventories(request: Request) -> webob.Response:
 @microversion.version_handler("1.5", status=405)
 def delete_inventories(request: Request) -> webob.Response:
     """Remove all inventories of the provider."""
-    request.context.can(policies.DELETE_INVENTORY)
+    request.can(policies.DELETE_INVENTORY)
     inventory.delete_all(request.services.store, request.route["uuid"])
     return no_content(request)
 
@@ -86,7 +86,7 @@ def delete_inventories(request: Request) -> webob.Response:
 @accepts_json
 def show_inventory(request: Request) -> webob.Response:
     """Return one inventory of the provider."""
-    request.context.can(policies.SHOW_INVENTORY)
+    request.can(policies.SHOW_INVENTORY)
     resource_class = request.route["resource_class"]
     shown = inventory.show(request.services.store, request.route["uuid"], resource_class)
     fields = render.fields(shown.inventories[resource_class])
@@ -97,7 +97,7 @@ def show_inventory(request: Request) -> webob.Response:
 @requires_json
 def update_inventory(request: Request) -> webob.Response:
     """Change an existing inventory of the provider; return it."""
-    request.context.can(policies.UPDATE_INVENTORY)
+    request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     resource_class = request.route["resource_class"]
     version = request.version
@@ -119,7 +119,7 @@ def update_inventory(request: Request) -> webob.Response:
 
 def delete_inventory(request: Request) -> webob.Response:
     """Remove one inventory of the provider."""
-    request.context.can(policies.DELETE_INVENTORY)
+    request.can(policies.DELETE_INVENTORY)
     inventory.delete(
         request.services.store, request.route["uuid"], request.route["resource_class"]
     )

@@ -14,7 +14,6 @@ from placement.core.search.provider_filter import filter_providers
 from placement.http.request import (
     Request,
     accepts_json,
-    created,
     json_response,
     no_content,
     requires_json,
@@ -29,7 +28,7 @@ from placement.render.resource_provider import provider_list
 
 
 def _create(request: Request) -> Provider:
-    request.context.can(policies.CREATE_PROVIDER)
+    request.can(policies.CREATE_PROVIDER)
     new = parse.creation(request.json_body, request.version)
     uuid = new.uuid or str(uuid4())
     with request.services.reports.name_conflicts_of(request, new.name, uuid):
@@ -37,7 +36,7 @@ def _create(request: Request) -> Provider:
 
 
 def _create_without_body(request: Request) -> webob.Response:
-    return created(request, _path(_create(request)))
+    return no_content(request, status=201, location=_path(_create(request)))
 
 
 def _create_and_show(request: Request) -> webob.Response:
@@ -57,7 +56,7 @@ create_resource_provider = requires_json(
 @accepts_json
 def show_resource_provider(request: Request) -> webob.Response:
     """Return the provider."""
-    request.context.can(policies.SHOW_PROVIDER)
+    request.can(policies.SHOW_PROVIDER)
     shown = provider.show(request.services.store, request.route["uuid"])
     return json_response(request, _body(request, shown), modified_at=shown.modified_at)
 
@@ -65,7 +64,7 @@ def show_resource_provider(request: Request) -> webob.Response:
 @requires_json
 def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
-    request.context.can(policies.UPDATE_PROVIDER)
+    request.can(policies.UPDATE_PROVIDER)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
@@ -78,7 +77,7 @@ def update_resource_provider(request: Request) -> webob.Response:
 
 def delete_resource_provider(request: Request) -> webob.Response:
     """Delete the provider."""
-    request.context.can(policies.DELETE_PROVIDER)
+    request.can(policies.DELETE_PROVIDER)
     provider.delete(request.services.store, request.route["uuid"])
     return no_content(request)
 
@@ -94,7 +93,7 @@ def _path(shown: Provider) -> str:
 @accepts_json
 def list_resource_providers(request: Request) -> webob.Response:
     """Return the providers that match the query; all of them if it is empty."""
-    request.context.can(policies.LIST_PROVIDERS)
+    request.can(policies.LIST_PROVIDERS)
     conditions = provider_filter(request.query_pairs, request.version)
     if conditions.name:
         name = provider.stored_name(request.services.store, conditions.name)
@@ -110,7 +109,7 @@ def list_resource_providers(request: Request) -> webob.Response:
 @microversion.version_handler("1.1")
 def list_aggregates(request: Request) -> webob.Response:
     """Return the aggregates of the provider."""
-    request.context.can(policies.LIST_AGGREGATES)
+    request.can(policies.LIST_AGGREGATES)
     aggregates = aggregate.of_provider(request.services.store, request.route["uuid"])
     return json_response(
         request, render.of_provider(aggregates, request.version), modified_at=None
@@ -121,7 +120,7 @@ def list_aggregates(request: Request) -> webob.Response:
 @microversion.version_handler("1.1")
 def replace_aggregates(request: Request) -> webob.Response:
     """Associate the provider with exactly these aggregates; return them."""
-    request.context.can(policies.UPDATE_AGGREGATES)
+    request.can(policies.UPDATE_AGGREGATES)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     command = provider.parsed(store, uuid, lambda: parse.of_provider(request.json_body, version))

@@ -9,10 +9,6 @@ import memcache
 import webob.exc
 from oslo_config import cfg
 
-from placement.http.request import CONTEXT, REQUEST_ID, RequestContext
-from placement.http.request_log import GLOBAL_REQUEST_ID
-from placement.policy import Policy
-
 NOAUTH2 = "noauth2"
 KEYSTONE = "keystone"
 
@@ -147,29 +143,8 @@ class RequireUser:
         return self._application(environ, start_response)
 
 
-class ContextMiddleware:
-    """Sets the request context from the headers that the authentication set."""
-
-    def __init__(self, application: WSGIApplication, policy: Policy) -> None:
-        self._application = application
-        self._policy = policy
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request."""
-        environ[CONTEXT] = RequestContext.from_environ(
-            environ,
-            policy=self._policy,
-            request_id=environ.get(REQUEST_ID),
-            global_request_id=environ.get(GLOBAL_REQUEST_ID),
-        )
-        return self._application(environ, start_response)
-
-
-def with_authentication(
-    application: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy
-) -> WSGIApplication:
+def with_authentication(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application behind the authentication that [api]auth_strategy selects."""
-    application = ContextMiddleware(application, policy)
     if conf.api.auth_strategy == NOAUTH2:
         return NoAuth(application)
     return Keystone(application, conf)

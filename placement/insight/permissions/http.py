@@ -52,7 +52,7 @@ def _call(checked: CheckedCall) -> dict[str, object]:
 @accepts_json
 def show_permissions(request: Request) -> webob.Response:
     """Return each call of the services with the decision of the policy in force."""
-    request.context.can(policies.PERMISSIONS)
+    request.can(policies.PERMISSIONS)
     values = queries.values(request, _VALIDATORS)
     checked = permissions(
         request.services.policy.decisions(),

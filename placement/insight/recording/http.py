@@ -96,7 +96,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
 @accepts_json
 def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
-    request.context.can(policies.LIST_REQUESTS)
+    request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _REQUESTS))
     recorded = sql.find(request.services.store, criteria)
     return json_response(request, recorded_requests(recorded, criteria.limit))
@@ -105,7 +105,7 @@ def list_requests(request: Request) -> webob.Response:
 @accepts_json
 def summarize_requests(request: Request) -> webob.Response:
     """Return the number of recorded requests in each hour, by what they lacked."""
-    request.context.can(policies.LIST_REQUESTS)
+    request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _SUMMARY))
     now = datetime.now(UTC)
     since = summary.beginning(criteria.since, now)
@@ -116,7 +116,7 @@ def summarize_requests(request: Request) -> webob.Response:
 @accepts_json
 def show_request(request: Request) -> webob.Response:
     """Return the recorded requests with a request id or a global request id."""
-    request.context.can(policies.SHOW_REQUEST)
+    request.can(policies.SHOW_REQUEST)
     queries.nothing(request)
     recorded = sql.of_request(request.services.store, request.route["request_id"])
     return json_response(request, recorded_requests(recorded))
