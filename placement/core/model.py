@@ -217,17 +217,6 @@ class ReplaceInventories:
 
 
 @dataclass(frozen=True, slots=True)
-class Overcommit:
-    """A change of inventory left less capacity of a class than is used."""
-
-    provider: Provider
-    resource_class: str
-    used: int
-    reserved: int
-    capacity: int
-
-
-@dataclass(frozen=True, slots=True)
 class Reshape:
     """Move inventories and the allocations on them between providers, all or none."""
 

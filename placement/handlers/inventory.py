@@ -1,14 +1,9 @@
 """``/resource_providers/{uuid}/inventories`` and the single inventories below it."""
 
-import logging
-from collections.abc import Callable
-
 import webob
 
 from placement import microversion
-from placement.core.model import Overcommit
 from placement.http.request import (
-    REQUEST_ID,
     Request,
     accepts_json,
     json_response,
@@ -19,8 +14,6 @@ from placement.objects import inventory, provider
 from placement.parse import inventory as parse
 from placement.policies import rules as policies
 from placement.render import resource_provider as render
-
-LOG = logging.getLogger(__name__)
 
 
 @accepts_json
@@ -68,7 +61,6 @@ def replace_inventories(request: Request) -> webob.Response:
     changed = inventory.replace(
         store,
         replacement.command,
-        _log_overcommit(request),
         minimum_capacity=parse.minimum_capacity(version),
     )
     body = render.all_of_provider(replacement.as_written, changed.generation)
@@ -111,7 +103,6 @@ def update_inventory(request: Request) -> webob.Response:
         resource_class,
         new.inventory,
         minimum_capacity=parse.minimum_capacity(version),
-        report=_log_overcommit(request),
     )
     body = render.one(new.as_written, changed.generation)
     return json_response(request, body, modified_at=None)
@@ -124,22 +115,3 @@ def delete_inventory(request: Request) -> webob.Response:
         request.services.store, request.route["uuid"], request.route["resource_class"]
     )
     return no_content(request)
-
-
-def _log_overcommit(request: Request) -> Callable[[Overcommit], None]:
-    """Return a function that logs that a change of inventory left less than is used."""
-
-    def log(change: Overcommit) -> None:
-        LOG.warning(
-            "Inventory change leaves less than is used, %s: provider %s (%s), resource_class %s, "
-            "used %d, reserved %d, capacity %d",
-            request.environ.get(REQUEST_ID),
-            change.provider.name,
-            change.provider.uuid,
-            change.resource_class,
-            change.used,
-            change.reserved,
-            change.capacity,
-        )
-
-    return log
