@@ -1,5 +1,7 @@
 """``/resource_providers/{uuid}/inventories`` and the single inventories below it."""
 
+from dataclasses import asdict
+
 import webob
 
 from placement import microversion
@@ -21,7 +23,7 @@ def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
     request.can(policies.LIST_INVENTORIES)
     inventories = inventory.list_of(request.services.store, request.route["uuid"])
-    fields = {name: render.fields(value) for name, value in inventories.inventories.items()}
+    fields = {name: asdict(value) for name, value in inventories.inventories.items()}
     body = render.all_of_provider(fields, inventories.provider.generation)
     return json_response(request, body, modified_at=inventories.modified_at)
 
@@ -32,20 +34,17 @@ def create_inventory(request: Request) -> webob.Response:
     request.can(policies.CREATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
-    new = provider.parsed(store, uuid, lambda: parse.creation(request.json_body, version))
-    changed = inventory.create(
-        store,
-        uuid,
-        new.resource_class,
-        new.inventory,
-        minimum_capacity=parse.minimum_capacity(version),
+    resource_class, new, as_written = provider.parsed(
+        store, uuid, lambda: parse.creation(request.json_body, version)
     )
+    minimum = parse.minimum_capacity(version)
+    changed = inventory.create(store, uuid, resource_class, new, minimum_capacity=minimum)
     return json_response(
         request,
-        render.one(new.as_written, changed.generation),
+        render.one(as_written, changed.generation),
         status=201,
         modified_at=None,
-        location=f"/resource_providers/{uuid}/inventories/{new.resource_class}",
+        location=f"/resource_providers/{uuid}/inventories/{resource_class}",
     )
 
 
@@ -55,15 +54,12 @@ def replace_inventories(request: Request) -> webob.Response:
     request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
-    replacement = provider.parsed(
+    command, as_written = provider.parsed(
         store, uuid, lambda: parse.replacement(uuid, request.json_body, version)
     )
-    changed = inventory.replace(
-        store,
-        replacement.command,
-        minimum_capacity=parse.minimum_capacity(version),
-    )
-    body = render.all_of_provider(replacement.as_written, changed.generation)
+    minimum = parse.minimum_capacity(version)
+    changed = inventory.replace(store, command, minimum_capacity=minimum)
+    body = render.all_of_provider(as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 
@@ -81,8 +77,7 @@ def show_inventory(request: Request) -> webob.Response:
     request.can(policies.SHOW_INVENTORY)
     resource_class = request.route["resource_class"]
     shown = inventory.show(request.services.store, request.route["uuid"], resource_class)
-    fields = render.fields(shown.inventories[resource_class])
-    body = render.one(fields, shown.provider.generation)
+    body = render.one(asdict(shown.inventories[resource_class]), shown.provider.generation)
     return json_response(request, body, modified_at=shown.modified_at)
 
 
@@ -93,18 +88,18 @@ def update_inventory(request: Request) -> webob.Response:
     store, uuid = request.services.store, request.route["uuid"]
     resource_class = request.route["resource_class"]
     version = request.version
-    generation, new = provider.parsed(
-        store, uuid, lambda: parse.update(resource_class, request.json_body, version)
+    generation, new, as_written = provider.parsed(
+        store, uuid, lambda: parse.update(request.json_body, version)
     )
     changed = inventory.update(
         store,
         uuid,
         generation,
         resource_class,
-        new.inventory,
+        new,
         minimum_capacity=parse.minimum_capacity(version),
     )
-    body = render.one(new.as_written, changed.generation)
+    body = render.one(as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 
