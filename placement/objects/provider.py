@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary
-from placement.core.text import check_storable, is_storable
 from placement.db.resources.providers import Node
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -52,7 +51,7 @@ def stored_name(store: Store, name: str) -> str:
     It is the name itself, except on databases that compare names without regard to letter case.
     Cost: one statement on these databases, no statement on other databases.
     """
-    if store.compares_text_exactly or not is_storable(name):
+    if store.compares_text_exactly:
         return name
     with store.read() as tx:
         return tx.providers.stored_name(name) or name
@@ -88,10 +87,8 @@ def locked_at_generation(tx: Transaction, uuid: str, generation: int) -> Provide
 def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     """Return the new provider, generation 0.
 
-    Raises: CannotCreateProvider, DuplicateProviderUuid, DuplicateProviderName,
-    BadRequest for a name that cannot be stored.
+    Raises: CannotCreateProvider, DuplicateProviderUuid, DuplicateProviderName.
     """
-    check_storable("name", name)
     if not name:
         raise exception.CannotCreateProvider(name, uuid, "name is required")
     if parent_uuid == uuid:
@@ -157,10 +154,8 @@ def update(
 
     ``may_move`` is false below 1.37, where a parent once set can neither be changed nor removed.
     The returned ``modified_at`` is the time of this update, if it changed something.
-    Raises: ProviderNotFound, CannotSaveProvider, DuplicateProviderName,
-    BadRequest for a name that cannot be stored.
+    Raises: ProviderNotFound, CannotSaveProvider, DuplicateProviderName.
     """
-    check_storable("name", name)
     try:
         if parent is UNCHANGED:
             return store.write(_rename, uuid, name)

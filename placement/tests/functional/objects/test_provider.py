@@ -79,14 +79,6 @@ def test_a_new_provider_needs_a_name(store):
         provider.create(store, uuid(), "", None)
 
 
-@pytest.mark.parametrize("name", ["nul\0", "half \ud800"])
-def test_unstorable_name_is_refused_by_all_databases(store, name):
-    with pytest.raises(exception.BadRequest):
-        provider.create(store, uuid(), name, None)
-    with pytest.raises(exception.BadRequest):
-        provider.update(store, new_provider(store), name, UNCHANGED, may_move=True)
-
-
 def test_name_with_characters_beyond_the_bmp_is_stored_or_refused(store):
     host = uuid()
     try:
