@@ -68,10 +68,15 @@ def update_resource_provider(request: Request) -> webob.Response:
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
-    parent = changes.parent_uuid if changes.has_parent else provider.UNCHANGED
-    may_move = version >= (1, 37)
     with request.services.reports.name_conflicts_of(request, changes.name, uuid):
-        updated = provider.update(store, uuid, changes.name, parent, may_move=may_move)
+        updated = provider.update(
+            store,
+            uuid,
+            changes.name,
+            changes.parent_uuid,
+            has_parent=changes.has_parent,
+            may_move=version >= (1, 37),
+        )
     return json_response(request, _body(request, updated), modified_at=updated.modified_at)
 
 

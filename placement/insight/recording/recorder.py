@@ -24,8 +24,7 @@ from placement.core.text import printable
 from placement.db.connections.pools import PerProcess
 from placement.db.store import Store
 from placement.exception import (
-    DuplicateProviderName,
-    DuplicateProviderUuid,
+    DuplicateProvider,
     PlacementException,
     UnknownResourceClass,
     UnknownTrait,
@@ -68,7 +67,6 @@ _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
-NameTaken = DuplicateProviderName | DuplicateProviderUuid
 UnknownName = UnknownTrait | UnknownResourceClass
 
 
@@ -359,7 +357,7 @@ def refused_claim(
 
 
 def name_conflict(
-    recorder: Recorder, error: NameTaken, name_and_uuid: tuple[str, str], origin: Origin
+    recorder: Recorder, error: DuplicateProvider, name_and_uuid: tuple[str, str], origin: Origin
 ) -> None:
     """Record that a provider with this name and UUID was refused.
 
@@ -371,7 +369,7 @@ def name_conflict(
     name, uuid = name_and_uuid
     facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
     if recorder.is_new(f"{name} {uuid} {holder.uuid}") and recorder.admits(NAME_CONFLICT):
-        reason = DUPLICATE_UUID if isinstance(error, DuplicateProviderUuid) else DUPLICATE_NAME
+        reason = DUPLICATE_UUID if error.attribute == "uuid" else DUPLICATE_NAME
         recorder.record(_recorded(origin, NAME_CONFLICT, reason, json.dumps(facts)))
 
 

@@ -161,7 +161,7 @@ class OperatorReports:
         """A context that logs and records that the name or the UUID of a provider is taken."""
         try:
             yield
-        except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
+        except exception.DuplicateProvider as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
             facts = (self.recorder, error, (name, uuid), origin(request))
             request.after_response(partial(recorders.name_conflict, *facts))
