@@ -6,10 +6,8 @@ for a moment.
 This module detects changes with a few ``stat`` calls and replaces the enforcer as a whole.
 """
 
-import argparse
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -183,19 +181,7 @@ def _reason(error: BaseException) -> str:
 
 
 def get_enforcer() -> oslo_policy.Enforcer:
-    """Return the enforcer for the command-line tools of oslo.policy.
-
-    Their command line may contain --config-file and --config-dir.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--config-file", action="append", default=[])
-    parser.add_argument("--config-dir", action="append", default=[])
-    arguments, _ = parser.parse_known_args(sys.argv[1:])
+    """Return the enforcer for the command-line tools of oslo.policy."""
     conf = cfg.ConfigOpts()
-    conf(
-        [],
-        project="placement",
-        default_config_files=arguments.config_file or config_files(),
-        default_config_dirs=arguments.config_dir or None,
-    )
+    conf([], project="placement", default_config_files=config_files())
     return _enforcer(conf)
