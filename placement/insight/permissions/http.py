@@ -14,7 +14,7 @@ from placement.insight.permissions.model import (
 )
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import OWNER, Schema, always, closed
+from placement.schemas.base import NAME, Schema, always, closed
 
 _ROLES: Schema = {
     **queries.described("a list of roles, separated by commas", "^ *[^, ][^,]*(, *[^, ][^,]*)*$"),
@@ -23,7 +23,7 @@ _ROLES: Schema = {
 _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
 
 PERMISSIONS_QUERY = always(
-    closed({"roles": _ROLES, "project_id": OWNER, "service": _SERVICE}, "roles")
+    closed({"roles": _ROLES, "project_id": NAME, "service": _SERVICE}, "roles")
 )
 
 _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)

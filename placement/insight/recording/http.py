@@ -19,11 +19,11 @@ from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import OWNER, Schema, always, closed
+from placement.schemas.base import NAME, Schema, always, closed
 
 _FILTER: Schema = {
     "since": {"type": "string", "format": "date-time", "minLength": 1},
-    "project_id": OWNER,
+    "project_id": NAME,
     "reason": {"type": "string", "pattern": "^[a-z_]{1,32}$"},
 }
 _PAGE: Schema = {
