@@ -201,13 +201,6 @@ class ConsumerClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceAllocations:
-    """Replace all allocations of each consumer by its claim, all or none (PUT and POST)."""
-
-    claims: tuple[ConsumerClaim, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ReplaceInventories:
     """Replace all inventories of a provider that is at this generation."""
 

@@ -25,9 +25,9 @@ def replace_allocations(request: Request) -> webob.Response:
     request.can(policies.UPDATE_ALLOCATIONS)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     owner = request.services.incomplete_consumer
-    command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
-    with request.services.reports.results_of(request, command.claims):
-        allocation.replace(request.services.store_for_allocations, command)
+    claims = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
+    with request.services.reports.results_of(request, claims):
+        allocation.replace(request.services.store_for_allocations, claims)
     return no_content(request)
 
 
@@ -43,9 +43,9 @@ def delete_allocations(request: Request) -> webob.Response:
 def manage_allocations(request: Request) -> webob.Response:
     """Replace the allocations of several consumers, in one transaction."""
     request.can(policies.MANAGE_ALLOCATIONS)
-    command = parse.replacements(request.json_body, request.version)
-    with request.services.reports.results_of(request, command.claims):
-        allocation.replace(request.services.store_for_allocations, command)
+    claims = parse.replacements(request.json_body, request.version)
+    with request.services.reports.results_of(request, claims):
+        allocation.replace(request.services.store_for_allocations, claims)
     return no_content(request)
 
 

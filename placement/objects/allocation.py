@@ -18,7 +18,6 @@ from placement.core.model import (
     ConsumerAllocations,
     ConsumerClaim,
     ProviderAllocations,
-    ReplaceAllocations,
 )
 from placement.db.claims import allocations, inventories
 from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
@@ -43,13 +42,13 @@ def of_provider(store: Store, uuid: str) -> ProviderAllocations:
         return ProviderAllocations(provider, *tx.allocations.on_provider(provider.id))
 
 
-def replace(store: Store, command: ReplaceAllocations) -> None:
+def replace(store: Store, claims: Sequence[ConsumerClaim]) -> None:
     """Replace the allocations of each consumer by its claim, all or none.
 
     Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
     NotAllocatable.
     """
-    store.write(_replace, command.claims)
+    store.write(_replace, claims)
 
 
 def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:

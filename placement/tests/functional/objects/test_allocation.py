@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceAllocations
+from placement.core.model import Inventory
 from placement.db import tables
 from placement.objects import allocation
 from placement.tests.support.factories import (
@@ -23,7 +23,7 @@ from placement.tests.support.factories import (
 
 
 def post(store, *claims):
-    allocation.replace(store, ReplaceAllocations(claims))
+    allocation.replace(store, claims)
 
 
 @pytest.fixture
