@@ -20,11 +20,8 @@ from placement.http.request import (
 )
 from placement.objects import aggregate, provider
 from placement.parse import resource_provider as parse
-from placement.parse.resource_provider import provider_filter
 from placement.policies import rules as policies
 from placement.render import resource_provider as render
-from placement.render.resource_provider import provider as rendered
-from placement.render.resource_provider import provider_list
 
 
 def _create(request: Request) -> Provider:
@@ -88,7 +85,7 @@ def delete_resource_provider(request: Request) -> webob.Response:
 
 
 def _body(request: Request, shown: Provider) -> bytes:
-    return rendered(shown, request.version, request.script_name)
+    return render.provider(shown, request.version, request.script_name)
 
 
 def _path(shown: Provider) -> str:
@@ -99,14 +96,14 @@ def _path(shown: Provider) -> str:
 def list_resource_providers(request: Request) -> webob.Response:
     """Return the providers that match the query; all of them if it is empty."""
     request.can(policies.LIST_PROVIDERS)
-    conditions = provider_filter(request.query_pairs, request.version)
+    conditions = parse.provider_filter(request.query_pairs, request.version)
     if conditions.name:
         name = provider.stored_name(request.services.store, conditions.name)
         conditions = replace(conditions, name=name)
     entries = filter_providers(request.services.engine.current(), conditions)
     providers = [entry.state.provider for entry in entries]
     times = (provider.modified_at for provider in providers if provider.modified_at)
-    body = provider_list(providers, request.version, request.script_name)
+    body = render.provider_list(providers, request.version, request.script_name)
     return json_response(request, body, modified_at=max(times, default=None))
 
 
