@@ -18,7 +18,6 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from placement import exception, policies
-from placement.conf import register_policy_opts
 from placement.conf.base import config_files
 from placement.policy import requirements
 from placement.policy.files import problems
@@ -80,7 +79,6 @@ class Policy:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        register_policy_opts(conf)
         self._stamps = _stamps(policy_files(conf))
         self._decisions = PolicyDecisions(_loaded(conf))
 
