@@ -31,7 +31,7 @@ from bench.own_database import SCHEMA, fill, opened
 from bench.pages import DOCS, RESULTS, write
 from bench.services import Service
 from bench.worlds import gpu
-from placement.core.model import ConsumerClaim, ReplaceAllocations
+from placement.core.model import ConsumerClaim
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
@@ -96,7 +96,7 @@ def _after_claims(
     for _ in range(REPEATED):
         chosen = islice(rest, claims)
         while part := tuple(map(_claim, islice(chosen, CLAIMS_AT_ONCE))):
-            allocation.replace(store, ReplaceAllocations(part))
+            allocation.replace(store, part)
         yield engine.current
 
 

@@ -46,7 +46,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
         else None
     )
     app_services = services(config, observer)
-    application = middleware.pipeline(PlacementHandler(app_services), config, app_services.policy)
+    application = middleware.pipeline(PlacementHandler(app_services), config)
     if observer is not None:
         inventory = inventory_metrics(config, observer, app_services.store)
         current, allowed = app_services.engine.current, config.metrics.allowed_source_ranges

@@ -1,9 +1,12 @@
 """The routes of the API, and the dispatch of requests to their handlers."""
 
+import logging
 from collections.abc import Iterable, Mapping
+from typing import cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
+from oslo_context.context import RequestContext
 
 from placement import exception, microversion
 from placement.core.text import canonical
@@ -18,15 +21,20 @@ from placement.handlers import (
 )
 from placement.http import request_body
 from placement.http.request import (
+    CONTEXT,
     ROUTE,
     SERVICES,
     HandlerFunction,
-    PlacementWsgify,
     Request,
     Services,
+    add_version_headers,
+    error_response,
+    unexpected,
 )
 from placement.http.routing import Route, Routes
 from placement.insight import routes as insight
+
+LOG = logging.getLogger(__name__)
 
 Declarations = Mapping[str, Mapping[str, HandlerFunction]]
 
@@ -101,14 +109,24 @@ class PlacementHandler:
     ) -> None:
         self.services = services
         self._routes = Routes(declarations)
-        self._application = PlacementWsgify(self._dispatch)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request."""
-        return self._application(environ, start_response)
+        """Handle the request; exceptions become error documents."""
+        request = Request(environ)
+        try:
+            response = self._dispatch(request)
+            add_version_headers(request, response)
+        except exception.PlacementException as error:
+            if isinstance(error, exception.DatabaseUnavailable | exception.PolicyCheckFailed):
+                LOG.warning("%s Reason: %s", error, error.reason)
+            response = error_response(request, error)
+        except Exception as error:
+            response = unexpected(request, error)
+        return cast("Iterable[bytes]", response(environ, start_response))
 
     def _dispatch(self, request: Request) -> webob.Response:
         environ = request.environ
+        environ[CONTEXT] = RequestContext.from_environ(environ)
         environ[SERVICES] = self.services
         environ[VERSION] = _version(environ)
         request_body.check_headers(environ, self.services.max_body_bytes)

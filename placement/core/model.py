@@ -201,30 +201,12 @@ class ConsumerClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceAllocations:
-    """Replace all allocations of each consumer by its claim, all or none (PUT and POST)."""
-
-    claims: tuple[ConsumerClaim, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ReplaceInventories:
     """Replace all inventories of a provider that is at this generation."""
 
     provider_uuid: str
     generation: int
     inventories: Mapping[str, Inventory]
-
-
-@dataclass(frozen=True, slots=True)
-class Overcommit:
-    """A change of inventory left less capacity of a class than is used."""
-
-    provider: Provider
-    resource_class: str
-    used: int
-    reserved: int
-    capacity: int
 
 
 @dataclass(frozen=True, slots=True)

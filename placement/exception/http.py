@@ -72,16 +72,16 @@ class PolicyNotAuthorized(PlacementException):
     """
 
     rule: str
-    requirement: str = ""
-    roles: tuple[str, ...] = ()
+    requirement: str
+    roles: tuple[str, ...]
 
     def __str__(self) -> str:
-        denied = f"Policy does not allow {self.rule} to be performed."
-        if not self.requirement:
-            return denied
         role_names = f"the roles {listed(self.roles)}" if self.roles else "no roles"
         role_names = role_names if len(self.roles) != 1 else f"the role {self.roles[0]}"
-        return f"{denied} It needs {self.requirement}; this token has {role_names}."
+        return (
+            f"Policy does not allow {self.rule} to be performed. "
+            f"It needs {self.requirement}; this token has {role_names}."
+        )
 
 
 class ScopeNotAuthorized(PolicyNotAuthorized):
@@ -91,8 +91,6 @@ class ScopeNotAuthorized(PolicyNotAuthorized):
     """
 
     def __str__(self) -> str:
-        if not self.requirement:
-            return self.rule
         return (
             f"{self.rule} needs a token with project scope, which this token does not have. "
             f"It also needs {self.requirement}."

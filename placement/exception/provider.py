@@ -36,10 +36,11 @@ def _age(seconds: int | None) -> str:
 
 
 class ProviderNotFound(PlacementException):
-    """The provider in the path does not exist."""
+    """The provider in the path does not exist; ``purpose`` is the end of the message."""
 
     uuid: str
-    template = "No resource provider with uuid {uuid} found"
+    purpose: str = ""
+    template = "No resource provider with uuid {uuid} found{purpose}"
 
 
 class UnknownRoot(PlacementException):
@@ -49,32 +50,19 @@ class UnknownRoot(PlacementException):
     template = "Invalid query string parameters: root: No resource provider with uuid {uuid} found"
 
 
-class ProviderNotFoundForDelete(PlacementException):
-    """The provider to delete does not exist."""
+class DuplicateProvider(PlacementException):
+    """Another provider has this UUID or name.
 
-    uuid: str
-    template = "No resource provider with uuid {uuid} found for delete"
+    Clients match the text up to "already exists": ``Conflicting resource provider name: cn1
+    already exists.``
+    """
 
-
-class DuplicateProviderUuid(PlacementException):
-    """Another provider has this UUID.  Clients match the text up to the first period."""
-
-    uuid: str
+    attribute: str  # uuid or name
+    value: str
     holder: Holder | None = None
 
     def __str__(self) -> str:
-        error = f"Conflicting resource provider uuid: {self.uuid} already exists."
-        return f"{error} {self.holder}" if self.holder else error
-
-
-class DuplicateProviderName(PlacementException):
-    """Another provider has this name.  Clients match the text up to "already exists"."""
-
-    name: str
-    holder: Holder | None = None
-
-    def __str__(self) -> str:
-        error = f"Conflicting resource provider name: {self.name} already exists."
+        error = f"Conflicting resource provider {self.attribute}: {self.value} already exists."
         return f"{error} {self.holder}" if self.holder else error
 
 
@@ -205,11 +193,6 @@ class SingleInventoryInUse(PlacementException):
     )
 
 
-def expected(generation: int | None) -> str:
-    """Return a consumer's generation as text; null if the consumer does not exist."""
-    return "null" if generation is None else str(generation)
-
-
 class StaleConsumerGeneration(PlacementException):
     """The consumer generation is not current; None means that the consumer does not exist."""
 
@@ -218,9 +201,8 @@ class StaleConsumerGeneration(PlacementException):
     given: int | None
 
     def __str__(self) -> str:
-        return (
-            f"consumer generation conflict - expected {expected(self.actual)} but got {self.given}"
-        )
+        expected = "null" if self.actual is None else self.actual
+        return f"consumer generation conflict - expected {expected} but got {self.given}"
 
 
 class NoAllocations(PlacementException):

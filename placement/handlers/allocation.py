@@ -13,7 +13,7 @@ from placement.render import allocation as render
 @accepts_json
 def list_allocations(request: Request) -> webob.Response:
     """Return the allocations of the consumer; an empty list if there is no such consumer."""
-    request.context.can(policies.LIST_ALLOCATIONS)
+    request.can(policies.LIST_ALLOCATIONS)
     allocations = allocation.of_consumer(request.services.store, request.route["consumer_uuid"])
     body = render.of_consumer(allocations, request.version)
     return json_response(request, body, modified_at=allocations.modified_at)
@@ -22,18 +22,18 @@ def list_allocations(request: Request) -> webob.Response:
 @requires_json
 def replace_allocations(request: Request) -> webob.Response:
     """Replace the allocations of the consumer."""
-    request.context.can(policies.UPDATE_ALLOCATIONS)
+    request.can(policies.UPDATE_ALLOCATIONS)
     consumer_uuid = parse.consumer_uuid(request.route["consumer_uuid"])
     owner = request.services.incomplete_consumer
-    command = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
-    with request.services.reports.results_of(request, command.claims):
-        allocation.replace(request.services.store_for_allocations, command)
+    claims = parse.replacement(consumer_uuid, request.json_body, request.version, owner)
+    with request.services.reports.results_of(request, claims):
+        allocation.replace(request.services.store_for_allocations, claims)
     return no_content(request)
 
 
 def delete_allocations(request: Request) -> webob.Response:
     """Remove all allocations of the consumer."""
-    request.context.can(policies.DELETE_ALLOCATIONS)
+    request.can(policies.DELETE_ALLOCATIONS)
     allocation.delete(request.services.store, request.route["consumer_uuid"])
     return no_content(request)
 
@@ -42,17 +42,17 @@ def delete_allocations(request: Request) -> webob.Response:
 @requires_json
 def manage_allocations(request: Request) -> webob.Response:
     """Replace the allocations of several consumers, in one transaction."""
-    request.context.can(policies.MANAGE_ALLOCATIONS)
-    command = parse.replacements(request.json_body, request.version)
-    with request.services.reports.results_of(request, command.claims):
-        allocation.replace(request.services.store_for_allocations, command)
+    request.can(policies.MANAGE_ALLOCATIONS)
+    claims = parse.replacements(request.json_body, request.version)
+    with request.services.reports.results_of(request, claims):
+        allocation.replace(request.services.store_for_allocations, claims)
     return no_content(request)
 
 
 @accepts_json
 def list_allocations_on_provider(request: Request) -> webob.Response:
     """Return the allocations on the provider."""
-    request.context.can(policies.LIST_ALLOCATIONS_OF_PROVIDER)
+    request.can(policies.LIST_ALLOCATIONS_OF_PROVIDER)
     allocations = allocation.of_provider(request.services.store, request.route["uuid"])
     body = render.on_provider(allocations, request.version)
     return json_response(request, body, modified_at=allocations.modified_at)
@@ -62,7 +62,7 @@ def list_allocations_on_provider(request: Request) -> webob.Response:
 @requires_json
 def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
-    request.context.can(policies.RESHAPE)
+    request.can(policies.RESHAPE)
     command = parse.reshape(request.json_body, request.version)
     with request.services.reports.results_of(request, command.claims):
         reshaper.reshape(request.services.store, command)
@@ -72,7 +72,7 @@ def reshape(request: Request) -> webob.Response:
 @accepts_json
 def show_usages_of_provider(request: Request) -> webob.Response:
     """Return the usage of the provider."""
-    request.context.can(policies.SHOW_USAGES_OF_PROVIDER)
+    request.can(policies.SHOW_USAGES_OF_PROVIDER)
     usages = usage.of_provider(request.services.store, request.route["uuid"])
     return json_response(request, render.of_provider(usages), modified_at=None)
 
@@ -83,9 +83,7 @@ def show_usages(request: Request) -> webob.Response:
     """Return the usage of a project: by class; since 1.38 by consumer type and class."""
     pairs, store = request.query_pairs, request.services.store
     # A reader may see the usage of the own project. Authorization precedes validation.
-    request.context.can(
-        policies.SHOW_USAGES_OF_PROJECT, {"project_id": dict(pairs).get("project_id")}
-    )
+    request.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": dict(pairs).get("project_id")})
     query = parse.of_project(pairs, request.version)
     if request.version < (1, 38):
         body = render.of_project(usage.of_project(store, query.project_id, query.user_id))

@@ -18,7 +18,7 @@ from placement.render.candidates import allocation_candidates
 @accepts_json
 def list_allocation_candidates(request: Request) -> webob.Response:
     """Return the allocations that satisfy the query."""
-    request.context.can(policies.LIST_CANDIDATES)
+    request.can(policies.LIST_CANDIDATES)
     candidates_request = candidate_request(request.query_pairs, request.version)
     snapshot, settings = request.services.engine.current(), request.services.search
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets

@@ -1,14 +1,11 @@
 """``/resource_providers/{uuid}/inventories`` and the single inventories below it."""
 
-import logging
-from collections.abc import Callable
+from dataclasses import asdict
 
 import webob
 
 from placement import microversion
-from placement.core.model import Overcommit
 from placement.http.request import (
-    REQUEST_ID,
     Request,
     accepts_json,
     json_response,
@@ -20,15 +17,13 @@ from placement.parse import inventory as parse
 from placement.policies import rules as policies
 from placement.render import resource_provider as render
 
-LOG = logging.getLogger(__name__)
-
 
 @accepts_json
 def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
-    request.context.can(policies.LIST_INVENTORIES)
+    request.can(policies.LIST_INVENTORIES)
     inventories = inventory.list_of(request.services.store, request.route["uuid"])
-    fields = {name: render.fields(value) for name, value in inventories.inventories.items()}
+    fields = {name: asdict(value) for name, value in inventories.inventories.items()}
     body = render.all_of_provider(fields, inventories.provider.generation)
     return json_response(request, body, modified_at=inventories.modified_at)
 
@@ -36,49 +31,42 @@ def list_inventories(request: Request) -> webob.Response:
 @requires_json
 def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
-    request.context.can(policies.CREATE_INVENTORY)
+    request.can(policies.CREATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
-    new = provider.parsed(store, uuid, lambda: parse.creation(request.json_body, version))
-    changed = inventory.create(
-        store,
-        uuid,
-        new.resource_class,
-        new.inventory,
-        minimum_capacity=parse.minimum_capacity(version),
+    resource_class, new, as_written = provider.parsed(
+        store, uuid, lambda: parse.creation(request.json_body, version)
     )
+    minimum = parse.minimum_capacity(version)
+    changed = inventory.create(store, uuid, resource_class, new, minimum_capacity=minimum)
     return json_response(
         request,
-        render.one(new.as_written, changed.generation),
+        render.one(as_written, changed.generation),
         status=201,
         modified_at=None,
-        location=f"/resource_providers/{uuid}/inventories/{new.resource_class}",
+        location=f"/resource_providers/{uuid}/inventories/{resource_class}",
     )
 
 
 @requires_json
 def replace_inventories(request: Request) -> webob.Response:
     """Replace the inventories of the provider; return them."""
-    request.context.can(policies.UPDATE_INVENTORY)
+    request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
-    replacement = provider.parsed(
+    command, as_written = provider.parsed(
         store, uuid, lambda: parse.replacement(uuid, request.json_body, version)
     )
-    changed = inventory.replace(
-        store,
-        replacement.command,
-        _log_overcommit(request),
-        minimum_capacity=parse.minimum_capacity(version),
-    )
-    body = render.all_of_provider(replacement.as_written, changed.generation)
+    minimum = parse.minimum_capacity(version)
+    changed = inventory.replace(store, command, minimum_capacity=minimum)
+    body = render.all_of_provider(as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 
 @microversion.version_handler("1.5", status=405)
 def delete_inventories(request: Request) -> webob.Response:
     """Remove all inventories of the provider."""
-    request.context.can(policies.DELETE_INVENTORY)
+    request.can(policies.DELETE_INVENTORY)
     inventory.delete_all(request.services.store, request.route["uuid"])
     return no_content(request)
 
@@ -86,60 +74,39 @@ def delete_inventories(request: Request) -> webob.Response:
 @accepts_json
 def show_inventory(request: Request) -> webob.Response:
     """Return one inventory of the provider."""
-    request.context.can(policies.SHOW_INVENTORY)
+    request.can(policies.SHOW_INVENTORY)
     resource_class = request.route["resource_class"]
     shown = inventory.show(request.services.store, request.route["uuid"], resource_class)
-    fields = render.fields(shown.inventories[resource_class])
-    body = render.one(fields, shown.provider.generation)
+    body = render.one(asdict(shown.inventories[resource_class]), shown.provider.generation)
     return json_response(request, body, modified_at=shown.modified_at)
 
 
 @requires_json
 def update_inventory(request: Request) -> webob.Response:
     """Change an existing inventory of the provider; return it."""
-    request.context.can(policies.UPDATE_INVENTORY)
+    request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     resource_class = request.route["resource_class"]
     version = request.version
-    generation, new = provider.parsed(
-        store, uuid, lambda: parse.update(resource_class, request.json_body, version)
+    generation, new, as_written = provider.parsed(
+        store, uuid, lambda: parse.update(request.json_body, version)
     )
     changed = inventory.update(
         store,
         uuid,
         generation,
         resource_class,
-        new.inventory,
+        new,
         minimum_capacity=parse.minimum_capacity(version),
-        report=_log_overcommit(request),
     )
-    body = render.one(new.as_written, changed.generation)
+    body = render.one(as_written, changed.generation)
     return json_response(request, body, modified_at=None)
 
 
 def delete_inventory(request: Request) -> webob.Response:
     """Remove one inventory of the provider."""
-    request.context.can(policies.DELETE_INVENTORY)
+    request.can(policies.DELETE_INVENTORY)
     inventory.delete(
         request.services.store, request.route["uuid"], request.route["resource_class"]
     )
     return no_content(request)
-
-
-def _log_overcommit(request: Request) -> Callable[[Overcommit], None]:
-    """Return a function that logs that a change of inventory left less than is used."""
-
-    def log(change: Overcommit) -> None:
-        LOG.warning(
-            "Inventory change leaves less than is used, %s: provider %s (%s), resource_class %s, "
-            "used %d, reserved %d, capacity %d",
-            request.environ.get(REQUEST_ID),
-            change.provider.name,
-            change.provider.uuid,
-            change.resource_class,
-            change.used,
-            change.reserved,
-            change.capacity,
-        )
-
-    return log

@@ -6,7 +6,6 @@ from placement import microversion
 from placement.http.request import (
     Request,
     accepts_json,
-    created,
     json_response,
     no_content,
     requires_json,
@@ -21,7 +20,7 @@ from placement.render import names as render
 @accepts_json
 def list_resource_classes(request: Request) -> webob.Response:
     """Return all classes."""
-    request.context.can(policies.LIST_CLASSES)
+    request.can(policies.LIST_CLASSES)
     classes = resource_class.list_all(request.services.store)
     body = render.resource_classes(classes.names, request.script_name)
     return json_response(request, body, modified_at=classes.modified_at)
@@ -31,17 +30,17 @@ def list_resource_classes(request: Request) -> webob.Response:
 @requires_json
 def create_resource_class(request: Request) -> webob.Response:
     """Create a custom class."""
-    request.context.can(policies.CREATE_CLASS)
+    request.can(policies.CREATE_CLASS)
     name = parse.name(request.json_body, request.version)
     resource_class.create(request.services.store, name)
-    return created(request, _path(name))
+    return no_content(request, status=201, location=_path(name))
 
 
 @microversion.version_handler("1.2")
 @accepts_json
 def show_resource_class(request: Request) -> webob.Response:
     """Return the class."""
-    request.context.can(policies.SHOW_CLASS)
+    request.can(policies.SHOW_CLASS)
     shown = resource_class.show(request.services.store, request.route["name"])
     body = render.resource_class(shown.names[0], request.script_name)
     return json_response(request, body, modified_at=shown.modified_at)
@@ -49,17 +48,17 @@ def show_resource_class(request: Request) -> webob.Response:
 
 @requires_json
 def _rename(request: Request) -> webob.Response:
-    request.context.can(policies.UPDATE_CLASS)
+    request.can(policies.UPDATE_CLASS)
     new_name = parse.name(request.json_body, request.version)
     resource_class.rename(request.services.store, request.route["name"], new_name)
     return json_response(request, render.resource_class(new_name, request.script_name))
 
 
 def _ensure(request: Request) -> webob.Response:
-    request.context.can(policies.UPDATE_CLASS)
+    request.can(policies.UPDATE_CLASS)
     name = parse.name({"name": request.route["name"]}, request.version)
     if resource_class.ensure(request.services.store, name):
-        return created(request, _path(name))
+        return no_content(request, status=201, location=_path(name))
     return no_content(request, location=_path(name))
 
 
@@ -69,7 +68,7 @@ update_resource_class = microversion.by_version({("1.2", "1.6"): _rename, ("1.7"
 @microversion.version_handler("1.2")
 def delete_resource_class(request: Request) -> webob.Response:
     """Delete a custom class."""
-    request.context.can(policies.DELETE_CLASS)
+    request.can(policies.DELETE_CLASS)
     resource_class.delete(request.services.store, request.route["name"])
     return no_content(request)
 
@@ -82,7 +81,7 @@ def _path(name: str) -> str:
 @accepts_json
 def list_traits(request: Request) -> webob.Response:
     """Return the traits that match the query; all of them if it is empty."""
-    request.context.can(policies.LIST_TRAITS)
+    request.can(policies.LIST_TRAITS)
     conditions = parse.trait_filter(request.query_pairs, request.version)
     traits = trait.list_all(request.services.store, **conditions)
     return json_response(request, render.traits(traits.names), modified_at=traits.modified_at)
@@ -91,7 +90,7 @@ def list_traits(request: Request) -> webob.Response:
 @microversion.version_handler("1.6")
 def show_trait(request: Request) -> webob.Response:
     """Return 204 if the trait exists."""
-    request.context.can(policies.SHOW_TRAIT)
+    request.can(policies.SHOW_TRAIT)
     shown = trait.show(request.services.store, request.route["name"])
     return no_content(request, modified_at=shown.modified_at)
 
@@ -99,7 +98,7 @@ def show_trait(request: Request) -> webob.Response:
 @microversion.version_handler("1.6")
 def ensure_trait(request: Request) -> webob.Response:
     """Create a custom trait unless it exists: 201 if it is created, 204 if it exists."""
-    request.context.can(policies.UPDATE_TRAIT)
+    request.can(policies.UPDATE_TRAIT)
     name = parse.custom_name(request.route["name"], request.version)
     is_new, shown = trait.ensure(request.services.store, name)
     return no_content(
@@ -113,7 +112,7 @@ def ensure_trait(request: Request) -> webob.Response:
 @microversion.version_handler("1.6")
 def delete_trait(request: Request) -> webob.Response:
     """Delete a custom trait."""
-    request.context.can(policies.DELETE_TRAIT)
+    request.can(policies.DELETE_TRAIT)
     trait.delete(request.services.store, request.route["name"])
     return no_content(request)
 
@@ -122,7 +121,7 @@ def delete_trait(request: Request) -> webob.Response:
 @accepts_json
 def list_traits_of_provider(request: Request) -> webob.Response:
     """Return the traits of the provider."""
-    request.context.can(policies.LIST_TRAITS_OF_PROVIDER)
+    request.can(policies.LIST_TRAITS_OF_PROVIDER)
     traits = trait.of_provider(request.services.store, request.route["uuid"])
     return json_response(request, render.of_provider(traits), modified_at=traits.modified_at)
 
@@ -131,7 +130,7 @@ def list_traits_of_provider(request: Request) -> webob.Response:
 @requires_json
 def replace_traits_of_provider(request: Request) -> webob.Response:
     """Replace the traits of the provider; return them."""
-    request.context.can(policies.UPDATE_TRAITS_OF_PROVIDER)
+    request.can(policies.UPDATE_TRAITS_OF_PROVIDER)
     command = parse.of_provider(request.json_body, request.version)
     traits = trait.replace(
         request.services.store, request.route["uuid"], command.generation, command.traits
@@ -142,6 +141,6 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
 @microversion.version_handler("1.6")
 def delete_traits_of_provider(request: Request) -> webob.Response:
     """Remove all traits from the provider."""
-    request.context.can(policies.DELETE_TRAITS_OF_PROVIDER)
+    request.can(policies.DELETE_TRAITS_OF_PROVIDER)
     trait.clear(request.services.store, request.route["uuid"])
     return no_content(request)

@@ -14,22 +14,18 @@ from placement.core.search.provider_filter import filter_providers
 from placement.http.request import (
     Request,
     accepts_json,
-    created,
     json_response,
     no_content,
     requires_json,
 )
 from placement.objects import aggregate, provider
 from placement.parse import resource_provider as parse
-from placement.parse.resource_provider import provider_filter
 from placement.policies import rules as policies
 from placement.render import resource_provider as render
-from placement.render.resource_provider import provider as rendered
-from placement.render.resource_provider import provider_list
 
 
 def _create(request: Request) -> Provider:
-    request.context.can(policies.CREATE_PROVIDER)
+    request.can(policies.CREATE_PROVIDER)
     new = parse.creation(request.json_body, request.version)
     uuid = new.uuid or str(uuid4())
     with request.services.reports.name_conflicts_of(request, new.name, uuid):
@@ -37,7 +33,7 @@ def _create(request: Request) -> Provider:
 
 
 def _create_without_body(request: Request) -> webob.Response:
-    return created(request, _path(_create(request)))
+    return no_content(request, status=201, location=_path(_create(request)))
 
 
 def _create_and_show(request: Request) -> webob.Response:
@@ -57,7 +53,7 @@ create_resource_provider = requires_json(
 @accepts_json
 def show_resource_provider(request: Request) -> webob.Response:
     """Return the provider."""
-    request.context.can(policies.SHOW_PROVIDER)
+    request.can(policies.SHOW_PROVIDER)
     shown = provider.show(request.services.store, request.route["uuid"])
     return json_response(request, _body(request, shown), modified_at=shown.modified_at)
 
@@ -65,26 +61,31 @@ def show_resource_provider(request: Request) -> webob.Response:
 @requires_json
 def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
-    request.context.can(policies.UPDATE_PROVIDER)
+    request.can(policies.UPDATE_PROVIDER)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
-    parent = changes.parent_uuid if changes.has_parent else provider.UNCHANGED
-    may_move = version >= (1, 37)
     with request.services.reports.name_conflicts_of(request, changes.name, uuid):
-        updated = provider.update(store, uuid, changes.name, parent, may_move=may_move)
+        updated = provider.update(
+            store,
+            uuid,
+            changes.name,
+            changes.parent_uuid,
+            has_parent=changes.has_parent,
+            may_move=version >= (1, 37),
+        )
     return json_response(request, _body(request, updated), modified_at=updated.modified_at)
 
 
 def delete_resource_provider(request: Request) -> webob.Response:
     """Delete the provider."""
-    request.context.can(policies.DELETE_PROVIDER)
+    request.can(policies.DELETE_PROVIDER)
     provider.delete(request.services.store, request.route["uuid"])
     return no_content(request)
 
 
 def _body(request: Request, shown: Provider) -> bytes:
-    return rendered(shown, request.version, request.script_name)
+    return render.provider(shown, request.version, request.script_name)
 
 
 def _path(shown: Provider) -> str:
@@ -94,15 +95,15 @@ def _path(shown: Provider) -> str:
 @accepts_json
 def list_resource_providers(request: Request) -> webob.Response:
     """Return the providers that match the query; all of them if it is empty."""
-    request.context.can(policies.LIST_PROVIDERS)
-    conditions = provider_filter(request.query_pairs, request.version)
+    request.can(policies.LIST_PROVIDERS)
+    conditions = parse.provider_filter(request.query_pairs, request.version)
     if conditions.name:
         name = provider.stored_name(request.services.store, conditions.name)
         conditions = replace(conditions, name=name)
     entries = filter_providers(request.services.engine.current(), conditions)
     providers = [entry.state.provider for entry in entries]
     times = (provider.modified_at for provider in providers if provider.modified_at)
-    body = provider_list(providers, request.version, request.script_name)
+    body = render.provider_list(providers, request.version, request.script_name)
     return json_response(request, body, modified_at=max(times, default=None))
 
 
@@ -110,7 +111,7 @@ def list_resource_providers(request: Request) -> webob.Response:
 @microversion.version_handler("1.1")
 def list_aggregates(request: Request) -> webob.Response:
     """Return the aggregates of the provider."""
-    request.context.can(policies.LIST_AGGREGATES)
+    request.can(policies.LIST_AGGREGATES)
     aggregates = aggregate.of_provider(request.services.store, request.route["uuid"])
     return json_response(
         request, render.of_provider(aggregates, request.version), modified_at=None
@@ -121,7 +122,7 @@ def list_aggregates(request: Request) -> webob.Response:
 @microversion.version_handler("1.1")
 def replace_aggregates(request: Request) -> webob.Response:
     """Associate the provider with exactly these aggregates; return them."""
-    request.context.can(policies.UPDATE_AGGREGATES)
+    request.can(policies.UPDATE_AGGREGATES)
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     command = provider.parsed(store, uuid, lambda: parse.of_provider(request.json_body, version))

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterable
+from functools import partial
 from typing import NoReturn, cast
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -9,12 +10,7 @@ import memcache
 import webob.exc
 from oslo_config import cfg
 
-from placement.http.request import CONTEXT, REQUEST_ID, RequestContext
-from placement.http.request_log import GLOBAL_REQUEST_ID
-from placement.policy import Policy
-
 NOAUTH2 = "noauth2"
-KEYSTONE = "keystone"
 
 _ADMIN = "admin"
 _GROUP = "keystone_authtoken"
@@ -67,7 +63,7 @@ class Keystone:
 
         self._application = application
         self._guarded = auth_token.AuthProtocol(
-            RequireUser(application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
+            partial(_require_user, application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
         )
         self._token_cache = _token_cache(conf)  # None: one cache per process
 
@@ -87,13 +83,13 @@ def _token_cache(conf: cfg.ConfigOpts) -> object | None:
     memcached, or respond in its place, could run code in this process. Tokens are stored as bytes,
     and this client treats a pickle as a missing value.
 
-    Raises: AuthenticationNotConfigured with TLS or SASL, for which only such clients exist.
+    Raises: RuntimeError with TLS or SASL, for which only such clients exist.
     """
     options = conf[_GROUP]
     if not options.memcached_servers:
         return None
     if options.memcache_tls_enabled or options.memcache_sasl_enabled:
-        raise AuthenticationNotConfigured(
+        raise RuntimeError(
             "[keystone_authtoken] has memcache_tls_enabled or memcache_sasl_enabled. Their client "
             "executes what memcached returns, so it is not used. Remove both and set "
             "memcache_security_strategy = ENCRYPT with memcache_secret_key, or remove "
@@ -114,12 +110,8 @@ def _refuse_pickle(_: object) -> NoReturn:
     raise pickle.UnpicklingError("pickles are not read")
 
 
-class AuthenticationNotConfigured(RuntimeError):  # noqa: N818
-    """The options of [keystone_authtoken] are missing or cannot be used."""
-
-
 def check_is_configured(conf: cfg.ConfigOpts) -> None:
-    """Check that Keystone is configured.  Raises: AuthenticationNotConfigured."""
+    """Check that Keystone is configured.  Raises: RuntimeError."""
     if conf.api.auth_strategy == NOAUTH2:
         return
     from keystoneauth1 import loading  # noqa: PLC0415  as keystonemiddleware above
@@ -127,49 +119,24 @@ def check_is_configured(conf: cfg.ConfigOpts) -> None:
     loading.register_auth_conf_options(conf, _GROUP)
     options = conf[_GROUP]
     if not (options.auth_type or options.auth_section):
-        raise AuthenticationNotConfigured(
+        raise RuntimeError(
             "[api]auth_strategy is keystone, and [keystone_authtoken] has no auth_type. Set "
             "auth_type, auth_url and the credentials of the service user in that section, or "
             "[api]auth_strategy to noauth2 for development."
         )
 
 
-class RequireUser:
-    """Refuses requests without a user, which ``delay_auth_decision`` lets pass."""
-
-    def __init__(self, application: WSGIApplication) -> None:
-        self._application = application
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request; respond 401 if it has no user."""
-        if "HTTP_X_USER_ID" not in environ:
-            return _unauthorized(environ, start_response)
-        return self._application(environ, start_response)
+def _require_user(
+    application: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Refuse requests without a user, which ``delay_auth_decision`` lets pass."""
+    if "HTTP_X_USER_ID" not in environ:
+        return _unauthorized(environ, start_response)
+    return application(environ, start_response)
 
 
-class ContextMiddleware:
-    """Sets the request context from the headers that the authentication set."""
-
-    def __init__(self, application: WSGIApplication, policy: Policy) -> None:
-        self._application = application
-        self._policy = policy
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request."""
-        environ[CONTEXT] = RequestContext.from_environ(
-            environ,
-            policy=self._policy,
-            request_id=environ.get(REQUEST_ID),
-            global_request_id=environ.get(GLOBAL_REQUEST_ID),
-        )
-        return self._application(environ, start_response)
-
-
-def with_authentication(
-    application: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy
-) -> WSGIApplication:
+def with_authentication(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application behind the authentication that [api]auth_strategy selects."""
-    application = ContextMiddleware(application, policy)
     if conf.api.auth_strategy == NOAUTH2:
         return NoAuth(application)
     return Keystone(application, conf)
@@ -177,7 +144,7 @@ def with_authentication(
 
 def keystone_url(conf: cfg.ConfigOpts) -> str | None:
     """Return the URL of Keystone in [keystone_authtoken], None if tokens are not checked by it."""
-    if conf.api.auth_strategy != KEYSTONE:
+    if conf.api.auth_strategy == NOAUTH2:
         return None
     from keystoneauth1 import loading  # noqa: PLC0415  as above
 

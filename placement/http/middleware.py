@@ -13,21 +13,18 @@ from placement import profiling
 from placement.http import auth
 from placement.http.request import AFTER_RESPONSE, Task
 from placement.http.request_log import RequestLog
-from placement.policy import Policy
 
 LOG = logging.getLogger(__name__)
 
 
-def pipeline(
-    application: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy
-) -> WSGIApplication:
+def pipeline(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application wrapped in all configured middleware.
 
     The order, from the inside out, is visible to clients: a preflight request needs no
     authentication, and every response has a request id. Middleware that is not configured is left
     out and costs nothing.
     """
-    application = auth.with_authentication(application, conf, policy)
+    application = auth.with_authentication(application, conf)
     application = RequestLog(_with_cross_origin(application, conf))
     return AfterResponse(_profiled(_behind_proxy(application, conf), conf))
 

@@ -1,23 +1,23 @@
 """Requests and responses of handlers: the caller, the services, and errors as responses.
 
-``deploy`` creates the services of a process. ``PlacementWsgify`` turns an exception of a handler
+``deploy`` creates the services of a process. ``error_response`` turns an exception of a handler
 into the response that :mod:`placement.errors` defines for its class.
 """
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qsl, quote
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import WSGIEnvironment
 
 import webob
 import webob.exc
-from oslo_context import context
+from oslo_context.context import RequestContext
 from oslo_policy.policy import RuleDefault
 from webob.acceptparse import create_accept_header
 
@@ -50,41 +50,6 @@ _LONGEST_DETAIL = 6000
 _LONGEST_QUOTED = 1000
 _QUOTED = {"REQUEST_METHOD": "-", "CONTENT_TYPE": "None", "HTTP_ACCEPT": JSON}
 _MAX_PARAMETERS = 2000
-
-
-class RequestContext(context.RequestContext):
-    """The authenticated caller; log lines of the current thread carry its ids."""
-
-    def __init__(self, *, policy: Policy, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._policy = policy
-
-    def can(self, rule: RuleDefault, target: Mapping[str, Any] | None = None) -> None:
-        """Return if the policy allows this; the default target is the caller's project.
-
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
-        """
-        if target is None:
-            target = {"project_id": self.project_id, "user_id": self.user_id}
-        self._policy.decisions().authorize(rule.name, target, self.credentials())
-
-    def credentials(self) -> dict[str, Any]:
-        """Return the attributes of the caller that policy rules can use."""
-        return {
-            "user_id": self.user_id,
-            "user_domain_id": self.user_domain_id,
-            "system_scope": self.system_scope,
-            "domain_id": self.domain_id,
-            "project_id": self.project_id,
-            "project_domain_id": self.project_domain_id,
-            "roles": self.roles,
-            "is_admin_project": self.is_admin_project,
-            "service_user_id": self.service_user_id,
-            "service_user_domain_id": self.service_user_domain_id,
-            "service_project_id": self.service_project_id,
-            "service_project_domain_id": self.service_project_domain_id,
-            "service_roles": self.service_roles,
-        }
 
 
 class Reports(Protocol):
@@ -146,13 +111,24 @@ class Request(webob.Request):  # type: ignore[misc]
 
     @property
     def context(self) -> RequestContext:
-        """The authenticated caller: ``request.context.can(rule)``."""
+        """The authenticated caller; log lines of the current thread carry its ids."""
         return cast("RequestContext", self.environ[CONTEXT])
 
     @property
-    def services(self) -> "Services":
+    def services(self) -> Services:
         """The services available to handlers."""
         return cast("Services", self.environ[SERVICES])
+
+    def can(self, rule: RuleDefault, target: Mapping[str, Any] | None = None) -> None:
+        """Return if the policy allows this; the default target is the caller's project.
+
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
+        """
+        caller = self.context
+        if target is None:
+            target = {"project_id": caller.project_id, "user_id": caller.user_id}
+        decisions = self.services.policy.decisions()
+        decisions.authorize(rule.name, target, caller.to_policy_values())
 
     @property
     def route(self) -> dict[str, str]:
@@ -265,13 +241,6 @@ def no_content(
     return _completed(request, response, modified_at, location)
 
 
-def created(
-    request: Request, location: str, *, modified_at: datetime | Omitted | None = OMITTED
-) -> webob.Response:
-    """Return 201 without a body; see ``json_response``."""
-    return no_content(request, status=201, modified_at=modified_at, location=location)
-
-
 def _completed(
     request: Request,
     response: webob.Response,
@@ -289,30 +258,6 @@ def _completed(
 
 
 # --- errors ---------------------------------------------------------------------------
-
-
-class PlacementWsgify:
-    """A WSGI application that calls a function from request to response.
-
-    Exceptions become error documents according to ``errors.TABLE``.
-    """
-
-    def __init__(self, function: HandlerFunction) -> None:
-        self._function = function
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request."""
-        request = Request(environ)
-        try:
-            response = self._function(request)
-            _add_version_headers(request, response)
-        except exception.PlacementException as error:
-            if isinstance(error, exception.DatabaseUnavailable | exception.PolicyCheckFailed):
-                LOG.warning("%s Reason: %s", error, error.reason)
-            response = error_response(request, error)
-        except Exception as error:
-            response = unexpected(request, error)
-        return cast("Iterable[bytes]", response(environ, start_response))
 
 
 def unexpected(request: Request, error: Exception) -> webob.Response:
@@ -333,7 +278,7 @@ def error_response(request: Request, error: Exception) -> webob.Response:
     if isinstance(error, exception.MethodNotAllowed) and error.allowed:
         response.headers["allow"] = ", ".join(error.allowed)
     if http_error is not errors.UNEXPECTED:
-        _add_version_headers(request, response)
+        add_version_headers(request, response)
     return response
 
 
@@ -385,7 +330,8 @@ def _printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _add_version_headers(request: Request, response: webob.Response) -> None:
+def add_version_headers(request: Request, response: webob.Response) -> None:
+    """Add the microversion to the response, if it is negotiated."""
     version = request.known_version
     if version is not None:
         headers = response.headerlist

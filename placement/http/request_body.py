@@ -1,6 +1,5 @@
 """Reading and decoding of JSON request bodies."""
 
-import codecs
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
@@ -44,7 +43,7 @@ def decode(environ: WSGIEnvironment, max_bytes: int) -> Any:
     body = _read(environ, max_bytes)
     try:
         _refuse_many(body)
-        value = _DECODER.decode(_text(body))
+        value = json.loads(body.decode(), parse_constant=_refuse_constant)
         _refuse_depth(value, body)
         if b"\\u" in body:
             _refuse_unstorable(value)
@@ -84,17 +83,8 @@ def _incomplete(reason: str) -> exception.BadRequest:
     )
 
 
-def _text(body: bytes) -> str:
-    if body.startswith(codecs.BOM_UTF8):
-        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", "", 0)
-    return body.decode()
-
-
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _refuse_many(body: bytes) -> None:

@@ -5,11 +5,12 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any
 from urllib.parse import quote
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_context.context import RequestContext
+from oslo_middleware.request_id import GLOBAL_REQ_ID, ID_FORMAT
 
 from placement import exception
 from placement.events import VERSION
@@ -24,12 +25,9 @@ from placement.http.request import (
 
 LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
-GLOBAL_REQUEST_ID = "openstack.global_request_id"
 _MAX_HEAD_LENGTH = 2**16  # servers have smaller limits or no limit
 _MAX_LOGGED_LENGTH = 1000
 _HEADER = "x-openstack-request-id"
-_HEX = "[a-f0-9]"
-_GLOBAL_ID = re.compile(f"req-{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
 
 # A query string is usually encoded; unencoded characters must not break the log line.
 _QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
@@ -53,7 +51,7 @@ class RequestLog:
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
-        request_line = _RequestLine.of(environ)
+        request_line = _request_line(environ)
         LOG.debug("Starting request: %s", request_line)
 
         def start(
@@ -106,38 +104,21 @@ def _identify(environ: MutableMapping[str, Any]) -> str:
     """Return a new request id, which the log lines of this thread carry from now on."""
     request_id = f"req-{uuid.uuid4()}"
     sent = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
-    global_id = sent if _GLOBAL_ID.fullmatch(sent) else None
+    global_id = sent if re.fullmatch(ID_FORMAT, sent) else None
     environ[REQUEST_ID] = request_id
-    environ[GLOBAL_REQUEST_ID] = global_id
+    environ[GLOBAL_REQ_ID] = global_id
     RequestContext(request_id=request_id, global_request_id=global_id)
     return request_id
 
 
-class _RequestLine(NamedTuple):
-    """Client, method and URI of a request; ``str()`` encodes it for the log."""
-
-    client: str
-    method: str
-    path: str
-    query: str
-
-    @classmethod
-    def of(cls, environ: Mapping[str, Any]) -> Self:
-        """Return the current request line: middleware may move parts of the path."""
-        return cls(
-            environ.get("REMOTE_ADDR") or "-",
-            environ["REQUEST_METHOD"],
-            environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""),
-            environ.get("QUERY_STRING", ""),
-        )
-
-    def __str__(self) -> str:
-        uri = _quoted(self.path, safe="/")
-        if self.query:
-            uri = f"{uri}?{_quoted(self.query, safe=_QUERY_SAFE)}"
-        # proxies write "client, proxy" into X-Forwarded-For; clients can write any text
-        client = _quoted(self.client.replace(", ", ","), safe=":,.[]%")
-        return f'{client} "{_quoted(self.method, safe="")} {uri}"'
+def _request_line(environ: Mapping[str, Any]) -> str:
+    """Return the client, the method and the URI, encoded for the log."""
+    uri = _quoted(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), safe="/")
+    if query := environ.get("QUERY_STRING"):
+        uri = f"{uri}?{_quoted(query, safe=_QUERY_SAFE)}"
+    # proxies write "client, proxy" into X-Forwarded-For; clients can write any text
+    client = _quoted((environ.get("REMOTE_ADDR") or "-").replace(", ", ","), safe=":,.[]%")
+    return f'{client} "{_quoted(environ["REQUEST_METHOD"], safe="")} {uri}"'
 
 
 def _quoted(text: str, *, safe: str) -> str:
@@ -145,7 +126,7 @@ def _quoted(text: str, *, safe: str) -> str:
 
 
 def _log_response(
-    request_line: _RequestLine, status: str, headers: Iterable[tuple[str, str]], version: object
+    request_line: str, status: str, headers: Iterable[tuple[str, str]], version: object
 ) -> None:
     length = next((value for name, value in headers if name.lower() == "content-length"), "-")
     LOG.info(

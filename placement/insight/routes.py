@@ -43,7 +43,7 @@ def _order(total: Total) -> tuple[str, Version]:
 @accepts_json
 def list_clients(request: Request) -> webob.Response:
     """Return the number of requests of each client at each microversion."""
-    request.context.can(policies.CLIENTS)
+    request.can(policies.CLIENTS)
     queries.nothing(request)
     totals = request.services.totals
     counted = totals((CLIENT_REQUESTS, MIXED_CONSUMERS)) if totals else {}
@@ -74,7 +74,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
 @accepts_json
 def show_insight(request: Request) -> webob.Response:
     """Return the release, the enabled features, and the size and age of the snapshot."""
-    request.context.can(policies.SHOW)
+    request.can(policies.SHOW)
     queries.nothing(request)
     enabled = {"record": request.services.reports.is_recording}
 

@@ -1,16 +1,13 @@
 """The aggregates that a provider is associated with; an aggregate is only a UUID."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.model import Provider, ProviderAggregates
-from placement.core.text import check_storable
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked
-
-MAX_LENGTH = 36
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAggregates:
@@ -26,10 +23,10 @@ def replace(
     """Associate the provider with exactly these aggregates, which are created as needed.
 
     With ``generation`` None (below 1.19) it is neither checked nor increased.
-    Raises: ProviderNotFound, StaleGenerationPleaseUpdate, BadRequest for a UUID with more than 36
-    characters, the size of the column.
+    The aggregates are distinct.
+    Raises: ProviderNotFound, StaleGenerationPleaseUpdate.
     """
-    provider = store.write(_replace, uuid, tuple(dict.fromkeys(aggregates)), generation)
+    provider = store.write(_replace, uuid, aggregates, generation)
     return ProviderAggregates(provider, tuple(aggregates))
 
 
@@ -39,20 +36,9 @@ def _replace(
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
-    _check_length(aggregates)
     tx.aggregates.replace(provider.id, aggregates)
     if generation is None:
         tx.publish([provider.id])
         return provider
     tx.publish(generation_bumped=[provider.id])
     return with_values(provider, generation=provider.generation + 1)
-
-
-def _check_length(aggregates: Iterable[str]) -> None:
-    for aggregate in aggregates:
-        check_storable("aggregate", aggregate)
-        if len(aggregate) > MAX_LENGTH:
-            raise exception.BadRequest(
-                f"The aggregate '{aggregate}' is longer than {MAX_LENGTH} characters; "
-                "write its UUID with dashes and without braces or prefix."
-            )

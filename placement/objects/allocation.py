@@ -18,9 +18,7 @@ from placement.core.model import (
     ConsumerAllocations,
     ConsumerClaim,
     ProviderAllocations,
-    ReplaceAllocations,
 )
-from placement.core.text import check_storable
 from placement.db.claims import allocations, inventories
 from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
 from placement.db.clocks import publications
@@ -44,21 +42,13 @@ def of_provider(store: Store, uuid: str) -> ProviderAllocations:
         return ProviderAllocations(provider, *tx.allocations.on_provider(provider.id))
 
 
-def replace(store: Store, command: ReplaceAllocations) -> None:
+def replace(store: Store, claims: Sequence[ConsumerClaim]) -> None:
     """Replace the allocations of each consumer by its claim, all or none.
 
     Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
-    NotAllocatable, BadRequest for a project or user that cannot be stored.
+    NotAllocatable.
     """
-    check_owners(command.claims)
-    store.write(_replace, command.claims)
-
-
-def check_owners(claims: Iterable[ConsumerClaim]) -> None:
-    """Check that the projects and users of the claims can be stored.  Raises: BadRequest."""
-    for claim in claims:
-        check_storable("project", claim.project_id)
-        check_storable("user", claim.user_id)
+    store.write(_replace, claims)
 
 
 def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:

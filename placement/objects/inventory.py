@@ -5,28 +5,19 @@ returns the updated provider. ``minimum_capacity`` is the least capacity that an
 inventory may have: 0, and 1 for requests that may not reserve all of the total (before 1.26).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
-from placement.core.model import (
-    Inventory,
-    Overcommit,
-    Provider,
-    ProviderInventories,
-    ReplaceInventories,
-)
+from placement.core.model import Inventory, Provider, ProviderInventories, ReplaceInventories
 from placement.db.claims.inventories import StoredInventory
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import existing, locked, locked_at_generation
 
-Report = Callable[[Overcommit], object]
-
-
-def ignore(_overcommit: Overcommit) -> None:
-    """Do nothing about a change that left less capacity than is used."""
+LOG = logging.getLogger(__name__)
 
 
 def list_of(store: Store, uuid: str) -> ProviderInventories:
@@ -84,30 +75,24 @@ def _create(
     return _published(tx, provider)
 
 
-def replace(
-    store: Store,
-    command: ReplaceInventories,
-    report: Report = ignore,
-    *,
-    minimum_capacity: int = 0,
-) -> Provider:
+def replace(store: Store, command: ReplaceInventories, *, minimum_capacity: int = 0) -> Provider:
     """Replace the inventories of the provider.
 
-    After the commit, reports each class whose new capacity is less than its usage.
+    After the commit, logs each class whose new capacity is less than its usage.
     Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
     UnknownResourceClass (400), InventoryInUse.
     """
-    return _reported(store.write(_replace, command, minimum_capacity), report)
+    return _logged(store.write(_replace, command, minimum_capacity))
 
 
-_Change = tuple[Provider, Sequence[Overcommit]]
-"""A provider after a write, and the classes whose usage exceeds the new capacity."""
+_Change = tuple[Provider, Sequence[str]]
+"""A provider after a write, and texts on the classes whose usage exceeds the new capacity."""
 
 
-def _reported(change: _Change, report: Report) -> Provider:
+def _logged(change: _Change) -> Provider:
     provider, overcommits = change
     for overcommit in overcommits:
-        report(overcommit)
+        LOG.warning("Inventory change leaves less than is used: %s", overcommit)
     return provider
 
 
@@ -152,8 +137,8 @@ def put(
     provider: Provider,
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
-) -> Sequence[Overcommit]:
-    """Add or change inventories of a locked provider; return the resulting overcommits."""
+) -> Sequence[str]:
+    """Add or change inventories of a locked provider; return texts on the overcommits."""
     present = tx.inventories.of(provider.id)
     old = {class_ids[name]: row for name, row in inventories.items() if name in present}
     new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
@@ -166,10 +151,11 @@ def _overcommits(
     provider: Provider,
     inventories: Mapping[str, Inventory],
     present: Mapping[str, StoredInventory],
-) -> list[Overcommit]:
+) -> list[str]:
     used = {name: row.used for name, row in present.items() if row.used}
     return [
-        Overcommit(provider, name, used[name], inventory.reserved, integer_capacity(inventory))
+        f"provider {provider.name} ({provider.uuid}), resource_class {name}, used {used[name]}, "
+        f"reserved {inventory.reserved}, capacity {integer_capacity(inventory)}"
         for name, inventory in inventories.items()
         if name in used and not is_within_capacity(inventory, used[name], 0)
     ]
@@ -183,9 +169,8 @@ def update(  # noqa: PLR0913 - the parts of one command
     inventory: Inventory,
     *,
     minimum_capacity: int = 0,
-    report: Report = ignore,
 ) -> Provider:
-    """Change one existing inventory; reports as ``replace`` does.
+    """Change one existing inventory; logs as ``replace`` does.
 
     Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
     ResourceClassNotFound (404), NoInventoryRecord (400).
@@ -193,7 +178,7 @@ def update(  # noqa: PLR0913 - the parts of one command
     change = store.write(
         _update, uuid, generation, resource_class, inventory, minimum_capacity=minimum_capacity
     )
-    return _reported(change, report)
+    return _logged(change)
 
 
 def _update(  # noqa: PLR0913 - the parts of one command

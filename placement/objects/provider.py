@@ -3,26 +3,15 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from enum import Enum
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary
-from placement.core.text import check_storable, is_storable
 from placement.db.resources.providers import Node
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 
 T = TypeVar("T")
-
-
-class Parent(Enum):
-    """The parent in an update that does not name one."""
-
-    UNCHANGED = "unchanged"
-
-
-UNCHANGED: Final = Parent.UNCHANGED
 
 
 def show(store: Store, uuid: str) -> Provider:
@@ -52,7 +41,7 @@ def stored_name(store: Store, name: str) -> str:
     It is the name itself, except on databases that compare names without regard to letter case.
     Cost: one statement on these databases, no statement on other databases.
     """
-    if store.compares_text_exactly or not is_storable(name):
+    if store.compares_text_exactly:
         return name
     with store.read() as tx:
         holder = tx.providers.summary_named(name)
@@ -89,10 +78,8 @@ def locked_at_generation(tx: Transaction, uuid: str, generation: int) -> Provide
 def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     """Return the new provider, generation 0.
 
-    Raises: CannotCreateProvider, DuplicateProviderUuid, DuplicateProviderName,
-    BadRequest for a name that cannot be stored.
+    Raises: CannotCreateProvider, DuplicateProvider.
     """
-    check_storable("name", name)
     if not name:
         raise exception.CannotCreateProvider(name, uuid, "name is required")
     if parent_uuid == uuid:
@@ -101,25 +88,25 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
         )
     try:
         return store.write(_create, uuid, name, parent_uuid)
-    except (exception.DuplicateProviderUuid, exception.DuplicateProviderName) as error:
-        raise _conflict(store, error, uuid, name) from None
+    except exception.DuplicateProvider as error:
+        raise _conflict(store, error, name, uuid) from None
 
 
 def _conflict(
-    store: Store, error: exception.PlacementException, uuid: str, name: str
-) -> exception.PlacementException:
-    """Return the conflict of a new provider, with the provider that has its UUID or its name.
+    store: Store, error: exception.DuplicateProvider, name: str, new_uuid: str = ""
+) -> exception.DuplicateProvider:
+    """Return the conflict with the provider that has the name, or the UUID of a new provider.
 
     Databases differ in the constraint that they report if both are violated. One transaction reads
     both; if the database is unreachable, the reported conflict is returned.
     """
     by_uuid = by_name = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
-        by_uuid = tx.providers.summary_with_uuid(uuid)
+        by_uuid = tx.providers.summary_with_uuid(new_uuid) if new_uuid else None
         by_name = None if by_uuid else tx.providers.summary_named(name)
-    if by_uuid is not None or isinstance(error, exception.DuplicateProviderUuid):
-        return exception.DuplicateProviderUuid(uuid, _holder(by_uuid))
-    return exception.DuplicateProviderName(name, _holder(by_name))
+    if by_uuid is not None or error.attribute == "uuid":
+        return exception.DuplicateProvider("uuid", new_uuid, _holder(by_uuid))
+    return exception.DuplicateProvider("name", name, _holder(by_name))
 
 
 def _holder(provider: ProviderSummary | None) -> exception.Holder | None:
@@ -151,26 +138,28 @@ def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> P
     return created
 
 
-def update(
-    store: Store, uuid: str, name: str, parent: str | Parent | None, *, may_move: bool
+def update(  # noqa: PLR0913 - the parts of one command
+    store: Store,
+    uuid: str,
+    name: str,
+    parent_uuid: str | None,
+    *,
+    has_parent: bool = True,
+    may_move: bool,
 ) -> Provider:
     """Return the provider with its new name and parent; its generation does not change.
 
+    The parent is unchanged unless ``has_parent``.
     ``may_move`` is false below 1.37, where a parent once set can neither be changed nor removed.
     The returned ``modified_at`` is the time of this update, if it changed something.
-    Raises: ProviderNotFound, CannotSaveProvider, DuplicateProviderName,
-    BadRequest for a name that cannot be stored.
+    Raises: ProviderNotFound, CannotSaveProvider, DuplicateProvider.
     """
-    check_storable("name", name)
     try:
-        if parent is UNCHANGED:
-            return store.write(_rename, uuid, name)
-        return store.write(_rename_and_move, uuid, name, parent, may_move=may_move)
-    except exception.DuplicateProviderName:
-        holder = None
-        with suppress(exception.DatabaseUnavailable), store.read() as tx:
-            holder = _holder(tx.providers.summary_named(name))
-        raise exception.DuplicateProviderName(name, holder) from None
+        if has_parent:
+            return store.write(_rename_and_move, uuid, name, parent_uuid, may_move=may_move)
+        return store.write(_rename, uuid, name)
+    except exception.DuplicateProvider as error:
+        raise _conflict(store, error, name) from None
 
 
 def _rename(tx: Transaction, uuid: str, name: str) -> Provider:
@@ -253,7 +242,7 @@ def _subtree(nodes: Mapping[str, Node], top: int) -> set[int]:
 def delete(store: Store, uuid: str) -> None:
     """Delete the provider with its inventories, traits and aggregate associations.
 
-    Raises: ProviderNotFoundForDelete, ProviderHasChildren, ProviderInUse.
+    Raises: ProviderNotFound, ProviderHasChildren, ProviderInUse.
     """
     store.write(_delete, uuid)
 
@@ -261,7 +250,7 @@ def delete(store: Store, uuid: str) -> None:
 def _delete(tx: Transaction, uuid: str) -> None:
     provider = tx.providers.lock(uuid)
     if provider is None:
-        raise exception.ProviderNotFoundForDelete(uuid)
+        raise exception.ProviderNotFound(uuid, " for delete")
     if tx.providers.has_children(provider.id):
         raise exception.ProviderHasChildren(uuid)
     if tx.allocations.exist_on(provider.id):

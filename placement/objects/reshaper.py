@@ -32,7 +32,6 @@ def reshape(store: Store, command: Reshape) -> None:
     Raises: ReshapedProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400),
     InventoryInUse, and what ``allocation.replace`` raises.
     """
-    allocation.check_owners(command.claims)
     store.write(_reshape, command)
 
 

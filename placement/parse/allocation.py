@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from placement import exception
-from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceAllocations, Reshape
+from placement.core.model import ConsumerClaim, IncompleteConsumer, Reshape
 from placement.core.text import canonical, canonical_uuid
 from placement.microversion import Version
 from placement.parse import inventory, validation
@@ -34,7 +34,7 @@ def consumer_uuid(text: str) -> str:
 
 def replacement(
     consumer_uuid: str, document: Any, version: Version, default_owner: IncompleteConsumer
-) -> ReplaceAllocations:
+) -> tuple[ConsumerClaim, ...]:
     """Return the new allocations of one consumer.
 
     ``default_owner`` applies to a consumer whose body has no owner, as below 1.8.
@@ -44,17 +44,17 @@ def replacement(
     """
     validation.validate(_REPLACE, document, version)
     owner = {"project_id": default_owner.project_id, "user_id": default_owner.user_id}
-    return ReplaceAllocations((_claim(consumer_uuid, {**owner, **document}, version),))
+    return (_claim(consumer_uuid, {**owner, **document}, version),)
 
 
-def replacements(document: Any, version: Version) -> ReplaceAllocations:
+def replacements(document: Any, version: Version) -> tuple[ConsumerClaim, ...]:
     """Return the new allocations of several consumers.
 
     Raises: BadRequest.
     Source: API reference, "Manage allocations".
     """
     validation.validate(_MANAGE, document, version)
-    return ReplaceAllocations(claims(document, version))
+    return claims(document, version)
 
 
 def claims(document: Any, version: Version) -> tuple[ConsumerClaim, ...]:

@@ -21,7 +21,6 @@ Subtrees = tuple[frozenset[str], ...]
 
 _VALIDATORS = validation.query_validators(queries.CANDIDATES_QUERY)
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)")
-_COMBINED = ("required", "member_of")
 _MAX_LIMIT_DIGITS = 18
 
 
@@ -37,8 +36,11 @@ def candidate_request(pairs: validation.QueryPairs, version: Version) -> Candida
     values = validation.grouped(pairs)
     root_required, root_forbidden = _root_traits(values)
     same_subtree = tuple(map(_suffixes, values.get("same_subtree", ())))
-    groups = _groups(pairs, values, version)
-    _check_resources(groups, same_subtree, version)
+    groups = _groups(values, version)
+    if version >= (1, 36):
+        _check_resourceless(groups, frozenset().union(*same_subtree))
+    else:
+        _check_all_have_resources(groups)
     _check_conflicts(groups, version)
     _check_policy(groups, has_policy="group_policy" in values)
     return CandidateRequest(
@@ -85,46 +87,28 @@ def _suffixes(value: str) -> frozenset[str]:
     return suffixes
 
 
-def _groups(pairs: validation.QueryPairs, values: validation.Values, version: Version) -> Groups:
+def _groups(values: validation.Values, version: Version) -> Groups:
     """Return the request groups, in the order of their first parameter in the query."""
     groups: dict[str, RequestGroup] = {}
-    complete: set[str] = set()
-    for key, value in pairs:
-        match = _GROUP_KEY.fullmatch(key)
-        if match is None or key in complete:
-            continue
-        parameter, suffix = match.groups()
-        if parameter in _COMBINED:
-            complete.add(key)
-            fields = _repeated(parameter, key, values[key], version)
-        else:
-            fields = _single(parameter, value)
-        groups[suffix] = replace(groups.get(suffix, RequestGroup(suffix)), **fields)
+    for key, texts in values.items():
+        if match := _GROUP_KEY.fullmatch(key):
+            parameter, suffix = match.groups()
+            fields = _fields(parameter, key, texts, version)
+            groups[suffix] = replace(groups.get(suffix, RequestGroup(suffix)), **fields)
     return groups
 
 
-def _single(parameter: str, value: str) -> dict[str, Any]:
-    """Return the group fields for one ``resources`` or ``in_tree`` parameter."""
+def _fields(parameter: str, key: str, texts: Sequence[str], version: Version) -> dict[str, Any]:
+    """Return the group fields for all values of one key."""
     if parameter == "resources":
-        return {"resources": group.resources(value)}
-    return {"in_tree": group.tree(value)}
-
-
-def _repeated(parameter: str, key: str, values: Sequence[str], version: Version) -> dict[str, Any]:
-    """Return the group fields for all ``required`` or ``member_of`` parameters of one key."""
+        return {"resources": [group.resources(text) for text in texts][-1]}
+    if parameter == "in_tree":
+        return {"in_tree": [group.tree(text) for text in texts][-1]}
     if parameter == "required":
-        required, forbidden = group.traits(values, version)
+        required, forbidden = group.traits(texts, version)
         return {"required": required, "forbidden": forbidden}
-    member_of, not_member_of = group.aggregates(key, values, version)
+    member_of, not_member_of = group.aggregates(key, texts, version)
     return {"member_of": member_of, "not_member_of": not_member_of}
-
-
-def _check_resources(groups: Groups, same_subtree: Subtrees, version: Version) -> None:
-    """Check that groups have resources; since 1.36 some need none."""
-    if version >= (1, 36):
-        _check_resourceless(groups, frozenset().union(*same_subtree))
-    else:
-        _check_all_have_resources(groups)
 
 
 def _check_resourceless(groups: Groups, related: frozenset[str]) -> None:

@@ -158,20 +158,9 @@ def _listed_aggregates(key: str, listed: str, value: str) -> frozenset[str]:
             f"using the valid microversion. Got: {value}"
         )
     pieces = listed.removeprefix("in:").split(",")
-    return frozenset(spelling for piece in pieces for spelling in _spellings(piece))
-
-
-def _spellings(piece: str) -> tuple[str, str]:
-    """Return the UUID of an aggregate as written and in canonical form.
-
-    Aggregates are stored as written, so either spelling may be the stored one.
-    """
-    canonical = canonical_uuid(piece)
-    if canonical is None:
-        raise exception.BadRequest(
-            f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {piece}"
-        )
-    return piece, canonical
+    return frozenset(
+        _canonical(piece, "'member_of' parameter to contain valid UUID(s)") for piece in pieces
+    )
 
 
 def tree(value: str) -> str:
@@ -179,9 +168,11 @@ def tree(value: str) -> str:
 
     Raises: BadRequest.
     """
-    canonical = canonical_uuid(value.strip())
+    return _canonical(value.strip(), "'in_tree' parameter to be a format of uuid")
+
+
+def _canonical(text: str, expected: str) -> str:
+    canonical = canonical_uuid(text)
     if canonical is None:
-        raise exception.BadRequest(
-            f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {value}"
-        )
+        raise exception.BadRequest(f"{PREFIX}Expected {expected}. Got: {text}")
     return canonical

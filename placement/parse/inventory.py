@@ -5,9 +5,10 @@ integer, and returned as the client wrote it.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import Any
 
-from placement.core.model import MAX_INT, Inventory, ReplaceInventories
+from placement.core.model import Inventory, ReplaceInventories
 from placement.microversion import Version
 from placement.parse import validation
 from placement.schemas import resource_provider
@@ -19,28 +20,7 @@ _REPLACE = validation.body_validators(resource_provider.REPLACE_INVENTORIES)
 AsWritten = Mapping[str, float]
 """The six fields of an inventory as the client wrote them, or their defaults."""
 
-_DEFAULTS: AsWritten = {
-    "reserved": 0,
-    "min_unit": 1,
-    "max_unit": MAX_INT,
-    "step_size": 1,
-    "allocation_ratio": 1.0,
-}
-
-
-class NewInventory(NamedTuple):
-    """One inventory to be added or changed, parsed and as the client wrote it."""
-
-    resource_class: str
-    inventory: Inventory
-    as_written: AsWritten
-
-
-class Replacement(NamedTuple):
-    """All inventories of a provider, parsed and as the client wrote them."""
-
-    command: ReplaceInventories
-    as_written: Mapping[str, AsWritten]
+_DEFAULTS: AsWritten = asdict(Inventory(total=0))
 
 
 def minimum_capacity(version: Version) -> int:
@@ -51,28 +31,30 @@ def minimum_capacity(version: Version) -> int:
     return 0 if version >= (1, 26) else 1
 
 
-def creation(document: Any, version: Version) -> NewInventory:
-    """Return the inventory to add to a provider.  Raises: BadRequest."""
+def creation(document: Any, version: Version) -> tuple[str, Inventory, AsWritten]:
+    """Return the class and the inventory to add to a provider.  Raises: BadRequest."""
     validation.validate(_CREATE, document, version)
-    return _new(document["resource_class"], document)
+    written = _written(document)
+    return document["resource_class"], _inventory(written), written
 
 
-def update(resource_class: str, document: Any, version: Version) -> tuple[int, NewInventory]:
+def update(document: Any, version: Version) -> tuple[int, Inventory, AsWritten]:
     """Return the provider generation in a body, and the new values of one inventory.
 
     Raises: BadRequest.
     """
     validation.validate(_UPDATE, document, version)
-    generation = int(document["resource_provider_generation"])
-    return generation, _new(resource_class, document)
+    written = _written(document)
+    return int(document["resource_provider_generation"]), _inventory(written), written
 
 
-def replacement(provider_uuid: str, document: Any, version: Version) -> Replacement:
-    """Return all new inventories of a provider.  Raises: BadRequest."""
+def replacement(
+    provider_uuid: str, document: Any, version: Version
+) -> tuple[ReplaceInventories, Mapping[str, AsWritten]]:
+    """Return all new inventories of a provider, by class as written.  Raises: BadRequest."""
     validation.validate(_REPLACE, document, version)
-    command = all_of_provider(provider_uuid, document)
     written = {name: _written(record) for name, record in document["inventories"].items()}
-    return Replacement(command, written)
+    return all_of_provider(provider_uuid, document), written
 
 
 def all_of_provider(provider_uuid: str, document: Any) -> ReplaceInventories:
@@ -84,15 +66,8 @@ def all_of_provider(provider_uuid: str, document: Any) -> ReplaceInventories:
     )
 
 
-def _new(resource_class: str, document: Any) -> NewInventory:
-    written = _written(document)
-    return NewInventory(resource_class, _inventory(written), written)
-
-
 def _written(document: Any) -> AsWritten:
-    return {"total": document["total"]} | {
-        field: document.get(field, default) for field, default in _DEFAULTS.items()
-    }
+    return {field: document.get(field, default) for field, default in _DEFAULTS.items()}
 
 
 def _inventory(written: AsWritten) -> Inventory:

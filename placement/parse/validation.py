@@ -39,22 +39,18 @@ class SchemaValidator:
     def _is_valid(self) -> Callable[[Any], bool]:
         return acceptance(self.schema, self.is_uuid)
 
-    def error(self, instance: Any) -> str | None:
-        """Return the most relevant error of the instance; None if it is valid."""
+    def error(self, instance: Any, *, in_words: bool = False) -> str | None:
+        """Return the most relevant error of the instance, None if it is valid.
+
+        ``in_words`` describes it for people, without the schema.
+        """
         if self._is_valid(instance):
             return None
         # jsonschema takes 0.1 s of each start, and only instances that are not valid need it
         from placement.parse import schema_errors  # noqa: PLC0415
 
-        return schema_errors.most_relevant(self.schema, self.is_uuid, instance)
-
-    def sentence(self, query: Mapping[str, str]) -> str | None:
-        """Return the most relevant error of a query string in words; None if it is valid."""
-        if self._is_valid(query):
-            return None
-        from placement.parse import schema_errors  # noqa: PLC0415
-
-        return schema_errors.sentence(self.schema, self.is_uuid, query)
+        describe = schema_errors.sentence if in_words else schema_errors.most_relevant
+        return describe(self.schema, self.is_uuid, instance)
 
 
 ValidatorWindows = Sequence[tuple[tuple[int, int], SchemaValidator]]
@@ -120,7 +116,7 @@ def check_in_words(windows: ValidatorWindows, pairs: QueryPairs, version: Versio
     The messages of the Placement API have the schema, because clients match them.
     Raises: BadRequest.
     """
-    message = _validator(windows, version).sentence(effective(pairs))
+    message = _validator(windows, version).error(effective(pairs), in_words=True)
     if message is not None:
         raise exception.BadRequest(f"{PREFIX}{message}")
 

@@ -3,8 +3,6 @@
 The rule of an operation is a constant that handlers check.
 """
 
-from typing import Any
-
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
@@ -23,38 +21,34 @@ _DEPRECATED_ADMIN = policy.DeprecatedRule(
 )
 
 
-def _caller(name: str, check: str, description: str, **kwargs: Any) -> policy.RuleDefault:
-    return policy.RuleDefault(name=name, check_str=check, description=description, **kwargs)
-
-
 RULES = (
-    _caller(
+    policy.RuleDefault(
         "admin_api",
         "role:admin",
         "The administrator of the cloud.",
         scope_types=["project"],
     ),
-    _caller(
+    policy.RuleDefault(
         "service_api",
         "role:service",
         "Another service, such as the compute service.",
         scope_types=["project"],
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
-    _caller(
+    policy.RuleDefault(
         "admin_or_service_api",
         "role:admin or role:service",
         "The administrator of the cloud, or another service.",
         scope_types=["project"],
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
-    _caller(
+    policy.RuleDefault(
         "project_reader_api",
         "role:reader and project_id:%(project_id)s",
         "A reader of the requested project.",
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
-    _caller(
+    policy.RuleDefault(
         "admin_or_project_reader_or_service_api",
         "role:admin or rule:project_reader_api or role:service",
         "The administrator, a reader of the requested project, or another service.",

@@ -6,10 +6,8 @@ for a moment.
 This module detects changes with a few ``stat`` calls and replaces the enforcer as a whole.
 """
 
-import argparse
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +18,6 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from placement import exception, policies
-from placement.conf import register_policy_opts
 from placement.conf.base import config_files
 from placement.policy import requirements
 from placement.policy.files import problems
@@ -63,7 +60,7 @@ class PolicyDecisions:
         return kind(rule, self.requirement(rule), tuple(caller.get("roles") or ()))
 
     def requirement(self, rule: str) -> str:
-        """Return the requirement of the rule; empty if there is no such rule."""
+        """Return the requirement of the rule, for messages and reports."""
         return requirements.described(self._enforcer.rules, rule)
 
     def named_roles(self) -> frozenset[str]:
@@ -82,7 +79,6 @@ class Policy:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        register_policy_opts(conf)
         self._stamps = _stamps(policy_files(conf))
         self._decisions = PolicyDecisions(_loaded(conf))
 
@@ -183,19 +179,7 @@ def _reason(error: BaseException) -> str:
 
 
 def get_enforcer() -> oslo_policy.Enforcer:
-    """Return the enforcer for the command-line tools of oslo.policy.
-
-    Their command line may contain --config-file and --config-dir.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--config-file", action="append", default=[])
-    parser.add_argument("--config-dir", action="append", default=[])
-    arguments, _ = parser.parse_known_args(sys.argv[1:])
+    """Return the enforcer for the command-line tools of oslo.policy."""
     conf = cfg.ConfigOpts()
-    conf(
-        [],
-        project="placement",
-        default_config_files=arguments.config_file or config_files(),
-        default_config_dirs=arguments.config_dir or None,
-    )
+    conf([], project="placement", default_config_files=config_files())
     return _enforcer(conf)

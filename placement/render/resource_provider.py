@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 
-from placement.core.model import Inventory, Provider, ProviderAggregates
+from placement.core.model import Provider, ProviderAggregates
 from placement.microversion import Version
 
 _LINKS_SINCE = (
@@ -20,6 +20,7 @@ _LINKS_SINCE = (
 )
 
 Fields = Mapping[str, float]
+"""The six fields of an inventory by name."""
 
 
 def provider_list(providers: Iterable[Provider], version: Version, prefix: str) -> bytes:
@@ -63,18 +64,6 @@ def _nested(provider: Provider, pieces: Sequence[str]) -> str:
         f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
         f"{provider.uuid.join(pieces)}}}"
     )
-
-
-def fields(inventory: Inventory) -> Fields:
-    """Return the six fields of an inventory by name."""
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "min_unit": inventory.min_unit,
-        "max_unit": inventory.max_unit,
-        "step_size": inventory.step_size,
-        "allocation_ratio": inventory.allocation_ratio,
-    }
 
 
 def one(inventory: Fields, generation: int) -> bytes:

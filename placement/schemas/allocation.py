@@ -2,7 +2,7 @@
 
 from placement.schemas.base import (
     GENERATION,
-    OWNER,
+    NAME,
     RESOURCE_CLASS_NAME,
     UUID,
     UUID_KEY,
@@ -27,12 +27,7 @@ _ON_PROVIDER = closed({"resources": _RESOURCES, "generation": GENERATION}, "reso
 _BY_PROVIDER = keyed(UUID_KEY, _ON_PROVIDER)
 _BY_PROVIDER_NOT_EMPTY = keyed(UUID_KEY, _ON_PROVIDER, at_least=1)
 
-_TYPE: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": RESOURCE_CLASS_NAME,
-}
+_TYPE: Schema = {**NAME, "pattern": RESOURCE_CLASS_NAME}
 # Clients may send back the mappings of an allocation candidate; they are not used.
 _MAPPINGS: Schema = {
     "type": "object",
@@ -48,7 +43,7 @@ def _consumer(required: Schema, optional: Schema | None = None) -> Schema:
     return closed({**required, **(optional or {})}, *required)
 
 
-_SINCE_1_8: Schema = {"project_id": OWNER, "user_id": OWNER}
+_SINCE_1_8: Schema = {"project_id": NAME, "user_id": NAME}
 _SINCE_1_28: Schema = {**_SINCE_1_8, "consumer_generation": {"type": ["integer", "null"]}}
 _SINCE_1_34: Schema = {"mappings": _MAPPINGS}
 _SINCE_1_38: Schema = {**_SINCE_1_28, "consumer_type": _TYPE}
@@ -72,22 +67,16 @@ REPLACE: Windows = (
 MANAGE: Windows = tuple(
     (since, keyed(UUID_KEY, consumer, at_least=1)) for since, consumer in _CONSUMER
 )
-RESHAPE_ALLOCATIONS: Windows = tuple(
-    (since, keyed(UUID_KEY, consumer)) for since, consumer in _CONSUMER
-)
-
-
 _INVENTORIES = keyed(UUID_KEY, ALL_OF_PROVIDER, at_least=1)
 
 RESHAPE: Windows = tuple(
     (
         max(since, (1, 30)),
         closed(
-            {"inventories": _INVENTORIES, "allocations": allocations},
+            {"inventories": _INVENTORIES, "allocations": keyed(UUID_KEY, consumer)},
             "inventories",
             "allocations",
         ),
     )
-    for since, allocations in RESHAPE_ALLOCATIONS
-    if since >= (1, 28)
+    for since, consumer in _WITH_GENERATION
 )

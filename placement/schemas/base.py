@@ -20,7 +20,7 @@ UUID_KEY = "^[0-9a-fA-F-]{36}$"
 TEXT: Schema = {"type": "string"}
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
-OWNER: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 
 
 def closed(properties: Schema, *required: str) -> Schema:

@@ -1,18 +1,16 @@
 """Query parameters by microversion: allocation candidates, resource providers and usages."""
 
-from placement.schemas.base import OWNER, TEXT, UUID, Schema, Windows, closed, merged
+from placement.schemas.base import NAME, TEXT, UUID, Schema, Windows, closed, merged
 
 _LIMIT: Schema = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 _GROUP_POLICY: Schema = {"type": "string", "enum": ["none", "isolate"]}
 _NUMBER = "[1-9][0-9]*"
-_NAME = "[a-zA-Z0-9_-]{1,64}"
+_SUFFIX = "[a-zA-Z0-9_-]{1,64}"
 
 
-def _plain(*parameters: str) -> Schema:
+def _plain(**parameters: Schema) -> Schema:
     """Return the schema of a query without groups: ``resources`` and these parameters."""
-    described = {"limit": _LIMIT}
-    names = ("resources", *parameters)
-    return closed({name: described.get(name, TEXT) for name in names}, "resources")
+    return closed({"resources": TEXT, **parameters}, "resources")
 
 
 def _grouped(suffix: str, suffixable: tuple[str, ...], *parameters: str) -> Schema:
@@ -26,14 +24,14 @@ _GROUPED = ("resources", "required", "member_of")
 
 CANDIDATES_QUERY: Windows = (
     ((1, 10), _plain()),
-    ((1, 16), _plain("limit")),
-    ((1, 17), _plain("limit", "required")),
-    ((1, 21), _plain("limit", "required", "member_of")),
+    ((1, 16), _plain(limit=_LIMIT)),
+    ((1, 17), _plain(limit=_LIMIT, required=TEXT)),
+    ((1, 21), _plain(limit=_LIMIT, required=TEXT, member_of=TEXT)),
     ((1, 25), _grouped(_NUMBER, _GROUPED)),
     ((1, 31), _grouped(_NUMBER, (*_GROUPED, "in_tree"))),
-    ((1, 33), _grouped(_NAME, (*_GROUPED, "in_tree"))),
-    ((1, 35), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required")),
-    ((1, 36), _grouped(_NAME, (*_GROUPED, "in_tree"), "root_required", "same_subtree")),
+    ((1, 33), _grouped(_SUFFIX, (*_GROUPED, "in_tree"))),
+    ((1, 35), _grouped(_SUFFIX, (*_GROUPED, "in_tree"), "root_required")),
+    ((1, 36), _grouped(_SUFFIX, (*_GROUPED, "in_tree"), "root_required", "same_subtree")),
 )
 """Schemas of the query, with the first microversion of the schema."""
 
@@ -53,17 +51,12 @@ PROVIDERS_QUERY: Windows = tuple(
 
 
 # ``all`` and ``unknown`` are no names of types: all consumers, and consumers without a type.
-_TYPE: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": "^[A-Z0-9_]+$|^all|^unknown$",
-}
+_TYPE: Schema = {**NAME, "pattern": "^[A-Z0-9_]+$|^all|^unknown$"}
 
 OF_PROJECT_QUERY: Windows = (
-    ((1, 9), closed({"project_id": OWNER, "user_id": OWNER}, "project_id")),
+    ((1, 9), closed({"project_id": NAME, "user_id": NAME}, "project_id")),
     (
         (1, 38),
-        closed({"project_id": OWNER, "user_id": OWNER, "consumer_type": _TYPE}, "project_id"),
+        closed({"project_id": NAME, "user_id": NAME, "consumer_type": _TYPE}, "project_id"),
     ),
 )

@@ -207,7 +207,7 @@ class Providers(Statements):
         """Insert a provider and return its id; without a parent it is its own root.
 
         The tree of the parent must be locked.
-        Raises: DuplicateProviderUuid, DuplicateProviderName.
+        Raises: DuplicateProvider.
         """
         row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
         if parent is not None:
@@ -222,7 +222,7 @@ class Providers(Statements):
     def rename(self, id_: int, name: str, **values: object) -> None:
         """Change the name, and other values, of a locked provider.
 
-        Raises: DuplicateProviderName.
+        Raises: DuplicateProvider.
         """
         with _duplicates("", name):
             self._update([id_], name=name, **values, updated_at=utcnow())
@@ -269,8 +269,8 @@ def _duplicates(uuid: str, name: str) -> Iterator[None]:
         if not errors.is_duplicate(error):
             raise
         if "uuid" in errors.duplicate_key(error):
-            raise exception.DuplicateProviderUuid(uuid) from error
-        raise exception.DuplicateProviderName(name) from error
+            raise exception.DuplicateProvider("uuid", uuid) from error
+        raise exception.DuplicateProvider("name", name) from error
 
 
 class Aggregates(Statements):

@@ -25,7 +25,7 @@ _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 @accepts_json
 def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
-    request.context.can(policies.FINDINGS)
+    request.can(policies.FINDINGS)
     values = queries.values(request, _VALIDATORS)
     settings = AuditSettings(
         grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),

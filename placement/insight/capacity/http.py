@@ -75,7 +75,7 @@ def _fields(capacity: Capacity) -> dict[str, Any]:
 @accepts_json
 def show_capacity(request: Request) -> webob.Response:
     """Return the number of claims of the shape that fit, in total and by group of roots."""
-    request.context.can(policies.CAPACITY)
+    request.can(policies.CAPACITY)
     queries.check_has_candidates(request.version)
     by, prefix = _by(queries.values(request, _VALIDATORS).get("by", "none"))
     pairs = [(key, value) for key, value in request.query_pairs if key != "by"]

@@ -47,7 +47,7 @@ def consumer_filter(values: Mapping[str, str]) -> ConsumerFilter:
 @accepts_json
 def list_consumers(request: Request) -> webob.Response:
     """Return a page of the consumers that the query describes, in the order of their UUIDs."""
-    request.context.can(policies.CONSUMERS)
+    request.can(policies.CONSUMERS)
     criteria = consumer_filter(queries.values(request, _VALIDATORS))
     page = sql.page(request.services.store, criteria)
     return json_response(request, render.consumers_document(page))

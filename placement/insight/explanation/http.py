@@ -12,7 +12,7 @@ from placement.policies import rules as policies
 @accepts_json
 def explain_candidates(request: Request) -> webob.Response:
     """Return the explanation of the request in the query."""
-    request.context.can(policies.EXPLAIN)
+    request.can(policies.EXPLAIN)
     question = query.question(request.query_pairs, request.version)
 
     def write(view: View) -> bytes:

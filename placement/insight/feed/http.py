@@ -164,7 +164,7 @@ def _names(names: Iterable[str]) -> str:
 def list_providers(request: Request) -> webob.Response:
     """Return all matching providers, or the providers that changed since a token."""
     media_type = _media_type(request)
-    request.context.can(policies.PROVIDERS)
+    request.can(policies.PROVIDERS)
     values = queries.values(request, _VALIDATORS)
     pairs = [pair for pair in request.query_pairs if pair[0] not in _FEED_PARAMETERS]
     criteria = provider_filter(pairs, request.version)

@@ -20,7 +20,7 @@ _VALIDATORS = validation.query_validators(IDENTITY_QUERY)
 @accepts_json
 def show_identity(request: Request) -> webob.Response:
     """Return the providers that a name or UUID could mean, and recorded conflicts."""
-    request.context.can(policies.IDENTITY)
+    request.can(policies.IDENTITY)
     values = queries.values(request, _VALIDATORS)
     days = int(values.get("days", DAYS))
     matched = identify(request.services.store, values["name"], days)

@@ -9,7 +9,7 @@ from placement.insight.permissions.command import role_names
 from placement.insight.permissions.model import SERVICES, permissions
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import OWNER, Schema, always, closed
+from placement.schemas.base import NAME, Schema, always, closed
 
 _ROLES: Schema = {
     **queries.described("a list of roles, separated by commas", "^ *[^, ][^,]*(, *[^, ][^,]*)*$"),
@@ -18,7 +18,7 @@ _ROLES: Schema = {
 _SERVICE: Schema = {"type": "string", "enum": list(SERVICES)}
 
 PERMISSIONS_QUERY = always(
-    closed({"roles": _ROLES, "project_id": OWNER, "service": _SERVICE}, "roles")
+    closed({"roles": _ROLES, "project_id": NAME, "service": _SERVICE}, "roles")
 )
 
 _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)
@@ -27,7 +27,7 @@ _VALIDATORS = validation.query_validators(PERMISSIONS_QUERY)
 @accepts_json
 def show_permissions(request: Request) -> webob.Response:
     """Return each call of the services with the decision of the policy in force."""
-    request.context.can(policies.PERMISSIONS)
+    request.can(policies.PERMISSIONS)
     values = queries.values(request, _VALIDATORS)
     report = permissions(
         request.services.policy.decisions(),

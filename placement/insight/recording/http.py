@@ -18,7 +18,7 @@ from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import OWNER, Schema, always, closed
+from placement.schemas.base import NAME, Schema, always, closed
 
 REASONS = tuple(
     dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *unknown_names.CODES, *refusals.CODES))
@@ -27,7 +27,7 @@ REASONS = tuple(
 
 _FILTER: Schema = {
     "since": {"type": "string", "format": "date-time", "minLength": 1},
-    "project_id": OWNER,
+    "project_id": NAME,
     "reason": {"type": "string", "enum": list(REASONS)},
 }
 _PAGE: Schema = {
@@ -91,7 +91,7 @@ def _recorded(record: RecordedRequest) -> dict[str, object]:
 @accepts_json
 def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
-    request.context.can(policies.LIST_REQUESTS)
+    request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _REQUESTS))
     recorded = sql.find(request.services.store, criteria)
     return json_response(request, recorded_requests(recorded, criteria.limit))
@@ -100,7 +100,7 @@ def list_requests(request: Request) -> webob.Response:
 @accepts_json
 def summarize_requests(request: Request) -> webob.Response:
     """Return the number of recorded requests in each hour, by what they lacked."""
-    request.context.can(policies.LIST_REQUESTS)
+    request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _SUMMARY))
     now = datetime.now(UTC)
     since = summary.beginning(criteria.since, now)
@@ -111,7 +111,7 @@ def summarize_requests(request: Request) -> webob.Response:
 @accepts_json
 def show_request(request: Request) -> webob.Response:
     """Return the recorded requests with a request id or a global request id."""
-    request.context.can(policies.SHOW_REQUEST)
+    request.can(policies.SHOW_REQUEST)
     queries.nothing(request)
     recorded = sql.of_request(request.services.store, request.route["request_id"])
     return json_response(request, recorded_requests(recorded))

@@ -50,7 +50,6 @@ _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
-NameTaken = exception.DuplicateProviderName | exception.DuplicateProviderUuid
 UnknownName = exception.UnknownTrait | exception.UnknownResourceClass
 
 
@@ -231,20 +230,21 @@ class OperatorReports:
         """A context that logs and records that the name or the UUID of a provider is taken."""
         try:
             yield
-        except (exception.DuplicateProviderName, exception.DuplicateProviderUuid) as error:
+        except exception.DuplicateProvider as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
             request.after_response(partial(self._name_conflict, request, error, name, uuid))
             raise
 
-    def _name_conflict(self, request: Request, error: NameTaken, name: str, uuid: str) -> None:
+    def _name_conflict(
+        self, request: Request, error: exception.DuplicateProvider, name: str, uuid: str
+    ) -> None:
         """Record the conflict: once an hour, because clients repeat such requests every minute."""
         holder = error.holder
         if holder is None or not self.is_recording:
             return
         key = f"{name} {uuid} {holder.uuid}"
         if self.recorder.is_new(key) and self.recorder.admits(NAME_CONFLICT):
-            is_uuid = isinstance(error, exception.DuplicateProviderUuid)
-            reason = "duplicate_uuid" if is_uuid else "duplicate_name"
+            reason = f"duplicate_{error.attribute}"
             facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
             self._record(request, NAME_CONFLICT, reason, json.dumps(facts))
 

@@ -124,7 +124,7 @@ class RenameProvider(Action):
     new_name: ProviderName
 
     def perform(self, repair: Repair) -> None:
-        """Change the row of the provider.  Raises: ChangedSince, DuplicateProviderName."""
+        """Change the row of the provider.  Raises: ChangedSince, DuplicateProvider."""
         row = _locked(repair.tx, {self.provider})[self.provider]
         row.check(self.generation, self.name)
         repair.record({"resource_providers": {"uuid": [self.provider]}})

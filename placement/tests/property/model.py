@@ -69,7 +69,7 @@ class Model:
 
     def remove(self, uuid: str) -> str | None:
         if uuid not in self.hosts:
-            return "ProviderNotFoundForDelete"
+            return "ProviderNotFound"
         if any(host.parent == uuid for host in self.hosts.values()):
             return "ProviderHasChildren"
         if any(uuid in holder.resources for holder in self.holders.values()):

@@ -17,7 +17,6 @@ from placement import exception
 from placement.core.model import (
     ConsumerClaim,
     Inventory,
-    ReplaceAllocations,
     ReplaceInventories,
     Reshape,
 )
@@ -229,9 +228,7 @@ class Comparison(RuleBasedStateMachine):
             self.put(self.a_claim(one, amounts, off_by), taken_over)
 
     def put(self, *claims: Claim) -> None:
-        self.both(
-            self.model.claim(*claims), allocation.replace, ReplaceAllocations(commands_of(claims))
-        )
+        self.both(self.model.claim(*claims), allocation.replace, commands_of(claims))
 
     def a_claim(self, consumer: str, amounts, off_by: int | None) -> Claim:
         """Return a claim with the generation of the consumer, another one, or none."""

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from placement.core.model import (
     ConsumerClaim,
     Inventory,
-    ReplaceAllocations,
     ReplaceInventories,
 )
 from placement.db import tables
@@ -53,7 +52,7 @@ def a_claim(consumer, resources, **values) -> ConsumerClaim:
 
 def claim(store, consumer, resources, **values) -> None:
     """Replace the allocations of a consumer; ``resources`` is by provider."""
-    allocation.replace(store, ReplaceAllocations((a_claim(consumer, resources, **values),)))
+    allocation.replace(store, (a_claim(consumer, resources, **values),))
 
 
 def allocations_of(store, consumer) -> dict:

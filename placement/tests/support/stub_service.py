@@ -17,7 +17,6 @@ from placement.http import middleware
 from placement.http.request import (
     Services,
     accepts_json,
-    created,
     json_response,
     no_content,
     requires_json,
@@ -31,13 +30,13 @@ LATEST = ADMIN | {"OpenStack-API-Version": "placement latest"}
 
 @accepts_json
 def show(request):
-    request.context.can(policies.SHOW_PROVIDER)
+    request.can(policies.SHOW_PROVIDER)
     return json_response(request, b'{"uuid": "%s"}' % request.route["uuid"].encode())
 
 
 @requires_json
 def replace(request):
-    request.context.can(policies.UPDATE_PROVIDER)
+    request.can(policies.UPDATE_PROVIDER)
     assert request.json_body is not Ellipsis
     return no_content(request)
 
@@ -49,12 +48,12 @@ def delete(request):
 
 @microversion.version_handler("1.2", "1.6")
 def create(request):
-    return created(request, "/things/a b", modified_at=None)
+    return no_content(request, status=201, modified_at=None, location="/things/a b")
 
 
 def usages(request):
     project = dict(request.query_pairs).get("project_id")
-    request.context.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": project})
+    request.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": project})
     return json_response(request, b"{}", modified_at=None)
 
 
@@ -90,18 +89,17 @@ def configured(**overrides):
 
 
 def application(conf):
-    policy = Policy(conf)
     parts = Services(
         store=None,
         store_for_allocations=None,
         engine=None,
-        policy=policy,
+        policy=Policy(conf),
         search=SearchSettings(),
         incomplete_consumer=IncompleteConsumer("p", "u"),
         reports=None,
         observer=Observer(),
     )
-    return middleware.pipeline(PlacementHandler(parts, DECLARATIONS), conf, policy)
+    return middleware.pipeline(PlacementHandler(parts, DECLARATIONS), conf)
 
 
 class Client(webtest.TestApp):

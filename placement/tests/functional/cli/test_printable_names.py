@@ -119,7 +119,7 @@ def test_what_clients_send_forges_no_log_lines(service):
         service.get("/traits", **HEADERS, **{"X-Forwarded-For": client})
     lines = [
         f"Provider {PRINTED} (",
-        "Inventory change leaves less than is used, req-",
+        "Inventory change leaves less than is used: ",
         f"provider {PRINTED} ({service.host})",
         '192.0.2.9%20%22DELETE%20%2Ftraits%22%20status:%20200 "GET /traits" status: 200',
         '192.0.2.9,198.51.100.1 "GET /traits" status: 200',

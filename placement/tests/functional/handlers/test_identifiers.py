@@ -123,11 +123,11 @@ def test_name_filter_finds_what_post_reports_as_conflict(http, backend):
 def test_conflict_reports_the_uuid_if_both_are_taken(store):
     host = new_provider(store)
     name = provider.show(store, host).name
-    with pytest.raises(exception.DuplicateProviderUuid):
+    with pytest.raises(exception.DuplicateProvider, match="uuid: "):
         provider.create(store, host, name, None)
-    with pytest.raises(exception.DuplicateProviderUuid):
+    with pytest.raises(exception.DuplicateProvider, match="uuid: "):
         provider.create(store, host, "another", None)
-    with pytest.raises(exception.DuplicateProviderName):
+    with pytest.raises(exception.DuplicateProvider, match="name: "):
         provider.create(store, str(uuid.uuid4()), name, None)
 
 
@@ -139,14 +139,15 @@ def test_concurrent_creation_of_one_provider_reports_the_uuid(store):
         try:
             provider.create(store, host, "host", None)
         except exception.PlacementException as error:
-            errors.append(type(error))
+            errors.append(str(error))
 
     threads = [threading.Thread(target=create) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert errors == [exception.DuplicateProviderUuid] * 3
+    conflict = f"Conflicting resource provider uuid: {host} already exists."
+    assert [error[: len(conflict)] for error in errors] == [conflict] * 3
 
 
 # --- request lines -----------------------------------------------------------------------------

@@ -99,8 +99,8 @@ def test_a_reader_sees_what_its_own_project_uses(http, reader, project, other_pr
     own = http(reader, f"/usages?project_id={project}")
     assert (own.status_int, own.json) == (200, {"usages": {}})
     refused = (
-        "Policy does not allow placement:usages to be performed. It needs role admin, role reader "
-        "in the requested project, or role service; this token has the role reader."
+        "Policy does not allow placement:usages to be performed. It needs role admin or (role "
+        "reader and project_id:%(project_id)s) or role service; this token has the role reader."
     )
     assert rule(http(reader, f"/usages?project_id={other_project}")) == refused
     assert rule(http(reader, "/usages")) == refused

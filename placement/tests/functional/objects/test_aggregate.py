@@ -52,27 +52,6 @@ def test_providers_share_an_aggregate(store):
     assert len(rows(store, tables.placement_aggregates)) == 1
 
 
-def test_uuid_spellings_are_stored_if_the_database_supports_it(store):
-    provider, one = new_provider(store), uuid()
-    aggregate.replace(store, provider, [one, one.upper(), one.replace("-", "")], 0)
-    assert {aggregate_uuid.lower() for aggregate_uuid in of(store, provider)} == {
-        one,
-        one.replace("-", ""),
-    }
-    aggregate.replace(store, provider, [one.upper()], 1)
-    assert len(of(store, provider)) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["urn:uuid:aaaaaaaa-1111-2222-3333-444444444444", "nul\0", "\ud800"]
-)
-def test_unstorable_aggregates_are_refused(store, name):
-    provider = new_provider(store)
-    with pytest.raises(exception.BadRequest):
-        aggregate.replace(store, provider, [name], 0)
-    assert generation(store, provider) == 0
-
-
 def test_many_aggregates_in_one_request(store):
     provider, many = new_provider(store), [uuid() for _ in range(1200)]
     aggregate.replace(store, provider, many, 0)

@@ -14,7 +14,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
-from placement.http.request import CONTEXT, REQUEST_ID
+from placement.http.request import REQUEST_ID
 from placement.insight.explanation import explain
 from placement.insight.recording import reports
 from placement.insight.recording.model import RecordedRequest
@@ -29,8 +29,13 @@ SNAPSHOT = Snapshot.of(
         host2  VCPU=4
     """)
 )
-CALLER = SimpleNamespace(
-    can=lambda rule: None, global_request_id="req-of-nova", project_id="service", user_id="nova"
+CALLER = {
+    "openstack.global_request_id": "req-of-nova",
+    "HTTP_X_PROJECT_ID": "service",
+    "HTTP_X_USER_ID": "nova",
+}
+EVERYTHING_IS_ALLOWED = SimpleNamespace(
+    decisions=lambda: SimpleNamespace(authorize=lambda *_rule: None)
 )
 
 
@@ -77,6 +82,7 @@ def send(caplog, recorder):
     caplog.set_level(logging.INFO, logger=reports.LOG.name)
     services = SimpleNamespace(
         engine=Still(SNAPSHOT),
+        policy=EVERYTHING_IS_ALLOWED,
         search=SearchSettings(),
         observer=Observer(),
         reports=reports.OperatorReports(recorder),
@@ -87,7 +93,7 @@ def send(caplog, recorder):
     def get(query: str, version: str = "latest") -> object:
         request = webob.Request.blank(f"/allocation_candidates?{query}")
         request.headers["openstack-api-version"] = f"placement {version}"
-        request.environ |= {CONTEXT: CALLER, REQUEST_ID: "req-1"}
+        request.environ |= {**CALLER, REQUEST_ID: "req-1"}
         return application(request.environ, lambda status, headers, error=None: None)
 
     return get

@@ -30,7 +30,7 @@ def written(minor, allocations=None):
 def claim(minor, document=None):
     document = written(minor) if document is None else document
     command = allocation.replacement(C, document, Version(1, minor), NOBODY)
-    return command.claims[0]
+    return command[0]
 
 
 @pytest.mark.parametrize("minor", [version.minor for version in VERSIONS])
@@ -108,7 +108,7 @@ def test_consumer_in_path_is_canonical():
 def test_uuids_are_canonical():
     resources = {"resources": {"VCPU": 1}}
     document = {C.upper(): written(39, {A.upper(): resources})}
-    (claimed,) = allocation.replacements(document, MAX_VERSION).claims
+    (claimed,) = allocation.replacements(document, MAX_VERSION)
     assert claimed.consumer_uuid == C
     assert claimed.resources == {A: {"VCPU": 1}}
 
@@ -121,8 +121,8 @@ def test_two_spellings_of_a_uuid_are_refused():
 
 def test_empty_allocations_of_several_since_1_13():
     command = allocation.replacements({C: written(13, {})}, Version(1, 13))
-    assert command.claims[0].resources == {}
-    assert not command.claims[0].check_generation
+    assert command[0].resources == {}
+    assert not command[0].check_generation
 
 
 @pytest.mark.parametrize("document", [{}, [], {"x": {}}, {C: {}}, {C + "\n": {}}])

@@ -34,7 +34,7 @@ def message(name, *pairs):
         ("requests", ("marker", "x"), "marker is 'x', which is not the field next of a page."),
         ("requests", ("project_id", ""), "project_id: '' should be non-empty."),
         ("consumers", ("provider", "cn1"), "provider is 'cn1', which is not a UUID."),
-        ("explanation", ("remedies", "yes"), "remedies is 'yes'. Use one of: true, false."),
+        ("explanation", ("remedies", "yes"), "remedies: 'yes' is not one of ['true', 'false']."),
         (
             "explanation",
             ("resource", "VCPU:1"),
@@ -42,7 +42,7 @@ def message(name, *pairs):
             "member_of, remedies, required, resources, root, root_required, same_subtree.",
         ),
         ("nothing", ("a", "b"), "there is no parameter 'a'. It has no parameters."),
-        ("permissions", ("service", "nova"), "roles is missing."),
+        ("permissions", ("service", "nova"), "'roles' is a required property."),
     ],
 )
 def test_errors_are_sentences(name, pair, sentence):

@@ -155,14 +155,7 @@ def refuse(_conf):
     raise PermissionError("Permission denied: 'policy.d'")
 
 
-def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_files_they_name(monkeypatch, tmp_path):
+def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_configured_files(monkeypatch, tmp_path):
     (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = other.yaml\n")
-    arguments = [
-        "tool",
-        "--namespace",
-        "placement",
-        "--config-file",
-        str(tmp_path / "placement.conf"),
-    ]
-    monkeypatch.setattr("sys.argv", arguments)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
     assert policy.get_enforcer().policy_file == "other.yaml"

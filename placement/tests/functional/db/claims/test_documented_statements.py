@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from placement.core.model import ReplaceAllocations
 from placement.objects import allocation
 from placement.tests.support.factories import a_claim, claim, new_provider, statements, uuid
 
@@ -34,7 +33,7 @@ def sent(store) -> Iterator[str]:
     works = (
         lambda: claim(store, server, {source: AMOUNTS}, generation=None, type="INSTANCE"),
         lambda: claim(store, server, {source: {"VCPU": 2}}, generation=1, type="INSTANCE"),
-        lambda: allocation.replace(store, ReplaceAllocations(moved)),
+        lambda: allocation.replace(store, moved),
         lambda: allocation.delete(store, server),
     )
     for work in works:

@@ -4,7 +4,6 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.core.model import ReplaceAllocations
 from placement.db import tables
 from placement.objects import allocation
 from placement.tests.support.factories import (
@@ -31,7 +30,7 @@ def test_consumer_that_exists_keeps_its_allocations(store, host):
     claim(store, consumer, {host: {"VCPU": 1}})
     new = first(uuid(), {host: {"VCPU": 1}})
     with pytest.raises(exception.StaleConsumerGeneration):
-        allocation.replace(store, ReplaceAllocations((new, first(consumer, {host: {"VCPU": 2}}))))
+        allocation.replace(store, (new, first(consumer, {host: {"VCPU": 2}})))
     assert allocations_of(store, new.consumer_uuid) == {}
     assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
 
@@ -54,7 +53,7 @@ def test_many_consumers_providers_and_owners(store, owners):
             first(uuid(), resources, project_id=f"p{number % owners}", user_id=f"u{number % 2}")
             for number in range(70)
         ]
-        allocation.replace(store, ReplaceAllocations(tuple(claims)))
+        allocation.replace(store, tuple(claims))
         for each in claims[::20]:
             stored = allocation.of_consumer(store, each.consumer_uuid)
             assert stored.consumer.project_id == each.project_id
@@ -74,7 +73,7 @@ def test_owners_in_other_letters_are_those_that_the_collation_treats_as_equal(st
         ]
     ]
     for claims in (same, [first(uuid(), {host: {"VCPU": 1}}, project_id="P", user_id="É")]):
-        allocation.replace(store, ReplaceAllocations(tuple(claims)))
+        allocation.replace(store, tuple(claims))
     for each in same:
         stored = allocation.of_consumer(store, each.consumer_uuid).consumer
         assert stored.project_id.strip().lower() == each.project_id.strip().lower()

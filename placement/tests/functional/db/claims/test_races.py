@@ -7,7 +7,7 @@ Each race is run many times, by threads that start together. To reproduce a crit
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceAllocations, ReplaceInventories, Reshape
+from placement.core.model import Inventory, ReplaceInventories, Reshape
 from placement.db import tables
 from placement.objects import (
     allocation,
@@ -324,7 +324,7 @@ def test_write_of_two_consumers_of_which_one_moves_to_a_new_provider(store, back
 
     def write_both():
         claims = [a_claim(consumer, {target: {"VCPU": 2}}) for consumer in (old, moved)]
-        allocation.replace(store, ReplaceAllocations(tuple(claims)))
+        allocation.replace(store, tuple(claims))
 
     statement = "resource_providers.uuid IN"
     with run_before(store, (statement, write_both), (statement, create)) as passed:
@@ -437,7 +437,7 @@ def test_swaps_of_consumers_in_different_order(store):
     def shuffle(turn, host):
         order = consumers[turn % 3 :] + consumers[: turn % 3]
         claims = tuple(a_claim(consumer, {host: {"VCPU": 2}}) for consumer in order)
-        allocation.replace(store, ReplaceAllocations(claims))
+        allocation.replace(store, claims)
 
     for turn in range(TIMES):
         works = [

@@ -90,7 +90,7 @@ def _listed(store):
 
 def _check_refusals(writer, host, child):
     """Check the errors that are read from messages of the server, and the limits of claims."""
-    with pytest.raises(exception.DuplicateProviderName):
+    with pytest.raises(exception.DuplicateProvider, match="name: "):
         provider.create(writer, uuid(), NAME, None)
     with pytest.raises(exception.CapacityExceeded):
         claim(writer, uuid(), {child: {"VCPU": 9}})

@@ -17,7 +17,6 @@ from placement.objects import (
     resource_class,
     trait,
 )
-from placement.objects.provider import UNCHANGED
 from placement.tests.support.factories import (
     assert_sound,
     claim,
@@ -107,7 +106,9 @@ WRITES = {
     "inventory": lambda store, own: inventory.create(store, own, "VCPU", Inventory(total=1)),
     "traits": trait.clear,
     "aggregates": lambda store, own: aggregate.replace(store, own, [uuid()], None),
-    "name": lambda store, own: provider.update(store, own, "n", UNCHANGED, may_move=True),
+    "name": lambda store, own: provider.update(
+        store, own, "n", None, has_parent=False, may_move=True
+    ),
     "parent": lambda store, own: move(store, own, existing_uuid(store)),
     "child": lambda store, own: provider.create(store, uuid(), "child", own),
     "removal": provider.delete,
@@ -304,12 +305,8 @@ def test_concurrent_creations_with_one_name_or_uuid(store):
             )
         )
         assert accepted(names) == accepted(uuids) == 1
-        assert {type(outcome) for outcome in names if is_refused(outcome)} == {
-            exception.DuplicateProviderName
-        }
-        assert {type(outcome) for outcome in uuids if is_refused(outcome)} == {
-            exception.DuplicateProviderUuid
-        }
+        assert {outcome.attribute for outcome in names if is_refused(outcome)} == {"name"}
+        assert {outcome.attribute for outcome in uuids if is_refused(outcome)} == {"uuid"}
 
 
 # --- writes that check the provider's generation -----------------------------------------

@@ -100,12 +100,12 @@ def test_the_holder_is_read_in_one_transaction(store, monkeypatch):
         return begin()
 
     monkeypatch.setattr(store, "_begin_read", counted)
-    with pytest.raises(exception.DuplicateProviderName) as refused:
+    with pytest.raises(exception.DuplicateProvider) as refused:
         provider.create(store, NEW, "cn1", None)
-    assert refused.value.holder.uuid == host
-    with pytest.raises(exception.DuplicateProviderUuid) as refused:
+    assert (refused.value.attribute, refused.value.holder.uuid) == ("name", host)
+    with pytest.raises(exception.DuplicateProvider) as refused:
         provider.create(store, host, "cn1", None)
-    assert refused.value.holder.uuid == host
+    assert (refused.value.attribute, refused.value.holder.uuid) == ("uuid", host)
     assert len(reads) == 2
 
 
@@ -116,7 +116,7 @@ def test_a_conflict_is_one_without_the_database_for_its_holder(store, monkeypatc
         raise exception.DatabaseUnavailable("gone")
 
     monkeypatch.setattr(store, "_begin_read", unavailable)
-    with pytest.raises(exception.DuplicateProviderName) as refused:
+    with pytest.raises(exception.DuplicateProvider) as refused:
         provider.create(store, NEW, "cn1", None)
     assert str(refused.value) == "Conflicting resource provider name: cn1 already exists."
 

@@ -12,7 +12,6 @@ import webtest
 from placement import db_api, deploy
 from placement.db import tables
 from placement.db.store import Store
-from placement.handlers import inventory
 from placement.insight.recording import recorder as recorders
 from placement.insight.recording import reports, summary
 from placement.insight.recording.http import REASONS
@@ -20,6 +19,7 @@ from placement.insight.recording.model import RecordedFilter, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.sql import find, hourly, insert
 from placement.microversion import MAX_VERSION
+from placement.objects import inventory
 from placement.tests.support import loggers
 from placement.tests.support.records import record
 
@@ -201,9 +201,9 @@ def test_an_inventory_that_gets_smaller_than_what_is_used_is_logged(http, caplog
     assert loggers.messages(caplog, inventory.LOG) == []
     change(3, total=8, reserved=3)
     (line,) = loggers.messages(caplog, inventory.LOG)
-    assert line.startswith("Inventory change leaves less than is used, req-")
-    assert line.endswith(
-        f": provider host ({HOST}), resource_class VCPU, used 6, reserved 3, capacity 5"
+    assert line == (
+        f"Inventory change leaves less than is used: provider host ({HOST}), "
+        "resource_class VCPU, used 6, reserved 3, capacity 5"
     )
 
 

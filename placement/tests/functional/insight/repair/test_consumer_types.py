@@ -7,7 +7,7 @@ refers to a type that does not exist.
 import pytest
 import sqlalchemy as sa
 
-from placement.core.model import IncompleteConsumer, ReplaceAllocations
+from placement.core.model import IncompleteConsumer
 from placement.db import tables
 from placement.insight.repair.apply import APPLIED, SKIPPED, Outcome, apply_action
 from placement.insight.repair.names import DeleteConsumerType
@@ -87,11 +87,11 @@ def test_a_type_is_deleted_before_a_claim_changes_consumers_to_it(store, backend
     )
     with paused_at(store, "UPDATE consumers") as both:
         claimed, deleted = both(
-            lambda: allocation.replace(store, ReplaceAllocations(claims[:1])),
+            lambda: allocation.replace(store, claims[:1]),
             lambda: delete_type(store),
         )
     assert (claimed, deleted) == (None, IN_USE if backend == "sqlite" else Outcome(APPLIED))
-    allocation.replace(store, ReplaceAllocations(claims))
+    allocation.replace(store, claims)
     assert [type_of(store, consumer) for consumer in (changed, created)] == [TYPE, TYPE]
     assert_sound(store)
 
