@@ -23,11 +23,11 @@ of the kind ``undo``. Its lines contain the rows that an action changed, before 
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
-     "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}, "drift": null}
+     "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}}
 
 ``scope`` defines the rows that are compared, by table, column and values. ``providers`` and
 ``classes`` name the ids in the rows. Usage counters change by the difference of the allocations;
-``drift`` is the difference of one counter from the sum of its allocations, before and after.
+``used`` of an inventory is the difference of its counter from the sum of its allocations.
 """
 
 import json
@@ -42,7 +42,6 @@ from placement.insight.audit.model import Finding, names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.durable_file import replace_durably
-from placement.insight.repair.recorded import recorded
 from placement.insight.repair.rows import Recorded
 
 FORMAT: Final = "placement-repair"
@@ -205,8 +204,7 @@ def latest_entries(document: Document) -> dict[str, Entry]:
 
 def _entry(values: Line) -> Entry:
     try:
-        recorded_values = dict(values)
-        action = actions.from_json(recorded_values.pop("action"))
-        return Entry(action, recorded(recorded_values))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        recorded = dict(values)
+        return Entry(actions.from_json(recorded.pop("action")), Recorded(**recorded))
+    except (TypeError, ValueError, KeyError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error

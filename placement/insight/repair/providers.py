@@ -1,7 +1,7 @@
 """Actions on providers, their trees, and the usage counters of their inventories."""
 
 from collections.abc import Collection
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import sqlalchemy as sa
@@ -9,14 +9,13 @@ import sqlalchemy as sa
 from placement.db.claims.inventories import additions
 from placement.db.clocks import utcnow
 from placement.db.resources.providers import lock_providers, provider_ids
-from placement.db.tables import allocations, inventories, resource_providers
+from placement.db.tables import inventories, resource_providers
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
 from placement.insight.repair.action import Action, FindingRows, Number, ProviderName, Text
-from placement.insight.repair.rows import AFTER, BEFORE, Drift, Recorded
+from placement.insight.repair.rows import EXCESS
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
-_allocation = allocations.c
 _inventory = inventories.c
 _provider = resource_providers.c
 _SELECT = sa.select(
@@ -169,11 +168,7 @@ class DeleteProvider(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUsageCounter(Action):
-    """Set the usage counter of an inventory to the sum of the allocations at that time.
-
-    No row is recorded, but the drift: the counter minus the sum. Claims change both, so the undo
-    adds the drift again.
-    """
+    """Set the usage counter of an inventory to the sum of the allocations at that time."""
 
     kind: ClassVar = "set_usage_counter"
     repairs: ClassVar = ("usage_counter",)
@@ -187,32 +182,23 @@ class SetUsageCounter(Action):
         return {**rows, "provider": rows["provider"]["uuid"]}
 
     def perform(self, repair: Repair) -> None:
-        """Subtract the drift from the counter."""
+        """Subtract from the counter what it exceeds the sum by."""
         tx = repair.tx
         provider_id = _locked(tx, {self.provider})[self.provider].id
         class_id = class_id_of(tx, self.resource_class)
-        usage = _usage(tx, provider_id, class_id)
-        if usage is None:
+        row = tx.connection.execute(
+            sa.select(_inventory.id, _inventory.used, EXCESS.label("excess")).where(
+                _inventory.resource_provider_id == provider_id,
+                _inventory.resource_class_id == class_id,
+            )
+        ).one_or_none()
+        if row is None:
             raise ChangedSince(f"{self.provider} has no inventory of {self.resource_class}.")
-        if not usage.drift:
-            raise ChangedSince(f"The counter is the sum of the allocations: {usage.counter}.")
-        repair.record_drift(Drift(provider_id, class_id, before=usage.drift, after=0))
-        tx.execute_all(additions({(provider_id, class_id): -usage.drift}))
+        if not row.excess:
+            raise ChangedSince(f"The counter is the sum of the allocations: {row.used}.")
+        repair.record({"inventories": {"id": [row.id]}})
+        tx.execute_all(additions({(provider_id, class_id): -row.excess}))
         tx.publish([provider_id])
-
-    def state(self, tx: Transaction, recorded: Recorded) -> str | None:
-        """Return whether the drift is the one before or after the action, None if neither."""
-        if (drift := recorded.drift) is None:
-            return None
-        usage = _usage(tx, drift.provider_id, drift.class_id)
-        return usage and {drift.before: BEFORE, drift.after: AFTER}.get(usage.drift)
-
-    def undo(self, tx: Transaction, recorded: Recorded) -> None:
-        """Add the drift to the counter."""
-        if recorded.drift is not None:
-            provider_id, class_id, before, after = astuple(recorded.drift)
-            tx.execute_all(additions({(provider_id, class_id): before - after}))
-            tx.publish([provider_id])
 
 
 def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, ProviderRow]:
@@ -251,34 +237,3 @@ def _with_ancestors(tx: Transaction, id_: int | None) -> list[int]:
         chain.append(row.id)
         id_ = row.parent_id
     return chain
-
-
-class Usage(NamedTuple):
-    """The usage counter of an inventory, and the sum of its allocations."""
-
-    counter: int
-    allocated: int
-
-    @property
-    def drift(self) -> int:
-        """The counter minus the sum."""
-        return self.counter - self.allocated
-
-
-def _usage(tx: Transaction, provider_id: int, class_id: int) -> Usage | None:
-    """Return the usage of an inventory of a locked provider, None without inventory."""
-    allocated = (
-        sa.select(sa.func.coalesce(sa.func.sum(_allocation.used), 0))
-        .where(
-            _allocation.resource_provider_id == provider_id,
-            _allocation.resource_class_id == class_id,
-        )
-        .scalar_subquery()
-    )
-    row = tx.connection.execute(
-        sa.select(_inventory.used, allocated).where(
-            _inventory.resource_provider_id == provider_id,
-            _inventory.resource_class_id == class_id,
-        )
-    ).one_or_none()
-    return None if row is None else Usage(*map(int, row))

@@ -18,7 +18,7 @@ from placement.db.tables import (
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
 from placement.insight.repair import rows
-from placement.insight.repair.rows import Drift, Image, Recorded, Scope
+from placement.insight.repair.rows import Image, Recorded, Scope
 
 _class = resource_classes.c
 _inventory = inventories.c
@@ -40,28 +40,24 @@ class Repair:
         self.incomplete = incomplete
         self._scope: Scope = {}
         self._before: Image = {}
-        self._drift: Drift | None = None
 
     def record(self, scope: Scope) -> None:
         """Record the locked rows that the next statements change; the undo restores them."""
         self._scope = scope
         self._before = rows.read(self.tx.connection, scope)
 
-    def record_drift(self, drift: Drift) -> None:
-        """Record how far a counter is wrong, not its value, which every claim changes."""
-        self._drift = drift
-
     def recorded(self) -> Recorded:
         """Return what was recorded, with the rows as they are now."""
         before, after = self._before, rows.read(self.tx.connection, self._scope)
-        allocated = [*before.get("allocations", ()), *after.get("allocations", ())]
-        provider_ids = {row["resource_provider_id"] for row in allocated}
+        of_classes = [
+            *before.get("allocations", ()),
+            *after.get("allocations", ()),
+            *before.get("inventories", ()),
+        ]
+        provider_ids = {row["resource_provider_id"] for row in of_classes}
         for row in before.get("resource_providers", ()):
             provider_ids |= {row["parent_provider_id"], row["root_provider_id"]} - {None}
-        class_ids = {row["resource_class_id"] for row in allocated}
-        if self._drift is not None:
-            provider_ids.add(self._drift.provider_id)
-            class_ids.add(self._drift.class_id)
+        class_ids = {row["resource_class_id"] for row in of_classes}
         providers = rows_of(
             self.tx.connection, _PROVIDER_UUIDS, _provider.id, sorted(provider_ids)
         )
@@ -71,7 +67,6 @@ class Repair:
             after,
             {str(row.id): row.uuid for row in providers},
             {str(id_): name for id_, name in _class_names(self.tx, class_ids).items()},
-            self._drift,
         )
 
 

@@ -163,6 +163,18 @@ def test_an_undo_leaves_what_has_changed_since(store, run_audit, apply, plan, li
     assert_sound(store)
 
 
+def test_the_undo_of_a_counter_keeps_the_claims_since(store, run_audit, apply, plan):
+    host = Host(store)
+    host.inventory(used=3)
+    run_audit("--plan", plan)
+    assert apply(plan) == (1, 0, 0)
+    claim(store, uuid(), {host.uuid: {"VCPU": 2}}, type="INSTANCE")
+    assert apply(plan) == (0, 1, 0)
+    assert apply(f"{plan}.undo") == (1, 0, 0)
+    (finding,) = audit(store, AuditSettings(codes={"usage_counter"})).findings
+    assert (finding.rows["counter"], finding.rows["used"]) == (5, 6)
+
+
 def test_a_plan_can_be_applied_again_after_its_undo(store, run_audit, apply, plan, live):
     host = Host(store)
     orphan = instance(store, host)
