@@ -81,7 +81,6 @@ def _of_tree(
     parent, root = (providers.get(id_ or 0) for id_ in (provider.parent_id, provider.root_id))
     top = _top(provider, providers)
     rows = rows_of(provider) | {
-        "generation": provider.generation,
         "parent": parent.uuid if parent else None,
         "root": root.uuid if root else None,
         "expected_root": top.uuid if top else None,

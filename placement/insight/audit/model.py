@@ -145,7 +145,6 @@ class AuditedProvider(NamedTuple):
     root_id: int | None
     parent_id: int | None
     updated_at: datetime | None
-    generation: int = 0
 
 
 class EmptyConsumer(NamedTuple):

@@ -51,7 +51,6 @@ _PROVIDERS = sa.select(
     _provider.root_provider_id,
     _provider.parent_provider_id,
     sa.func.coalesce(_provider.updated_at, _provider.created_at),
-    sa.func.coalesce(_provider.generation, 0),
 ).order_by(_provider.id)
 _INVENTORIES = sa.select(
     _inventory.resource_provider_id,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
@@ -18,7 +18,7 @@ from placement.insight.repair.transaction import ChangedSince, Repair, class_id_
 
 _inventory = inventories.c
 _provider = resource_providers.c
-_SELECT = sa.select(
+_SELECT: sa.Select[Any] = sa.select(
     _provider.id,
     _provider.uuid,
     _provider.name,
@@ -28,39 +28,17 @@ _SELECT = sa.select(
 )
 
 
-class ProviderRow(NamedTuple):
-    """The row of a provider, which may have no root."""
-
-    id: int
-    uuid: str
-    name: str | None
-    generation: int
-    parent_id: int | None
-    root_id: int | None
-
-    def check(self, generation: int | None, name: str) -> None:
-        """Compare the row with the plan; None is any generation.  Raises: ChangedSince."""
-        if generation not in (None, self.generation):
-            raise ChangedSince(
-                f"The provider {self.uuid} has generation {self.generation}; it had {generation} "
-                "when planned."
-            )
-        if self.name != name:
-            raise ChangedSince(f"The provider {self.uuid} has the name {self.name}; not {name}.")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTree(Action):
     """Set parent and root of a provider.
 
     ``parent`` and ``root`` are the UUIDs when the plan was written, None if there is no such
-    provider. The ``generation`` is not compared: claims increase it.
+    provider.
     """
 
     kind: ClassVar = "set_tree"
     repairs: ClassVar = ("missing_root", "missing_parent", "wrong_root")
     provider: Text
-    generation: Number | None
     parent: Text | None
     root: Text | None
     new_parent: Text | None
@@ -90,7 +68,7 @@ class SetTree(Action):
         )
         tx.publish([row.id, root_id])
 
-    def _check_current(self, tx: Transaction, row: ProviderRow) -> None:
+    def _check_current(self, tx: Transaction, row: sa.Row[Any]) -> None:
         parent, root = _uuid(tx, row.parent_id), _uuid(tx, row.root_id)
         if (parent, root) != (self.parent, self.root):
             raise ChangedSince(
@@ -125,7 +103,7 @@ class RenameProvider(Action):
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider.  Raises: ChangedSince, DuplicateProviderName."""
         row = _locked(repair.tx, {self.provider})[self.provider]
-        row.check(self.generation, self.name)
+        _check(row, self.generation, self.name)
         repair.record({"resource_providers": {"uuid": [self.provider]}})
         repair.tx.providers.rename(row.id, self.new_name)
         repair.tx.publish([row.id])
@@ -148,7 +126,7 @@ class DeleteProvider(Action):
         """Delete the row of the provider, and the rows that refer to it."""
         tx = repair.tx
         row = _locked(tx, {self.provider})[self.provider]
-        row.check(self.generation, self.name)
+        _check(row, self.generation, self.name)
         if tx.providers.has_children(row.id):
             raise ChangedSince(f"The provider {self.provider} has children.")
         if tx.allocations.exist_on(row.id):
@@ -201,23 +179,31 @@ class SetUsageCounter(Action):
         tx.publish([provider_id])
 
 
-def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, ProviderRow]:
+def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, sa.Row[Any]]:
     """Lock providers; return their rows by UUID.  Raises: ChangedSince if one does not exist."""
     ids = provider_ids(tx.connection, uuids).values()
     lock_providers(tx.connection, ids)
     rows = rows_of(tx.connection, _SELECT, _provider.id, sorted(ids))
-    found = {row.uuid: ProviderRow._make(row) for row in rows}
+    found = {row.uuid: row for row in rows}
     missing = sorted(set(uuids) - found.keys())
     if missing:
         raise ChangedSince(f"The provider {', '.join(missing)} does not exist.")
     return found
 
 
-def _row(tx: Transaction, id_: int | None) -> ProviderRow | None:
-    if id_ is None:
-        return None
-    row = tx.connection.execute(_SELECT.where(_provider.id == id_)).one_or_none()
-    return None if row is None else ProviderRow._make(row)
+def _check(row: sa.Row[Any], generation: int | None, name: str) -> None:
+    """Compare a provider with the plan; None is any generation.  Raises: ChangedSince."""
+    if generation not in (None, row.generation):
+        raise ChangedSince(
+            f"The provider {row.uuid} has generation {row.generation}; it had {generation} when "
+            "planned."
+        )
+    if row.name != name:
+        raise ChangedSince(f"The provider {row.uuid} has the name {row.name}; not {name}.")
+
+
+def _row(tx: Transaction, id_: int | None) -> sa.Row[Any] | None:
+    return tx.connection.execute(_SELECT.where(_provider.id == id_)).one_or_none()
 
 
 def _uuid(tx: Transaction, id_: int | None) -> str | None:

@@ -170,56 +170,41 @@ def restore(connection: sa.Connection, recorded: Recorded) -> None:
     current = read(connection, recorded.scope)
     tables = [table for name, table in TABLES.items() if name in recorded.scope]
     for table in reversed(tables):
-        _delete(connection, table, recorded)
+        before = _by_key(table, recorded.before)
+        for key, row in _by_key(table, recorded.after).items():
+            if key not in before:
+                connection.execute(table.delete().where(_is(table, row)))
     for table in tables:
-        _insert(connection, table, recorded)
-        _update(connection, table, recorded, current)
+        after, now = _by_key(table, recorded.after), _by_key(table, current)
+        for key, row in _by_key(table, recorded.before).items():
+            if key in after:
+                _update(connection, table, (row, after[key], now.get(key, after[key])))
+            else:
+                _insert(connection, table, row)
 
 
-def _delete(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
-    before = _by_key(table, recorded.before)
-    for key, row in _by_key(table, recorded.after).items():
-        if key not in before:
-            connection.execute(table.delete().where(_is(table, row)))
+def _insert(connection: sa.Connection, table: sa.Table, row: Row) -> None:
+    values = _as_row(table, row)
+    if table.name in _ANY_ID:
+        taken = sa.select(table.c.id).where(table.c.id == row["id"])
+        if connection.execute(taken).first() is not None:
+            del values["id"]
+    connection.execute(table.insert(), values)
 
 
-def _insert(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
-    after = _by_key(table, recorded.after)
-    for key, row in _by_key(table, recorded.before).items():
-        if key not in after:
-            values = _as_row(table, row)
-            if table.name in _ANY_ID and _is_taken(connection, table, row):
-                del values["id"]
-            connection.execute(table.insert(), values)
-
-
-def _is_taken(connection: sa.Connection, table: sa.Table, row: Row) -> bool:
-    taken = sa.select(table.c.id).where(table.c.id == row["id"])
-    return connection.execute(taken).first() is not None
-
-
-def _update(
-    connection: sa.Connection, table: sa.Table, recorded: Recorded, current: Image
-) -> None:
-    after, now = _by_key(table, recorded.after), _by_key(table, current)
-    for key, row in _by_key(table, recorded.before).items():
-        if key not in after:
-            continue
-        row_after = after[key]
-        row_now = now.get(key, row_after)
-        changed = {
-            name: row[name]
-            for name in row.keys() - {"generation"}
-            if row[name] != row_after[name] == row_now[name]
-        }
-        values = _as_row(table, changed)
-        if table is consumers:
-            # A generation that a client has read must not occur again with other contents.
-            values["generation"] = consumers.c.generation + 1
-        if table is inventories and "used" in values:
-            values["used"] = inventories.c.used + (row["used"] - row_after["used"])
-        if values:
-            connection.execute(table.update().where(_is(table, row)).values(values))
+def _update(connection: sa.Connection, table: sa.Table, images: tuple[Row, Row, Row]) -> None:
+    """Restore a row that the action changed, from the rows before, after and now."""
+    before, after, now = images
+    names = before.keys() - {"generation"}
+    changed = {name: before[name] for name in names if before[name] != after[name] == now[name]}
+    values = _as_row(table, changed)
+    if table is consumers:
+        # A generation that a client has read must not occur again with other contents.
+        values["generation"] = consumers.c.generation + 1
+    if table is inventories and "used" in changed:
+        values["used"] = inventories.c.used + (before["used"] - after["used"])
+    if values:
+        connection.execute(table.update().where(_is(table, before)).values(values))
 
 
 def _by_key(table: sa.Table, image: Image) -> dict[tuple[Any, ...], Row]:

@@ -26,6 +26,10 @@ _provider = resource_providers.c
 _UNNAMED = re.compile("id ([0-9]{1,10})")
 _CLASS_NAMES = sa.select(_class.id, _class.name).order_by(_class.id)
 _PROVIDER_UUIDS = sa.select(_provider.id, _provider.uuid).order_by(_provider.id)
+_NAMED = {
+    **dict.fromkeys((resource_classes, traits, consumer_types), "name"),
+    resource_providers: "uuid",
+}
 
 
 class ChangedSince(Exception):  # noqa: N818
@@ -111,7 +115,6 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
     Raises: ChangedSince if other rows prevent it.
     """
     _check_names(tx, recorded)
-    _check_providers(tx, recorded)
     _check_inventories(tx, recorded)
     rows.restore(tx.connection, recorded)
     tx.execute_all(additions(recorded.released))
@@ -121,31 +124,16 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
 
 def _check_names(tx: Transaction, recorded: Recorded) -> None:
     """Raise ChangedSince if another row has the name or the id of a restored one."""
-    for table in (resource_classes, traits, consumer_types):
+    for table, key in _NAMED.items():
+        columns = (table.c[key], table.c.name, table.c.id)
         for row in recorded.before.get(table.name, ()):
-            holders = sa.select(table.c.id, table.c.name).where(
-                sa.or_(table.c.id == row["id"], table.c.name == row["name"])
-            )
-            for id_, name in tx.connection.execute(holders):
-                if (id_, name) != (row["id"], row["name"]):
+            same = sa.or_(table.c.id == row["id"], table.c.name == row["name"])
+            for other, name, id_ in tx.connection.execute(sa.select(*columns).where(same)):
+                if (other, id_) != (row[key], row["id"]):
                     raise ChangedSince(
-                        f"{row['name']} had the id {row['id']}; {name} has the id {id_} now."
+                        f"{row[key]} had the name {row['name']} and the id {row['id']}; {other} "
+                        f"has the name {name} and the id {id_}. Rename or delete that one first."
                     )
-
-
-def _check_providers(tx: Transaction, recorded: Recorded) -> None:
-    """Raise ChangedSince if another provider has the name or the id of a restored one."""
-    for row in recorded.before.get("resource_providers", ()):
-        holders = sa.select(_provider.id, _provider.uuid, _provider.name).where(
-            sa.or_(_provider.id == row["id"], _provider.name == row["name"])
-        )
-        for other in tx.connection.execute(holders):
-            if other.uuid != row["uuid"]:
-                raise ChangedSince(
-                    f"The provider {row['uuid']} had the name {row['name']} and the id "
-                    f"{row['id']}; the provider {other.uuid} has the name {other.name} and the "
-                    f"id {other.id}. Rename or retire that one first."
-                )
 
 
 def _check_inventories(tx: Transaction, recorded: Recorded) -> None:

@@ -30,7 +30,6 @@ def set_tree(moved, parent, new_parent, root):
     return SetTree(
         finding="wrong_root",
         provider=moved,
-        generation=0,
         parent=parent,
         root=root,
         new_parent=new_parent,
