@@ -13,13 +13,14 @@ A file consists of lines; every line is a JSON object (UTF-8)::
     {"end": true}
 
 The header comes first, then one action per line (``actions``), in the order in which they
-are applied, then the end. A file without the end was truncated. A line can be deleted: its action
+are applied, then the end. A plan without the end was truncated. A line can be deleted: its action
 is then not applied. ``names``, the names of providers by UUID, are for people who read the file.
 ``database`` is the epoch of the database that was read (``Store.epoch``); a plan is applied to
 that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
-of the kind ``undo``. Its lines contain the rows that an action changed, before and after::
+of the kind ``undo``, without an end. Its lines contain the rows that an action changed, before
+and after::
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
@@ -153,22 +154,29 @@ def read_document(text: str) -> Document:
     return Document(header, lines, has_end)
 
 
+def is_begun(text: str) -> bool:
+    """Return whether the text has at most a part of the first line.
+
+    >>> is_begun(""), is_begun('{"format": "place'), is_begun("notes")
+    (True, True, False)
+    """
+    beginning = line({"format": FORMAT}).removesuffix("}\n")
+    return "\n" not in text and (text.startswith(beginning) or beginning.startswith(text))
+
+
 def _header(text: str) -> Header:
-    values = _object(text, 1)
-    if values.get("format") != FORMAT:
+    values = dict(_object(text, 1))
+    format_, version = values.pop("format", None), values.pop("version", None)
+    if (format_, version) != (FORMAT, VERSION):
         raise InvalidRepairFile(
-            f"The file is not a plan of repairs: its first line has no format {FORMAT}."
+            f"The file is not a plan of repairs: it has the format {format_}, version {version}; "
+            f"this release reads {FORMAT}, version {VERSION}. Plan again with this release, or "
+            "apply the file with the release that wrote it."
         )
-    if values.get("version") != VERSION:
-        raise InvalidRepairFile(
-            f"The file has version {values.get('version')}; this release reads version {VERSION}. "
-            "Plan again with this release, or apply the file with the release that wrote it."
-        )
-    names = ("kind", "database", "created_at")
-    kind, database, created_at = (values.get(name) for name in names)
-    if not (isinstance(kind, str) and isinstance(database, str) and isinstance(created_at, str)):
-        raise InvalidRepairFile(f"The first line of the file lacks one of {', '.join(names)}.")
-    return Header(kind, database, created_at, str(values.get("plan", "")))
+    try:
+        return Header(**values)
+    except TypeError as error:
+        raise InvalidRepairFile(f"The first line of the file cannot be read: {error}.") from error
 
 
 def _object(text: str, number: int) -> Line:
