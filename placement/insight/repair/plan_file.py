@@ -39,7 +39,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
-from placement.insight.audit.model import Finding, names_in
+from placement.insight.audit.model import Finding
+from placement.insight.names import names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.durable_file import replace_durably

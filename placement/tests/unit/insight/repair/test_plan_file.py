@@ -116,5 +116,5 @@ def test_an_entry_that_lacks_a_name_is_refused():
 
 
 def test_findings_of_a_later_release_are_not_planned():
-    document = {"code": "new_code", "rows": {}, "cause": "", "repair": ""}
+    document = {"code": "new_code", "rows": {}, "cause": "", "repair": "", "names": {}}
     assert actions.plan([Finding.from_json(document)]).actions == []
