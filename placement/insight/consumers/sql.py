@@ -50,22 +50,6 @@ _ALLOCATIONS = sa.select(
 _Condition = sa.ColumnElement[bool]
 
 
-def _page(connection: sa.Connection, wanted: ConsumerFilter) -> ConsumerPage:
-    """Return the consumers that the filter describes, in the order of UUIDs.
-
-    Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
-    one for the allocations of each thousand consumers.
-    """
-    rows = _rows(connection, list(_conditions(connection, wanted)), wanted)
-    has_more = len(rows) > wanted.limit
-    page_rows = rows[: wanted.limit]
-    amounts, names = _amounts(connection, [row.uuid for row in page_rows])
-    return ConsumerPage(
-        [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
-        page_rows[-1].uuid if has_more else None,
-    )
-
-
 def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_Condition]:
     """Yield the conditions of the filter; an unknown name is a condition that none meets."""
     if wanted.project_id is not None:
@@ -114,13 +98,11 @@ def _on(connection: sa.Connection, uuid: str, *, is_tree: bool) -> _Condition:
     return _consumer.uuid.in_(holders)
 
 
-def _rows(
-    connection: sa.Connection, conditions: Sequence[_Condition], wanted: ConsumerFilter
-) -> Sequence[Any]:
+def _rows(connection: sa.Connection, wanted: ConsumerFilter) -> Sequence[Any]:
     """Return the rows of the page, and one more row if there are more consumers."""
     page = (
         sa.select(consumers)
-        .where(*conditions)
+        .where(*_conditions(connection, wanted))
         .order_by(_consumer.uuid)
         .limit(wanted.limit + 1)
         .subquery("page")
@@ -180,13 +162,21 @@ def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsu
 
 
 def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
-    """Return a page of the consumers that the filter describes.
+    """Return the consumers that the filter describes, in the order of UUIDs.
 
+    Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
+    one for the allocations of each thousand consumers.
     Raises: BadRequest for a marker that no database can store.
     """
     check_storable("marker", criteria.marker or "")
     with store.read() as tx:
-        return _page(tx.connection, criteria)
+        rows = _rows(tx.connection, criteria)
+        page_rows = rows[: criteria.limit]
+        amounts, names = _amounts(tx.connection, [row.uuid for row in page_rows])
+    return ConsumerPage(
+        [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
+        page_rows[-1].uuid if len(rows) > criteria.limit else None,
+    )
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:

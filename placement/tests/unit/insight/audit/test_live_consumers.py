@@ -23,7 +23,7 @@ ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
 
 def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
     allocations = {provider: {"VCPU": 1} for provider in providers}
-    return ListedConsumer(uuid, "demo", "me", type, 1, AT - SECOND, at, allocations)
+    return ListedConsumer(uuid, "demo", "me", type, 1, AT - SECOND, at, allocations, {})
 
 
 def compared(*consumers, hosts=(), types=("INSTANCE",)):
