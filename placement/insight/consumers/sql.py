@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.text import check_storable
-from placement.db.resources.names import ids_by_name, rows_named
+from placement.db.resources.names import ids_by_name
 from placement.db.store import Store
 from placement.db.tables import (
     allocations,
@@ -65,9 +65,9 @@ def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_
     elif wanted.type is not None:
         yield _named(connection, _consumer.consumer_type_id, consumer_types.c.name, wanted.type)
     if wanted.provider is not None:
-        yield _on(connection, wanted.provider, is_tree=False)
+        yield _on(wanted.provider, is_tree=False)
     if wanted.in_tree is not None:
-        yield _on(connection, wanted.in_tree, is_tree=True)
+        yield _on(wanted.in_tree, is_tree=True)
     if wanted.created_before is not None:
         before = wanted.created_before.replace(tzinfo=None)
         yield sa.or_(_consumer.created_at < before, _consumer.created_at.is_(None))
@@ -82,19 +82,14 @@ def _named(
     return sa.false() if id_ is None else reference == id_
 
 
-def _on(connection: sa.Connection, uuid: str, *, is_tree: bool) -> _Condition:
+def _on(uuid: str, *, is_tree: bool) -> _Condition:
     """Return the condition of allocations on a provider, or anywhere in its tree."""
-    named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
-    providers = [*rows_named(connection, named, _provider.uuid, [uuid])]
-    if not providers:
-        return sa.false()
-    ids = [providers[0].id]
-    if is_tree:
-        tree = sa.select(_provider.id).where(
-            _provider.root_provider_id == providers[0].root_provider_id
-        )
-        ids = [row.id for row in connection.execute(tree)]
-    holders = sa.select(_allocation.consumer_id).where(_allocation.resource_provider_id.in_(ids))
+    column = _provider.root_provider_id if is_tree else _provider.id
+    named = sa.select(column).where(_provider.uuid == uuid).scalar_subquery()
+    providers = sa.select(_provider.id).where(column == named)
+    holders = sa.select(_allocation.consumer_id).where(
+        _allocation.resource_provider_id.in_(providers)
+    )
     return _consumer.uuid.in_(holders)
 
 
@@ -164,8 +159,8 @@ def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsu
 def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
     """Return the consumers that the filter describes, in the order of UUIDs.
 
-    Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
-    one for the allocations of each thousand consumers.
+    Cost: a statement for each project, user and type in the filter, one for the consumers, and one
+    for the allocations of each thousand consumers.
     Raises: BadRequest for a marker that no database can store.
     """
     check_storable("marker", criteria.marker or "")
