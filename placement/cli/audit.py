@@ -1,7 +1,7 @@
 """``openstack placement audit``."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,58 +14,23 @@ from placement.cli import client
 from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
-from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
-from placement.insight.audit.model import COMPUTE_NODE, Finding, InvalidList, Skipped, names_in
+from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
+from placement.insight.audit.model import (
+    COMPUTE_NODE,
+    AuditedProviders,
+    Finding,
+    InvalidList,
+    Skipped,
+)
 from placement.insight.audit.text import NOTHING_FOUND, by_provider, row_lines
-from placement.insight.consumers.model import ListedConsumer, from_document
+from placement.insight.consumers.model import from_document
 from placement.insight.feed import change_token
-from placement.insight.names import Names
+from placement.insight.names import Names, names_in
 
 Document = dict[str, Any]
 
 _COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")
 _PAGE = 10_000
-
-
-class ServiceConsumers:
-    """The consumers to audit, and the names of providers, read from the service."""
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    @cached_property
-    def _providers(self) -> Document:
-        url = "/insight/providers?fields=uuid,name,root_provider_uuid"
-        document: Document = get(self._app, url)
-        return document
-
-    def consumers(self) -> Iterator[ListedConsumer]:
-        """Yield all consumers."""
-        return map(from_document, client.consumers(self._app, {"limit": _PAGE}))
-
-    def names(self) -> Mapping[str, str]:
-        """Return the name of each provider."""
-        return {provider["uuid"]: provider["name"] for provider in self._providers["providers"]}
-
-    def hosts(self) -> Mapping[str, str]:
-        """Return the name of each provider with the trait COMPUTE_NODE."""
-        document = get(self._app, f"/insight/providers?required={COMPUTE_NODE}&fields=uuid,name")
-        return {provider["uuid"]: provider["name"] for provider in document["providers"]}
-
-    def roots(self) -> Mapping[str, Root]:
-        """Return the root of each provider."""
-        names = self.names()
-        return {
-            provider["uuid"]: Root(
-                provider["root_provider_uuid"], names[provider["root_provider_uuid"]]
-            )
-            for provider in self._providers["providers"]
-            if provider["root_provider_uuid"] in names
-        }
-
-    def epoch(self) -> int | None:
-        """Return the epoch of the database."""
-        return change_token.epoch(self._providers["token"])
 
 
 class AuditPlacement(WrittenOutput, command.Lister):
@@ -87,18 +52,20 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
-        audited = ServiceConsumers(self.app)
         try:
             document = self._database(parsed_args)
-            live = self._live(parsed_args, audited)
+            live = self._live(parsed_args) if parsed_args.live else NO_LIST
         except InvalidList as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(_failure(error)) from error
-        findings = [*document["findings"], *_documents(live, audited)]
+        codes = parsed_args.code
+        listed = [*document["findings"], *self._documents(live.findings)]
+        findings = [finding for finding in listed if not codes or finding["code"] in codes]
         if parsed_args.plan:
-            skipped = [*map(_skipped, document["skipped"]), *live.skipped]
-            self._write_plan(findings, skipped, parsed_args, audited)
+            skipped = [*(Skipped(**row) for row in document["skipped"]), *live.skipped]
+            counted = [row for row in skipped if not codes or row.code in codes]
+            self._write_plan(findings, counted, parsed_args)
         names: Names = {}
         if not findings:
             self.app.stderr.write(f"{NOTHING_FOUND}\n")
@@ -113,7 +80,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
                     _rows(finding),
                     finding["cause"],
                     finding["repair"],
-                    finding.get("repair_command", ""),
+                    finding["repair_command"],
                 ),
                 names,
             )
@@ -127,28 +94,47 @@ class AuditPlacement(WrittenOutput, command.Lister):
         return {**names.servers(consumers), **(names.projects if consumers else {})}
 
     def _database(self, arguments: argparse.Namespace) -> Document:
-        """Return the findings that need no list of live consumers, of the codes in the options."""
+        """Return the findings that need no list of live consumers."""
         query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
         document: Document = get(self.app, f"/insight/findings?{urlencode(query)}")
         for code in document["truncated"]:
             self.app.stderr.write(f"{code}: there are further findings, which are not listed\n")
-        return {
-            name: [
-                row
-                for row in document.get(name, ())
-                if not arguments.code or row["code"] in arguments.code
-            ]
-            for name in ("findings", "skipped")
-        }
+        return document
 
-    def _live(self, arguments: argparse.Namespace, audited: ServiceConsumers) -> LiveFindings:
-        """Return the findings from a list of live consumers, if one is named."""
+    @cached_property
+    def _providers(self) -> Document:
+        url = "/insight/providers?fields=uuid,name,root_provider_uuid"
+        document: Document = get(self.app, url)
+        return document
+
+    def _names_of_providers(self) -> Names:
+        return {provider["uuid"]: provider["name"] for provider in self._providers["providers"]}
+
+    def _live(self, arguments: argparse.Namespace) -> LiveFindings:
+        """Return the findings from a list of live consumers."""
+        names = self._names_of_providers()
+        roots = {
+            provider["uuid"]: provider["root_provider_uuid"]
+            for provider in self._providers["providers"]
+            if provider["root_provider_uuid"] in names
+        }
+        hosts = get(self.app, f"/insight/providers?required={COMPUTE_NODE}&fields=uuid")
+        uuids = {host["uuid"] for host in hosts["providers"]} & names.keys()
+        consumers = map(from_document, client.consumers(self.app, {"limit": _PAGE}))
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
-        if not arguments.live:
-            return NO_LIST
-        return live_findings(audited, arguments, lambda: manager.sdk_connection)
+        return live_findings(
+            consumers,
+            AuditedProviders(names, roots, uuids),
+            arguments,
+            lambda: manager.sdk_connection,
+        )
+
+    def _documents(self, findings: Sequence[Finding]) -> Iterator[Document]:
+        names = self._names_of_providers() if findings else {}
+        for finding in findings:
+            yield replace(finding, names=names_in(finding.rows, names)).as_json()
 
     # --- plans --------------------------------------------------------------------------
 
@@ -157,12 +143,12 @@ class AuditPlacement(WrittenOutput, command.Lister):
         findings: Iterable[Document],
         skipped: Iterable[Skipped],
         arguments: argparse.Namespace,
-        audited: ServiceConsumers,
     ) -> None:
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
-        found, database = map(Finding.from_json, findings), str(audited.epoch())
+        found = map(Finding.from_json, findings)
+        database = str(change_token.epoch(self._providers["token"]))
         try:
             planned = write_plan(arguments.plan, database, found, arguments.code)
         except OSError as error:
@@ -174,18 +160,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
             )
 
 
-def _documents(live: LiveFindings, audited: ServiceConsumers) -> Iterator[Document]:
-    names = audited.names() if live.findings else {}
-    for finding in live.findings:
-        yield replace(finding, names=names_in(finding.rows, names)).as_json()
-
-
 def _failure(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}." if error.filename else str(error)
-
-
-def _skipped(document: Document) -> Skipped:
-    return Skipped(document["code"], document["count"], document["reason"])
 
 
 def _rows(finding: Document) -> Shown:

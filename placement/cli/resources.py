@@ -222,7 +222,7 @@ def _consumer_cell(consumer: Mapping[str, Any], column: str, names: Names) -> An
         return names.get(consumer["uuid"])
     if column == "project":
         return names.get(consumer["project_id"])
-    providers = consumer.get("providers", {})  # earlier releases of the service have no names
+    providers = consumer["providers"]
     if column == "providers":
         return providers
     value = consumer[column]

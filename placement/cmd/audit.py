@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -11,12 +12,13 @@ from placement.cmd import repair
 from placement.cmd.errors import CommandError
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
-from placement.insight.audit import live_sources
-from placement.insight.audit.live_consumers import live_findings
-from placement.insight.audit.model import AuditSettings, InvalidList
+from placement.insight.audit.live_consumers import LiveFindings, live_findings
+from placement.insight.audit.live_sources import connect
+from placement.insight.audit.model import AuditedProviders, AuditSettings, InvalidList
 from placement.insight.audit.report import Audit, audit, findings_document
-from placement.insight.audit.sql import StoredConsumers
 from placement.insight.audit.text import findings_text
+from placement.insight.consumers.model import ConsumerFilter
+from placement.insight.consumers.sql import all_matching
 from placement.insight.repair.plan_file import write_plan
 
 CLEAN: Final = 0
@@ -40,10 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="<cloud>",
         help="The cloud in clouds.yaml for --live nova. Default: the variables OS_*.",
     )
-    _add_repair_arguments(parser)
-
-
-def _add_repair_arguments(parser: argparse.ArgumentParser) -> None:
     steps = parser.add_mutually_exclusive_group()
     steps.add_argument(
         "--plan", metavar="<file>", help="Write the actions that repair the findings to a file."
@@ -92,8 +90,12 @@ def _audit(store: Store, options: Any) -> Audit:
         settings = replace(settings, at_most=ALL)
     if not options.live:
         return audit(store, settings)
-    connect = live_sources.connection_to(options.os_cloud)
-    return audit(store, settings, live_findings(StoredConsumers(store), options, connect))
+
+    def live(providers: AuditedProviders) -> LiveFindings:
+        consumers = all_matching(store, ConsumerFilter(limit=10_000))
+        return live_findings(consumers, providers, options, partial(connect, options.os_cloud))
+
+    return audit(store, settings, live)
 
 
 def _write_plan(store: Store, report: Audit, options: Any) -> int:

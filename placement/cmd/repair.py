@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, NamedTuple, Self
+from typing import IO, Final, Self
 
 from oslo_config import cfg
 
@@ -28,13 +28,13 @@ from placement.insight.repair.apply import (
     is_applied,
     undo_action,
 )
-from placement.insight.repair.durable_file import open_own, sync_folder, write_draft
+from placement.insight.repair.durable_file import open_own, sync_folder
 from placement.insight.repair.plan_file import (
-    END,
     UNDO,
     Document,
     Entry,
     Header,
+    is_begun,
     latest_entries,
     line,
     planned_actions,
@@ -45,26 +45,29 @@ COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4
 """The exit status if actions were skipped because their rows have changed since the plan."""
 
+Result = tuple[Action, Outcome]
+
 
 class Journal:
     """An undo file, opened for a plan; a context that closes it.
 
-    The file is created atomically; before each commit a line is forced to the disk. A killed
-    program leaves at most one incomplete line, whose action was not committed. The next run
-    removes the line and continues. One program at a time writes to the file.
+    Before each commit a line is forced to the disk. A killed program leaves at most one
+    incomplete line, which is the header, or whose action was not committed. The next run removes
+    the line and continues. One program at a time writes to the file.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        if not os.path.lexists(path):
-            _create(path, header.line())
-        self.path = path
-        self._file: IO[bytes] = os.fdopen(open_own(str(path), os.O_RDWR), "r+b")
+        descriptor = open_own(str(path), os.O_RDWR | os.O_CREAT)
+        self._file: IO[bytes] = os.fdopen(descriptor, "r+b")
         try:
             _lock(self._file, path)
             text = self._file.read().decode()
-            self.recorded = _recorded(text, path, header)
-            self._end = _complete_bytes(text)
+            self.recorded = {} if is_begun(text) else _recorded(text, path, header)
+            self._end = len(text[: text.rfind("\n") + 1].encode())
             self._file.truncate(self._end)
+            if not self._end:
+                self.append(header)
+            sync_folder(path.parent)
         except BaseException:
             self._file.close()
             raise
@@ -75,16 +78,9 @@ class Journal:
     def __exit__(self, *_error: object) -> None:
         self._file.close()
 
-    def record(self, entry: Entry) -> None:
-        """Append an entry, and force it to the disk.  Raises: OSError, and nothing remains."""
-        self._append(entry.line())
-
-    def end(self) -> None:
-        """Append the last line, which states that each action was tried."""
-        self._append(line(END))
-
-    def _append(self, text: str) -> None:
-        encoded = text.encode()
+    def append(self, content: Header | Entry) -> None:
+        """Append a line, and force it to the disk.  Raises: OSError, and nothing remains."""
+        encoded = content.line().encode()
         try:
             self._file.seek(self._end)
             self._file.write(encoded)
@@ -94,18 +90,6 @@ class Journal:
             os.ftruncate(self._file.fileno(), self._end)
             raise
         self._end += len(encoded)
-
-
-def _create(path: Path, text: str) -> None:
-    """Create a file that either does not exist or has the text, even after a crash."""
-    draft = write_draft(path, text)
-    try:
-        os.link(draft, path)  # unlike a rename, it does not replace a file of another program
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-    sync_folder(path.parent)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
@@ -131,19 +115,7 @@ def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
         raise CommandError(f"{path}: {error}") from error
 
 
-def _complete_bytes(text: str) -> int:
-    """Return the length of the lines that are complete."""
-    return len(text[: text.rfind("\n") + 1].encode())
-
-
 # --- applying and undoing -----------------------------------------------------------------
-
-
-class ActionResult(NamedTuple):
-    """An action and its outcome."""
-
-    action: Action
-    outcome: Outcome
 
 
 def run(conf: cfg.ConfigOpts) -> int:
@@ -163,7 +135,6 @@ def run(conf: cfg.ConfigOpts) -> int:
             header = Header.now(UNDO, document.header.database, digest)
             with Journal(undo_path, header) as journal:
                 results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
-                journal.end()
             return _report(store, results, undo_path, as_json=options.json)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
@@ -189,37 +160,35 @@ def _check_database(store: Store, document: Document, path: Path, *, any_epoch: 
 
 def _apply(
     store: Store, actions: Iterable[Action], journal: Journal, incomplete: IncompleteConsumer
-) -> Iterator[ActionResult]:
+) -> Iterator[Result]:
     for action in actions:
-        outcome = apply_action(store, action, incomplete, journal.record)
+        outcome = apply_action(store, action, incomplete, journal.append)
         recorded = journal.recorded.get(line(action.as_json()))
         if outcome.status == SKIPPED and recorded and is_applied(store, recorded):
             outcome = Outcome(ALREADY)
-        yield ActionResult(action, outcome)
+        yield action, outcome
 
 
-def _undo(store: Store, document: Document) -> Iterator[ActionResult]:
+def _undo(store: Store, document: Document) -> Iterator[Result]:
     """Undo the actions, the last one first."""
     for entry in reversed(latest_entries(document).values()):
-        yield ActionResult(entry.action, undo_action(store, entry))
+        yield entry.action, undo_action(store, entry)
 
 
-def _report(
-    store: Store, results: Sequence[ActionResult], undo: Path | None, *, as_json: bool
-) -> int:
-    skipped = [result for result in results if result.outcome.status == SKIPPED]
+def _report(store: Store, results: Sequence[Result], undo: Path | None, *, as_json: bool) -> int:
+    skipped = [(action, outcome) for action, outcome in results if outcome.status == SKIPPED]
     names = _names(store, skipped)
     print(_as_json(results, undo, names) if as_json else _as_text(results, undo, names))
     return SOME_SKIPPED if skipped else COMPLETE
 
 
-def _names(store: Store, results: Iterable[ActionResult]) -> Mapping[str, str]:
+def _names(store: Store, results: Iterable[Result]) -> Mapping[str, str]:
     """Return the names of the providers in results, by UUID."""
     text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in results])
     return provider_names(store, uuids_in(text))
 
 
-def _as_json(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
+def _as_json(results: Iterable[Result], undo: Path | None, names: Mapping[str, str]) -> str:
     rows = [
         {"status": outcome.status, "reason": outcome.reason, "action": action.as_json()}
         for action, outcome in results
@@ -228,7 +197,7 @@ def _as_json(results: Iterable[ActionResult], undo: Path | None, names: Mapping[
     return json.dumps({**document, "names": dict(names)})
 
 
-def _as_text(results: Iterable[ActionResult], undo: Path | None, names: Mapping[str, str]) -> str:
+def _as_text(results: Iterable[Result], undo: Path | None, names: Mapping[str, str]) -> str:
     counts = Counter(outcome.status for _, outcome in results)
     lines = [
         printable(f"skipped {_fields(action, names)}: {named(outcome.reason, names)}")

@@ -3,6 +3,7 @@
 ``uuid_of`` is the meaning of a name in an option of a command; ``named`` adds the names to a text.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -104,6 +105,17 @@ def named(text: str, names: Names) -> str:
         return uuid if is_named or uuid not in names else f"{printable(names[uuid])} ({uuid})"
 
     return _UUID.sub(with_name, text)
+
+
+def names_in(value: object, names: Names) -> dict[str, str]:
+    """Return the names of the UUIDs in a JSON value.
+
+    >>> names = {"5e08ea53c4c6448e9334ac4953de3cfa": "az1"}
+    >>> names_in({"parent": None, "aggregates": list(names)}, names | {"other": "az2"})
+    {'5e08ea53c4c6448e9334ac4953de3cfa': 'az1'}
+    """
+    uuids = _UUID.findall(json.dumps(value))
+    return {uuid: names[uuid] for uuid in uuids if uuid in names}
 
 
 def legend(text: str, names: Names) -> Iterator[str]:

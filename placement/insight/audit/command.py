@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES
+from placement.insight.audit.model import CODES, GRACE_MINUTES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--code",
         action="append",
         default=[],
-        choices=list(SEVERITIES),
+        choices=list(CODES),
         metavar="<code>",
         help="Report only findings with this code. Can be repeated.",
     )

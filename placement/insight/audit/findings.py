@@ -8,8 +8,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
-from difflib import SequenceMatcher
+from datetime import datetime
+from difflib import get_close_matches
 
 from placement.core.capacity import integer_capacity, is_within_capacity
 from placement.core.text import timestamp
@@ -30,21 +30,16 @@ from placement.insight.consumers.model import UNKNOWN_TYPE
 _NO_USAGE = UsageSum(0, None)
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 _SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
-_LONGEST_STEM = 50  # of a consumer type in which a wrong letter is searched
+_MOST_USED = 20
 
 
 def findings(
-    state: AuditedState,
-    live: Iterable[Finding] = (),
-    *,
-    now: datetime | None = None,
-    stale_days: int | None = None,
+    state: AuditedState, live: Iterable[Finding] = (), *, stale_before: datetime | None = None
 ) -> Iterator[Finding]:
     """Yield the findings in the order of their codes.
 
-    ``live`` are the findings from a list of live consumers. With ``now`` (naive UTC) and
-    ``stale_days``, the findings include providers with allocations whose generation did not
-    change in the last ``stale_days``.
+    ``live`` are the findings from a list of live consumers. With ``stale_before`` (naive UTC), the
+    findings include providers with allocations whose generation did not change since.
     Cost: linear in the audited rows.
     """
     yield from _trees(state)
@@ -59,18 +54,16 @@ def findings(
     yield from hosts.hosts_without_aggregate(state)
     yield from _unused(state)
     yield from _consumer_types(state)
-    yield from _leftovers(state)
-    if now is not None and stale_days is not None:
-        yield from _stale_providers(state, now - timedelta(days=stale_days))
+    if stale_before is not None:
+        yield from _stale_providers(state, stale_before)
 
 
 # --- trees ----------------------------------------------------------------------------
 
 
 def _trees(state: AuditedState) -> Iterator[Finding]:
-    providers = {provider.id: provider for provider in state.providers}
-    for provider in state.providers:
-        finding = _of_tree(provider, providers)
+    for provider in state.providers.values():
+        finding = _of_tree(provider, state.providers)
         if finding is not None:
             yield finding
 
@@ -79,9 +72,9 @@ def _of_tree(
     provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
 ) -> Finding | None:
     parent, root = (providers.get(id_ or 0) for id_ in (provider.parent_id, provider.root_id))
-    top = _top(provider, providers)
+    *_, last = hosts.ancestors(provider, providers)
+    top = None if last.parent_id in providers else last  # in a loop, the last one has a parent
     rows = rows_of(provider) | {
-        "generation": provider.generation,
         "parent": parent.uuid if parent else None,
         "root": root.uuid if root else None,
         "expected_root": top.uuid if top else None,
@@ -103,20 +96,6 @@ def _of_tree(
     return Finding("wrong_root", rows, cause, "set the root to that of the parent")
 
 
-def _top(
-    provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
-) -> AuditedProvider | None:
-    """Return the end of the chain of parents, None if it is a loop."""
-    visited = set()
-    while provider.id not in visited:
-        visited.add(provider.id)
-        parent = providers.get(provider.parent_id or 0)
-        if parent is None:
-            return provider
-        provider = parent
-    return None
-
-
 def _cause_of_missing(id_: int | None) -> str:
     return "none is set" if id_ is None else f"the provider with the id {id_} does not exist"
 
@@ -125,10 +104,9 @@ def _cause_of_missing(id_: int | None) -> str:
 
 
 def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
-    providers = {provider.id: provider for provider in state.providers}
     present = {(inventory.provider_id, inventory.class_id) for inventory in state.inventories}
     for key, usage in sorted(state.usage.items()):
-        provider = providers.get(key[0])
+        provider = state.providers.get(key[0])
         resource_class = _class_name(state, key)
         if provider is None:
             rows = {"provider_id": key[0], "resource_class": resource_class, "used": usage.amount}
@@ -158,9 +136,9 @@ def _over_capacity(state: AuditedState) -> Iterator[Finding]:
             rows = _inventory(state, provider, inventory) | {
                 "used": usage.amount,
                 "capacity": integer_capacity(inventory.limits),
-                "total": inventory.total,
-                "reserved": inventory.reserved,
-                "allocation_ratio": inventory.allocation_ratio,
+                "total": inventory.limits.total,
+                "reserved": inventory.limits.reserved,
+                "allocation_ratio": inventory.limits.allocation_ratio,
             }
             repair = "raise the capacity, or move consumers away"
             yield Finding("over_capacity", rows, _cause_of_excess(inventory, usage), repair)
@@ -183,9 +161,8 @@ def _inventories(
     state: AuditedState,
 ) -> Iterator[tuple[AuditedProvider, AuditedInventory, UsageSum]]:
     """Yield the inventories of existing providers, with their usage."""
-    providers = {provider.id: provider for provider in state.providers}
     for inventory in state.inventories:
-        provider = providers.get(inventory.provider_id)
+        provider = state.providers.get(inventory.provider_id)
         if provider is not None:
             key = (inventory.provider_id, inventory.class_id)
             yield provider, inventory, state.usage.get(key, _NO_USAGE)
@@ -195,20 +172,20 @@ def _inventories(
 
 
 def _consumers(state: AuditedState) -> Iterator[Finding]:
-    providers = {provider.id: provider.uuid for provider in state.providers}
     lone: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for allocation in state.lone_allocations:
-        provider = providers.get(allocation.provider_id, f"id {allocation.provider_id}")
+        provider = state.providers.get(allocation.provider_id)
+        holder = provider.uuid if provider else f"id {allocation.provider_id}"
         name = _class_name(state, (allocation.provider_id, allocation.class_id))
-        lone[allocation.consumer_uuid][provider][name] = allocation.amount
+        lone[allocation.consumer_uuid][holder][name] = allocation.amount
     for uuid, allocations in sorted(lone.items()):
         amounts = {provider: dict(by_class) for provider, by_class in allocations.items()}
         rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
         yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
-    for empty in sorted(state.empty_consumers):
+    for uuid, generation in sorted(state.empty_consumers):
         cause = "its allocations were deleted without it"
-        rows = {"consumer": empty.uuid, "generation": empty.generation}
+        rows = {"consumer": uuid, "generation": generation}
         yield Finding("empty_consumer", rows, cause, "delete the consumer")
 
 
@@ -217,7 +194,7 @@ def _consumers(state: AuditedState) -> Iterator[Finding]:
 
 def _similar_names(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for roots whose names differ only in letter case or by a domain."""
-    roots = [root for root in state.providers if root.parent_id is None]
+    roots = [root for root in state.providers.values() if root.parent_id is None]
     short = {root.name.lower() for root in roots if "." not in root.name}
     groups: dict[str, list[AuditedProvider]] = defaultdict(list)
     for root in roots:
@@ -260,26 +237,18 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
 def _similar_types(numbers: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield types that consumers have, each with the usual type that may be meant.
 
-    This is the type of nova, or the type with most consumers, of those with the same digits.
-    Names that differ in one letter are equal without one of their letters: each name is looked
-    up, instead of compared with all others.
+    The usual types are the types of nova, then the types with most consumers. A type with other
+    digits is another type.
     """
-    usual: dict[tuple[str, str], str] = {}
     order = sorted(numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name))
-    for name in order:
-        stem, digits = _stem(name), re.sub(r"\D", "", name)
-        keys = [(digits, shortened) for shortened in _shortened(stem)]
-        candidates = dict.fromkeys(usual[key] for key in keys if key in usual)
-        similar = next((known for known in candidates if _is_similar(stem, _stem(known))), name)
-        if similar == name:
-            for key in keys:
-                usual.setdefault(key, name)
-        elif numbers[name]:
-            yield name, similar
-
-
-def _is_similar(stem: str, other: str) -> bool:
-    return stem == other or SequenceMatcher(None, stem, other).ratio() >= _SIMILAR
+    usual: dict[str, dict[str, str]] = defaultdict(dict)
+    for position, name in enumerate(order):
+        stem, by_stem = _stem(name), usual[re.sub(r"\D", "", name)]
+        similar = get_close_matches(stem, by_stem, n=1, cutoff=_SIMILAR)
+        if similar and numbers[name]:
+            yield name, by_stem[similar[0]]
+        if position < _MOST_USED:
+            by_stem.setdefault(stem, name)
 
 
 def _stem(name: str) -> str:
@@ -291,28 +260,9 @@ def _stem(name: str) -> str:
     return name.replace("_", "").removesuffix("S")
 
 
-def _shortened(stem: str) -> Iterator[str]:
-    """Yield the stem, and the stem without each of its letters unless it is very long.
-
-    >>> list(_shortened("POD"))
-    ['POD', 'OD', 'PD', 'PO']
-    """
-    yield stem
-    if len(stem) <= _LONGEST_STEM:
-        yield from (stem[:index] + stem[index + 1 :] for index in range(len(stem)))
-
-
-def _leftovers(state: AuditedState) -> Iterator[Finding]:
-    for column in state.leftover_columns:
-        table, _, name = column.partition(".")
-        cause = "the table was copied from an old database of nova"
-        repair = f"after a backup: ALTER TABLE {table} DROP COLUMN {name}"
-        yield Finding("leftover_column", {"table": table, "column": name}, cause, repair)
-
-
 def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]:
     used = {provider_id for (provider_id, _), usage in state.usage.items() if usage.amount}
-    for provider in state.providers:
+    for provider in state.providers.values():
         if (
             provider.id in used
             and provider.updated_at is not None

@@ -5,43 +5,40 @@ A host is a provider with the trait COMPUTE_NODE, which nova-compute sets.
 
 from collections.abc import Iterator, Mapping
 
-from placement.insight.audit.model import AuditedProvider, AuditedState, Finding
+from placement.insight.audit.model import AuditedProvider, AuditedProviders, AuditedState, Finding
+
+
+def ancestors(
+    provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
+) -> Iterator[AuditedProvider]:
+    """Yield the provider, its parent and so on; in a loop of parents, each provider once."""
+    visited = set()
+    current: AuditedProvider | None = provider
+    while current is not None and current.id not in visited:
+        visited.add(current.id)
+        yield current
+        current = providers.get(current.parent_id or 0)
 
 
 def nested_compute_nodes(state: AuditedState) -> Iterator[Finding]:
-    """Yield a finding for each host that is in the tree of another host."""
-    providers = {provider.id: provider for provider in state.providers}
-    for provider in state.providers:
-        host = _host_above(provider, providers, state)
-        if host is not None:
+    """Yield a finding for each host that is in the tree of another host, the nearest one."""
+    for provider in state.providers.values():
+        chain = ancestors(provider, state.providers)
+        hosts = [ancestor for ancestor in chain if ancestor.id in state.compute_nodes]
+        if len(hosts) > 1 and hosts[0] is provider:
+            host = hosts[1]
             rows = {**rows_of(provider), "host": {"uuid": host.uuid, "name": host.name}}
             cause = f"it is below {host.name}: candidates and claims combine both hosts"
             repair = "make it a root: PUT it with parent_provider_uuid null at microversion 1.37"
             yield Finding("nested_compute_node", rows, cause, repair)
 
 
-def _host_above(
-    provider: AuditedProvider, providers: Mapping[int, AuditedProvider], state: AuditedState
-) -> AuditedProvider | None:
-    """Return the nearest host above a host, None if there is none, or the provider is no host."""
-    if provider.id not in state.compute_nodes:
-        return None
-    visited = {provider.id}
-    above = providers.get(provider.parent_id or 0)
-    while above is not None and above.id not in visited:
-        if above.id in state.compute_nodes:
-            return above
-        visited.add(above.id)
-        above = providers.get(above.parent_id or 0)
-    return None
-
-
 def providers_without_inventory(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each provider that has no inventory, no usage and no children."""
     used = {inventory.provider_id for inventory in state.inventories}
     used |= {provider_id for provider_id, _ in state.usage}
-    used |= {provider.parent_id for provider in state.providers if provider.parent_id}
-    for provider in state.providers:
+    used |= {provider.parent_id or 0 for provider in state.providers.values()}
+    for provider in state.providers.values():
         if provider.id not in used:
             cause = "nothing has reported it, or it is left over"
             repair = "check that the service that created it runs; otherwise delete the provider"
@@ -52,7 +49,7 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each host in no aggregate, if most hosts are in one."""
     hosts = [
         provider
-        for provider in state.providers
+        for provider in state.providers.values()
         if provider.id in state.compute_nodes and provider.parent_id is None
     ]
     missing = [host for host in hosts if host.id not in state.aggregated]
@@ -65,12 +62,13 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
 
 
 def hypervisor_findings(
-    hypervisors: Mapping[str, str], names: Mapping[str, str], hosts: Mapping[str, str]
+    hypervisors: Mapping[str, str], providers: AuditedProviders
 ) -> Iterator[Finding]:
     """Yield the hypervisors of nova without a provider, then the hosts without a hypervisor.
 
-    ``hypervisors``, ``names`` (of all providers) and ``hosts`` are names by UUID.
+    ``hypervisors`` are names by UUID.
     """
+    names = providers.names
     uuids = {name: uuid for uuid, name in names.items()}
     for uuid, name in sorted(hypervisors.items()):
         if uuid not in names:
@@ -81,12 +79,11 @@ def hypervisor_findings(
                 cause = "a provider with another UUID has the name"
             repair = "see the log of nova-compute on the host; adopt or rename the other provider"
             yield Finding("hypervisor_without_provider", rows, cause, repair)
-    for uuid, name in sorted(hosts.items()):
-        if uuid not in hypervisors:
-            rows = {"provider": {"uuid": uuid, "name": name}}
-            cause = "the host was removed, or belongs to another region"
-            repair = "move its consumers away, and retire it"
-            yield Finding("provider_without_hypervisor", rows, cause, repair)
+    for uuid in sorted(set(providers.hosts) - hypervisors.keys()):
+        rows = {"provider": {"uuid": uuid, "name": names[uuid]}}
+        cause = "the host was removed, or belongs to another region"
+        repair = "move its consumers away, and retire it"
+        yield Finding("provider_without_hypervisor", rows, cause, repair)
 
 
 def rows_of(provider: AuditedProvider) -> dict[str, object]:

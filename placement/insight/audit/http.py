@@ -4,7 +4,7 @@ import webob
 
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
-from placement.insight.audit.model import GRACE_MINUTES, SEVERITIES, AuditSettings
+from placement.insight.audit.model import CODES, GRACE_MINUTES, AuditSettings
 from placement.insight.audit.report import audit, findings_document
 from placement.parse import validation
 from placement.policies import rules as policies
@@ -13,7 +13,7 @@ from placement.schemas.base import always, closed
 FINDINGS_QUERY = always(
     closed(
         {
-            "code": {"type": "string", "enum": list(SEVERITIES)},
+            "code": {"type": "string", "enum": list(CODES)},
             "grace_minutes": queries.described("a number of minutes", "^[0-9]{1,6}$"),
             "stale_days": queries.described("a number of days", "^[1-9][0-9]{0,4}$"),
         }

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from placement.core.text import timestamp
 from placement.insight.audit import live_sources
@@ -18,6 +18,7 @@ from placement.insight.audit.hosts import hypervisor_findings
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
+    AuditedProviders,
     Finding,
     InvalidList,
     LiveConsumers,
@@ -29,29 +30,10 @@ from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 ORPHANED: Final = "orphaned_consumer"
 DOUBLED: Final = "doubled_consumer"
 FEW: Final = 10
+_UNLISTED: Final = "nova has the server, although its list lacks it"
 
-
-class Root(NamedTuple):
-    """The root of the tree of a provider."""
-
-    uuid: str
-    name: str
-
-
-class AuditedConsumers(Protocol):
-    """Where the consumers are read: from the database, or from the service."""
-
-    def consumers(self) -> Iterable[ListedConsumer]:
-        """Return all consumers, in the order of their UUIDs."""
-
-    def roots(self) -> Mapping[str, Root]:
-        """Return the root of each provider, by the UUID of the provider."""
-
-    def names(self) -> Mapping[str, str]:
-        """Return the name of each provider, by UUID."""
-
-    def hosts(self) -> Mapping[str, str]:
-        """Return the name of each provider with the trait COMPUTE_NODE, by UUID."""
+Trees = dict[str, dict[str, Mapping[str, int]]]
+"""Allocations by the UUIDs of the root and of the provider."""
 
 
 class LiveFindings(NamedTuple):
@@ -68,9 +50,12 @@ NO_LIST: Final = LiveFindings()
 
 
 def live_findings(
-    audited: AuditedConsumers, options: argparse.Namespace, connect: Callable[[], Any]
+    consumers: Iterable[ListedConsumer],
+    providers: AuditedProviders,
+    options: argparse.Namespace,
+    connect: Callable[[], Any],
 ) -> LiveFindings:
-    """Return the findings that ``--live`` adds.
+    """Return the findings that ``--live`` adds, without orphans if only other codes are asked for.
 
     ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
@@ -78,7 +63,7 @@ def live_findings(
     many = options.allow_many_orphans
     live = live_sources.read(options.live, options.type, connect, accept_empty=many)
     before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
-    comparison = compare(audited, live, before)
+    comparison = compare(consumers, live, before, young(options.grace_minutes))
     found: list[Finding] = []
     skipped: list[Skipped] = []
     if not options.code or ORPHANED in options.code:
@@ -87,13 +72,12 @@ def live_findings(
         if options.live == live_sources.NOVA:
             orphans = _confirmed(orphans, connect)
         found += map(_orphan, orphans)
-        skipped += _skipped(comparison, len(orphans), options.grace_minutes)
-    if not options.code or DOUBLED in options.code:
-        roots = audited.roots() if comparison.located else {}
-        found += _doubled(comparison.located, roots, live)
+        unlisted = Counter({_UNLISTED: len(comparison.orphans) - len(orphans)})
+        counts = sorted((comparison.skipped + unlisted).items())  # positive ones only
+        skipped += (Skipped(ORPHANED, count, reason) for reason, count in counts)
+    found += _doubled(comparison.located, providers, live)
     if live.hypervisors is not None:
-        listed = hypervisor_findings(live.hypervisors, audited.names(), audited.hosts())
-        found += [each for each in listed if not options.code or each.code in options.code]
+        found += hypervisor_findings(live.hypervisors, providers)
     return LiveFindings(found, skipped)
 
 
@@ -103,43 +87,41 @@ class Comparison:
 
     ``orphans`` have allocations, and the list lacks them; ``compared`` is the number of consumers
     whose types the list covers. ``located`` are instances on several providers, and the list has
-    their hosts. All of them were written before the list and the grace period.
-
-    The list also lacks the consumers in the other numbers: written in the grace period
-    (``young``), between the list and the grace period (``newer``), or of other types.
+    their hosts. All of them were written before the list and the grace period. ``skipped`` are the
+    numbers of other consumers that the list lacks, by the reason.
     """
 
     orphans: list[ListedConsumer] = field(default_factory=list)
     compared: int = 0
     located: list[ListedConsumer] = field(default_factory=list)
-    young: int = 0
-    newer: int = 0
-    other_types: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def compare(
-    audited: AuditedConsumers, live: LiveConsumers, written_before: datetime
+    consumers: Iterable[ListedConsumer], live: LiveConsumers, before: datetime, young: str
 ) -> Comparison:
-    """Return the comparison with a list; ``written_before`` is naive UTC.
+    """Return the comparison with a list.
 
+    Consumers written since ``before`` (naive UTC) are skipped, with the reason ``young``.
     Cost: reads all consumers with their allocations, one after the other.
     """
     comparison = Comparison()
-    for consumer in audited.consumers():
+    for consumer in consumers:
         type_, written_at = consumer.type or UNKNOWN_TYPE, consumer.written_at or datetime.min
         is_covered = type_ in live.types
         # A consumer without allocations has another finding.
-        is_missing = bool(consumer.allocations) and not live.has(consumer.uuid)
-        if written_at >= written_before:
-            comparison.young += is_covered and is_missing
+        is_missing = bool(consumer.allocations) and consumer.uuid.lower() not in live.hosts
+        if written_at >= before:
+            comparison.skipped[young] += is_covered and is_missing
         elif written_at >= live.listed_at:
-            comparison.newer += is_covered and is_missing
+            comparison.skipped["written after the list"] += is_covered and is_missing
         else:
             comparison.compared += is_covered
             if is_missing and is_covered:
                 comparison.orphans.append(consumer)
             elif is_missing:
-                comparison.other_types[type_] += 1
+                reason = f"the list does not cover the consumer type {type_} (--type {type_})"
+                comparison.skipped[reason] += 1
             elif _is_located(consumer, live):
                 comparison.located.append(consumer)
     return comparison
@@ -149,21 +131,6 @@ def _is_located(consumer: ListedConsumer, live: LiveConsumers) -> bool:
     """Return whether the list has the host of an instance with several providers."""
     host = live.hosts.get(consumer.uuid.lower())
     return host is not None and len(consumer.allocations) > 1 and consumer.type in (None, INSTANCE)
-
-
-def _skipped(comparison: Comparison, orphans: int, grace_minutes: int) -> Iterator[Skipped]:
-    """Yield the consumers that the list lacks, and that are not reported as orphans."""
-    counts = {
-        young(grace_minutes): comparison.young,
-        "written after the list": comparison.newer,
-        "nova has the server, although its list lacks it": len(comparison.orphans) - orphans,
-    }
-    for reason, count in counts.items():
-        if count:
-            yield Skipped(ORPHANED, count, reason)
-    for type_, count in sorted(comparison.other_types.items()):
-        reason = f"the list does not cover the consumer type {type_} (--type {type_})"
-        yield Skipped(ORPHANED, count, reason)
 
 
 def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
@@ -200,28 +167,22 @@ def _orphan(consumer: ListedConsumer) -> Finding:
 
 
 def _doubled(
-    located: Iterable[ListedConsumer], roots: Mapping[str, Root], live: LiveConsumers
+    located: Iterable[ListedConsumer], providers: AuditedProviders, live: LiveConsumers
 ) -> Iterator[Finding]:
     """Yield a finding for each instance with the same class in the trees of several hosts."""
     for consumer in located:
-        trees = _by_tree(consumer, roots)
-        hosts = [root for root in trees if root.name == live.hosts[consumer.uuid.lower()]]
-        if hosts:
-            yield from _on_other_hosts(consumer, hosts[0], trees)
-
-
-def _by_tree(
-    consumer: ListedConsumer, roots: Mapping[str, Root]
-) -> dict[Root, dict[str, Mapping[str, int]]]:
-    trees: dict[Root, dict[str, Mapping[str, int]]] = defaultdict(dict)
-    for provider, amounts in consumer.allocations.items():
-        if provider in roots:
-            trees[roots[provider]][provider] = amounts
-    return trees
+        trees: Trees = defaultdict(dict)
+        for provider, amounts in consumer.allocations.items():
+            if provider in providers.roots:
+                trees[providers.roots[provider]][provider] = amounts
+        name = live.hosts[consumer.uuid.lower()]
+        for host in trees:
+            if providers.names[host] == name:
+                yield from _on_other_hosts(consumer, host, trees, providers.names)
 
 
 def _on_other_hosts(
-    consumer: ListedConsumer, host: Root, trees: Mapping[Root, Mapping[str, Mapping[str, int]]]
+    consumer: ListedConsumer, host: str, trees: Trees, names: Mapping[str, str]
 ) -> Iterator[Finding]:
     classes = {name for amounts in trees[host].values() for name in amounts}
     other_roots = [
@@ -231,12 +192,12 @@ def _on_other_hosts(
     ]
     if other_roots:
         rows = _rows(consumer) | {
-            "host": {"uuid": host.uuid, "name": host.name},
-            "others": [{"uuid": root.uuid, "name": root.name} for root in other_roots],
+            "host": {"uuid": host, "name": names[host]},
+            "others": [{"uuid": root, "name": names[root]} for root in other_roots],
             "providers": sorted(uuid for root in other_roots for uuid in trees[root]),
         }
-        cause = f"the instance runs on {host.name}; an evacuation or a migration left the rest"
-        repair = f"remove its allocations outside of {host.name}"
+        cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
+        repair = f"remove its allocations outside of {names[host]}"
         yield Finding(DOUBLED, rows, cause, repair)
 
 

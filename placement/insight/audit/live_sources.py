@@ -62,7 +62,7 @@ def read(
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
     live = _read(source, types, connect)
-    if not len(live) and not accept_empty:
+    if not live.hosts and not accept_empty:
         raise InvalidList(
             "The list of live consumers is empty: all consumers would be reported as orphaned. "
             "Check the source, or add --allow-many-orphans."
@@ -102,25 +102,21 @@ def _written_at(status: os.stat_result) -> datetime:
     return datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
 
 
-def connection_to(cloud: str | None) -> Callable[[], Any]:
-    """Return a function that returns a connection of openstacksdk.
+def connect(cloud: str | None) -> Any:
+    """Return a connection of openstacksdk.  Raises: InvalidList.
 
     ``cloud`` is the name of a cloud in clouds.yaml; None uses the variables ``OS_*``.
     """
-
-    def connect() -> Any:
-        try:
-            import openstack  # noqa: PLC0415 - an extra
-            from keystoneauth1.exceptions import ClientException  # noqa: PLC0415
-            from openstack.exceptions import SDKException  # noqa: PLC0415
-        except ImportError as error:
-            raise InvalidList(
-                "The source nova needs openstacksdk, which is not installed: install the extra "
-                "cli of openplacement, or name a file."
-            ) from error
-        try:
-            return openstack.connect(cloud=cloud)
-        except (SDKException, ClientException) as error:
-            raise InvalidList(f"There is no connection to nova: {error}") from error
-
-    return connect
+    try:
+        import openstack  # noqa: PLC0415 - an extra
+        from keystoneauth1.exceptions import ClientException  # noqa: PLC0415
+        from openstack.exceptions import SDKException  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidList(
+            "The source nova needs openstacksdk, which is not installed: install the extra cli of "
+            "openplacement, or name a file."
+        ) from error
+    try:
+        return openstack.connect(cloud=cloud)
+    except (SDKException, ClientException) as error:
+        raise InvalidList(f"There is no connection to nova: {error}") from error

@@ -5,7 +5,7 @@ consumers that exist outside of Placement, in a list from nova or from an operat
 """
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self
@@ -26,59 +26,52 @@ MOST_OF_ONE_CODE: Final = 1000
 ERROR = "error"
 NOTICE = "notice"
 
-SEVERITIES: Mapping[str, str] = {
-    "missing_root": ERROR,
-    "missing_parent": ERROR,
-    "wrong_root": ERROR,
-    "nested_compute_node": ERROR,
-    "missing_provider": ERROR,
-    "missing_inventory": ERROR,
-    "missing_consumer": ERROR,
-    "empty_consumer": ERROR,
-    "orphaned_consumer": ERROR,
-    "doubled_consumer": ERROR,
-    "hypervisor_without_provider": ERROR,
-    "provider_without_hypervisor": NOTICE,
-    "usage_counter": ERROR,
-    "over_capacity": ERROR,
-    "similar_names": NOTICE,
-    "provider_without_inventory": NOTICE,
-    "host_without_aggregate": NOTICE,
-    "unused_class": NOTICE,
-    "unused_trait": NOTICE,
-    "unused_type": NOTICE,
-    "similar_types": NOTICE,
-    "untyped_consumers": NOTICE,
-    "leftover_column": NOTICE,
-    "stale_provider": NOTICE,
-}
-"""All codes, in the order in which findings are listed."""
-
 _PLAN = "placement-manage audit --code {code} --plan repair.plan"
 _PLAN_LIVE = "placement-manage audit --live nova --code {code} --plan repair.plan"
 _CONSUMERS = "openstack resource consumer list --provider {uuid}"
 _CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type}"
 _IDENTITY = "placement-manage identity {name}"
 
-REPAIR_COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("missing_root", "missing_parent", "wrong_root"), _PLAN),
-    **dict.fromkeys(("missing_provider", "missing_consumer", "empty_consumer"), _PLAN),
-    **dict.fromkeys(("usage_counter", "unused_class", "unused_trait", "unused_type"), _PLAN),
-    **dict.fromkeys(("orphaned_consumer", "doubled_consumer"), _PLAN_LIVE),
-    **dict.fromkeys(("missing_inventory", "over_capacity"), _CONSUMERS),
-    **dict.fromkeys(("similar_names", "stale_provider"), _IDENTITY),
-    **dict.fromkeys(("hypervisor_without_provider", "provider_without_hypervisor"), _IDENTITY),
-    "nested_compute_node": "openstack placement preview --root {uuid}",
-    "provider_without_inventory": "openstack resource provider tree --in-tree {uuid}",
-    "host_without_aggregate": "nova-manage placement sync_aggregates",
-    **dict.fromkeys(("similar_types", "untyped_consumers"), _CONSUMERS_OF_TYPE),
-    "leftover_column": "",
-}
-"""The command with which a repair begins: it writes a plan, or shows what to decide on.
 
-``uuid`` and ``name`` are of the hypervisor or the first provider of the finding, ``type`` is its
-consumer type.
-"""
+class Code(NamedTuple):
+    """The severity of a finding, and the command with which its repair begins.
+
+    The command writes a plan, or shows what to decide on. ``uuid`` and ``name`` in it are of the
+    hypervisor or the first provider of the finding, ``type`` is its consumer type.
+    """
+
+    severity: str
+    command: str
+
+
+CODES: Mapping[str, Code] = {
+    "missing_root": Code(ERROR, _PLAN),
+    "missing_parent": Code(ERROR, _PLAN),
+    "wrong_root": Code(ERROR, _PLAN),
+    "nested_compute_node": Code(ERROR, "openstack placement preview --root {uuid}"),
+    "missing_provider": Code(ERROR, _PLAN),
+    "missing_inventory": Code(ERROR, _CONSUMERS),
+    "missing_consumer": Code(ERROR, _PLAN),
+    "empty_consumer": Code(ERROR, _PLAN),
+    "orphaned_consumer": Code(ERROR, _PLAN_LIVE),
+    "doubled_consumer": Code(ERROR, _PLAN_LIVE),
+    "hypervisor_without_provider": Code(ERROR, _IDENTITY),
+    "provider_without_hypervisor": Code(NOTICE, _IDENTITY),
+    "usage_counter": Code(ERROR, _PLAN),
+    "over_capacity": Code(ERROR, _CONSUMERS),
+    "similar_names": Code(NOTICE, _IDENTITY),
+    "provider_without_inventory": Code(
+        NOTICE, "openstack resource provider tree --in-tree {uuid}"
+    ),
+    "host_without_aggregate": Code(NOTICE, "nova-manage placement sync_aggregates"),
+    "unused_class": Code(NOTICE, _PLAN),
+    "unused_trait": Code(NOTICE, _PLAN),
+    "unused_type": Code(NOTICE, _PLAN),
+    "similar_types": Code(NOTICE, _CONSUMERS_OF_TYPE),
+    "untyped_consumers": Code(NOTICE, _CONSUMERS_OF_TYPE),
+    "stale_provider": Code(NOTICE, _IDENTITY),
+}
+"""All codes, in the order in which findings are listed."""
 
 
 class InvalidList(Exception):  # noqa: N818
@@ -89,10 +82,10 @@ class InvalidList(Exception):  # noqa: N818
 class LiveConsumers:
     """A complete list of the consumers of some types.
 
-    ``hosts`` has the name of the provider that an instance runs on, by the UUID of the instance;
-    None if the provider is not known or about to change. ``others`` are further live consumers,
-    such as migrations. The list is complete for the consumer types in ``types``: consumers of
-    other types are not compared. ``unknown`` is the type of consumers without a type.
+    ``hosts`` has the name of the provider that a consumer runs on, by the UUID of the consumer;
+    None if the provider is not known or about to change, and for migrations. The list is complete
+    for the consumer types in ``types``: consumers of other types are not compared. ``unknown`` is
+    the type of consumers without a type.
     ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
     ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known.
     """
@@ -100,21 +93,7 @@ class LiveConsumers:
     hosts: Mapping[str, str | None]
     listed_at: datetime
     types: frozenset[str] = frozenset({INSTANCE})
-    others: Collection[str] = field(default=frozenset())
     hypervisors: Mapping[str, str] | None = None
-
-    def has(self, consumer_uuid: str) -> bool:
-        """Return whether the list has a consumer.
-
-        >>> live = LiveConsumers({"a": None}, datetime(2026, 1, 1), others={"b"})
-        >>> live.has("A"), live.has("b"), live.has("c")
-        (True, True, False)
-        """
-        uuid = consumer_uuid.lower()
-        return uuid in self.hosts or uuid in self.others
-
-    def __len__(self) -> int:
-        return len(self.hosts) + len(self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +124,18 @@ class AuditedProvider(NamedTuple):
     root_id: int | None
     parent_id: int | None
     updated_at: datetime | None
-    generation: int = 0
 
 
-class EmptyConsumer(NamedTuple):
-    """A consumer without allocations."""
+class AuditedProviders(NamedTuple):
+    """The providers to which a list of live consumers is compared.
 
-    uuid: str
-    generation: int
+    ``names`` are by UUID. ``roots`` has the UUID of the root of each provider that has a root, and
+    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE.
+    """
+
+    names: Mapping[str, str]
+    roots: Mapping[str, str]
+    hosts: Collection[str]
 
 
 class AuditedInventory(NamedTuple):
@@ -160,16 +143,9 @@ class AuditedInventory(NamedTuple):
 
     provider_id: int
     class_id: int
-    total: int
-    reserved: int
-    allocation_ratio: float
+    limits: Inventory
     used: int
     changed_at: datetime | None
-
-    @property
-    def limits(self) -> Inventory:
-        """The fields from which ``core.capacity`` computes the capacity."""
-        return Inventory(self.total, self.reserved, allocation_ratio=self.allocation_ratio)
 
 
 class UsageSum(NamedTuple):
@@ -196,8 +172,9 @@ class LoneAllocation(NamedTuple):
 class AuditedState:
     """One state of the database.
 
-    ``lone_allocations`` belong to consumers without a row. These allocations and
-    ``empty_consumers`` are older than the grace period, and the number of consumers is limited.
+    ``providers`` are by id. ``lone_allocations`` belong to consumers without a row,
+    ``empty_consumers`` are UUIDs and generations of consumers without allocations. Both are older
+    than the grace period, and the number of consumers is limited.
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
 
@@ -206,19 +183,18 @@ class AuditedState:
     and of consumers without a type (None).
     """
 
-    providers: Sequence[AuditedProvider]
+    providers: Mapping[int, AuditedProvider]
     inventories: Sequence[AuditedInventory]
     usage: Mapping[Key, UsageSum]
     class_names: Mapping[int, str]
     lone_allocations: Sequence[LoneAllocation]
-    empty_consumers: Sequence[EmptyConsumer]
+    empty_consumers: Sequence[tuple[str, int]]
     young: Mapping[str, int]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
     compute_nodes: Collection[int]
     aggregated: Collection[int]
     consumer_types: Mapping[str | None, int]
-    leftover_columns: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +228,7 @@ class Finding:
     @property
     def severity(self) -> str:
         """``error`` or ``notice``, which a code of a later release is."""
-        return SEVERITIES.get(self.code, NOTICE)
+        return CODES[self.code].severity if self.code in CODES else NOTICE
 
     @property
     def repair_command(self) -> str:
@@ -261,7 +237,7 @@ class Finding:
             return ""
         uuid, name = next(iter(self.names.items()), ("", ""))
         name = self.rows.get("hypervisor", {}).get("name", name)
-        return REPAIR_COMMANDS[self.code].format(
+        return CODES[self.code].command.format(
             code=self.code,
             uuid=uuid,
             name=shlex.quote(str(name)),
@@ -282,27 +258,5 @@ class Finding:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the finding of a document, which a service of another release may have sent."""
-        code, rows, cause = document["code"], document["rows"], document["cause"]
-        return cls(code, rows, cause, document["repair"], document.get("names", {}))
-
-
-def names_in(value: object, names: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the names whose UUIDs are in a value of lists, mappings and texts.
-
-    >>> names_in({"parent": "u1", "providers": ["u2"]}, {"u1": "cn1", "u2": "cn2", "u3": "cn3"})
-    {'u1': 'cn1', 'u2': 'cn2'}
-    """
-    return {text: names[text] for text in _texts(value) if text in names}
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, member in value.items():
-            yield from _texts(key)
-            yield from _texts(member)
-    elif isinstance(value, Sequence):
-        for member in value:
-            yield from _texts(member)
+        """Return the finding of a document, which a service of a later release may have sent."""
+        return cls(*(document[name] for name in ("code", "rows", "cause", "repair", "names")))

@@ -58,13 +58,8 @@ def read_nova(connection: Any, *, listed_at: datetime, types: frozenset[str]) ->
         _uuid_of_row(server, "id"): None if server["id"] in moving else _host(server)
         for server in servers
     }
-    return LiveConsumers(
-        hosts,
-        listed_at,
-        types,
-        {_uuid_of_row(migration, "uuid") for migration in current},
-        hypervisors if is_complete else None,
-    )
+    hosts |= {_uuid_of_row(migration, "uuid"): None for migration in current}
+    return LiveConsumers(hosts, listed_at, types, hypervisors if is_complete else None)
 
 
 def _host(server: Json) -> str | None:

@@ -1,7 +1,7 @@
 """The audit of the database: findings, bounded in number, and their JSON document."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,14 +11,16 @@ from placement.insight.audit.findings import findings
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
 from placement.insight.audit.model import (
     ERROR,
+    AuditedProviders,
+    AuditedState,
     AuditSettings,
     Finding,
     Skipped,
-    names_in,
     young,
 )
-from placement.insight.audit.sql import AuditReader
+from placement.insight.audit.sql import read_state
 from placement.insight.documents import document
+from placement.insight.names import names_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +45,28 @@ class Audit:
 def audit(
     store: Store,
     settings: AuditSettings,
-    live: LiveFindings = NO_LIST,
-    *,
-    now: datetime | None = None,
+    live: Callable[[AuditedProviders], LiveFindings] | None = None,
 ) -> Audit:
     """Return the findings in the database, from one transaction, and about live consumers.
 
     Cost: a few scans of the tables in the database; writers are not locked.
     """
-    at = (now or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
+    at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
-        state = AuditReader(tx.connection).state(
-            at - timedelta(minutes=settings.grace_minutes), settings.at_most + 1
-        )
+        written_before = at - timedelta(minutes=settings.grace_minutes)
+        state = read_state(tx.connection, written_before, settings.at_most + 1)
+    providers = _providers(state)
+    of_live = live(providers) if live else NO_LIST
+    days = settings.stale_days
+    stale_before = None if days is None else at - timedelta(days=days)
     counts: Counter[str] = Counter()
     reported = []
-    names = {provider.uuid: provider.name for provider in state.providers}
-    for finding in findings(state, live.findings, now=at, stale_days=settings.stale_days):
+    for finding in findings(state, of_live.findings, stale_before=stale_before):
         if not settings.covers(finding.code):
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
-            reported.append(replace(finding, names=names_in(finding.rows, names)))
+            reported.append(replace(finding, names=names_in(finding.rows, providers.names)))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
     reason = young(settings.grace_minutes)
     skipped = [
@@ -72,7 +74,20 @@ def audit(
         for code, count in state.young.items()
         if count and settings.covers(code)
     ]
-    return Audit(at, reported, truncated, [*skipped, *live.skipped])
+    return Audit(at, reported, truncated, [*skipped, *of_live.skipped])
+
+
+def _providers(state: AuditedState) -> AuditedProviders:
+    uuids = {id_: provider.uuid for id_, provider in state.providers.items()}
+    return AuditedProviders(
+        names={provider.uuid: provider.name for provider in state.providers.values()},
+        roots={
+            provider.uuid: uuids[provider.root_id]
+            for provider in state.providers.values()
+            if provider.root_id in uuids
+        },
+        hosts={uuids[id_] for id_ in state.compute_nodes if id_ in uuids},
+    )
 
 
 def findings_document(report: Audit) -> bytes:

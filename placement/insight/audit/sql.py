@@ -3,7 +3,7 @@
 The reads are in one transaction and take no locks; the database sums up the allocations.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from placement.core.capacity import is_within_capacity
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
-from placement.db.store import Store
+from placement.db.claims.inventories import inventory_of
 from placement.db.tables import (
+    LIMITS,
     allocations,
     consumer_types,
     consumers,
@@ -24,21 +25,15 @@ from placement.db.tables import (
     traits,
 )
 from placement.db.writes import chunks
-from placement.insight.audit.live_consumers import Root
 from placement.insight.audit.model import (
     COMPUTE_NODE,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
-    EmptyConsumer,
     Key,
     LoneAllocation,
     UsageSum,
 )
-from placement.insight.consumers.model import ConsumerFilter, ListedConsumer
-from placement.insight.consumers.sql import all_matching
-
-_PAGE = 10_000
 
 _provider = resource_providers.c
 _inventory = inventories.c
@@ -51,16 +46,13 @@ _PROVIDERS = sa.select(
     _provider.root_provider_id,
     _provider.parent_provider_id,
     sa.func.coalesce(_provider.updated_at, _provider.created_at),
-    sa.func.coalesce(_provider.generation, 0),
 ).order_by(_provider.id)
-_INVENTORIES = sa.select(
+_INVENTORIES: sa.Select[Any] = sa.select(
     _inventory.resource_provider_id,
     _inventory.resource_class_id,
-    _inventory.total,
-    _inventory.reserved,
-    _inventory.allocation_ratio,
     _inventory.used,
-    sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
+    sa.func.coalesce(_inventory.updated_at, _inventory.created_at).label("changed_at"),
+    *LIMITS,
 )
 _KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
 # An index has all three columns; the time of the newest allocation is read for few keys.
@@ -73,19 +65,11 @@ _LONE_HOLDERS = (
     .select_from(_holders.outerjoin(consumers, consumers.c.uuid == _holders.c.consumer_id))
     .where(consumers.c.id.is_(None))
 )
-_LONE = sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
-_WITHOUT_ROW = (
-    sa.select(_allocation.consumer_id)
-    .select_from(allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id))
-    .where(consumers.c.id.is_(None))
-    .distinct()
-)
 _EMPTY = (
     sa.select(consumers.c.uuid, consumers.c.generation)
     .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
     .where(_allocation.id.is_(None))
 )
-_YOUNG = {"missing_consumer": (_WITHOUT_ROW, allocations), "empty_consumer": (_EMPTY, consumers)}
 
 _COMPUTE_NODES = (
     sa.select(resource_provider_traits.c.resource_provider_id)
@@ -101,161 +85,110 @@ _CONSUMER_TYPES = (
     .group_by(consumer_types.c.name)
 )
 _UNTYPED = sa.select(consumers.c.id).where(consumers.c.consumer_type_id.is_(None))
-_LEFT_BY_NOVA = frozenset({"can_host"})
-
-_root = resource_providers.alias("root")
-_NAMES = sa.select(_provider.uuid, _provider.name)
-_ROOTS = sa.select(_provider.uuid, _root.c.uuid, _root.c.name).join(
-    _root, _root.c.id == _provider.root_provider_id
+_UNUSED_CLASSES = sa.select(resource_classes.c.name).where(
+    resource_classes.c.id >= FIRST_CUSTOM_CLASS_ID,
+    ~sa.exists().where(_inventory.resource_class_id == resource_classes.c.id),
+    ~sa.exists().where(_allocation.resource_class_id == resource_classes.c.id),
+)
+_UNUSED_TRAITS = sa.select(traits.c.name).where(
+    traits.c.name.startswith(CUSTOM_PREFIX, autoescape=True),
+    ~sa.exists().where(resource_provider_traits.c.trait_id == traits.c.id),
 )
 
 
-class StoredConsumers:
-    """The consumers to audit, read from the database."""
+def read_state(connection: sa.Connection, written_before: datetime, at_most: int) -> AuditedState:
+    """Return the state that the transaction sees.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    Consumers without a row and consumers without allocations are included if they were written
+    before ``written_before`` (naive UTC), at most ``at_most`` of each kind.
+    Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
+    """
+    providers = map(AuditedProvider._make, connection.execute(_PROVIDERS))
+    inventories = [_inventory_of(row) for row in connection.execute(_INVENTORIES)]
+    classes = connection.execute(sa.select(resource_classes.c.id, resource_classes.c.name))
+    types = {row.name: row.number for row in connection.execute(_CONSUMER_TYPES)}
+    empty = _EMPTY.where(_is_older(consumers, written_before)).limit(at_most)
+    return AuditedState(
+        providers={provider.id: provider for provider in providers},
+        inventories=inventories,
+        usage=_usage(connection, inventories),
+        class_names={row.id: row.name for row in classes},
+        lone_allocations=_lone(connection, written_before, at_most),
+        empty_consumers=[(row.uuid, row.generation) for row in connection.execute(empty)],
+        young=_young(connection, written_before),
+        unused_classes=connection.scalars(_UNUSED_CLASSES).all(),
+        unused_traits=connection.scalars(_UNUSED_TRAITS).all(),
+        compute_nodes=set(connection.scalars(_COMPUTE_NODES)),
+        aggregated=set(connection.scalars(_AGGREGATED)),
+        consumer_types={**types, None: _number(connection, _UNTYPED)},
+    )
 
-    def consumers(self) -> Iterator[ListedConsumer]:
-        """Yield all consumers."""
-        return all_matching(self._store, ConsumerFilter(limit=_PAGE))
 
-    def roots(self) -> Mapping[str, Root]:
-        """Return the root of each provider."""
-        with self._store.read() as tx:
-            rows = tx.connection.execute(_ROOTS).all()
-        return {uuid: Root(root_uuid, name) for uuid, root_uuid, name in rows}
-
-    def names(self) -> Mapping[str, str]:
-        """Return the name of each provider."""
-        return self._names(_NAMES)
-
-    def hosts(self) -> Mapping[str, str]:
-        """Return the name of each provider with the trait COMPUTE_NODE."""
-        return self._names(_NAMES.where(_provider.id.in_(_COMPUTE_NODES)))
-
-    def _names(self, statement: sa.Select[Any]) -> Mapping[str, str]:
-        with self._store.read() as tx:
-            return {row.uuid: row.name for row in tx.connection.execute(statement)}
+def _inventory_of(row: sa.Row[Any]) -> AuditedInventory:
+    key = (row.resource_provider_id, row.resource_class_id)
+    return AuditedInventory(*key, inventory_of(row), row.used, row.changed_at)
 
 
-class AuditReader:
-    """The reads of an audit, in one transaction."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    def state(self, written_before: datetime, at_most: int) -> AuditedState:
-        """Return the state that the transaction sees.
-
-        Consumers without a row and consumers without allocations are included if they were
-        written before ``written_before`` (naive UTC), at most ``at_most`` of each kind.
-        Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
-        """
-        inventories = [AuditedInventory(*row) for row in self._rows(_INVENTORIES)]
-        return AuditedState(
-            providers=[AuditedProvider(*row) for row in self._rows(_PROVIDERS)],
-            inventories=inventories,
-            usage=self._usage(inventories),
-            class_names=self._class_names(),
-            lone_allocations=self._lone(written_before, at_most),
-            empty_consumers=[
-                EmptyConsumer(*row)
-                for row in self._rows(_older(_EMPTY, consumers, written_before).limit(at_most))
-            ],
-            young={
-                code: self._number(_younger(statement, table, written_before))
-                for code, (statement, table) in _YOUNG.items()
-            },
-            unused_classes=[row[0] for row in self._rows(_unused_classes())],
-            unused_traits=[row[0] for row in self._rows(_unused_traits())],
-            compute_nodes={row[0] for row in self._rows(_COMPUTE_NODES)},
-            aggregated={row[0] for row in self._rows(_AGGREGATED)},
-            consumer_types=self._consumer_types(),
-            leftover_columns=self._leftover_columns(),
+def _usage(
+    connection: sa.Connection, inventories: Iterable[AuditedInventory]
+) -> Mapping[Key, UsageSum]:
+    """Return the sums, with the time of the newest allocation if a sum is too large."""
+    sums = {
+        (provider_id, class_id): int(amount)
+        for provider_id, class_id, amount in connection.execute(_USAGE)
+    }
+    exceeded = {
+        inventory.provider_id
+        for inventory in inventories
+        if not is_within_capacity(
+            inventory.limits, sums.get((inventory.provider_id, inventory.class_id), 0), 0
         )
-
-    def _rows(self, statement: sa.Select[Any]) -> Any:
-        return self._connection.execute(statement)
-
-    def _number(self, statement: sa.Select[Any]) -> int:
-        """Return the number of rows."""
-        count = sa.select(sa.func.count()).select_from(statement.subquery())
-        return self._connection.scalar(count) or 0
-
-    def _usage(self, inventories: Iterable[AuditedInventory]) -> Mapping[Key, UsageSum]:
-        """Return the sums, with the time of the newest allocation if a sum is too large."""
-        sums = {
-            (provider_id, class_id): int(amount)
-            for provider_id, class_id, amount in self._rows(_USAGE)
-        }
-        exceeded = {
-            inventory.provider_id for inventory in inventories if _is_exceeded(inventory, sums)
-        }
-        newest: dict[Key, datetime] = {}
-        for chunk in chunks(sorted(exceeded)):
-            rows = self._rows(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
-            newest |= {(provider_id, class_id): at for provider_id, class_id, at in rows}
-        return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
-
-    def _lone(self, written_before: datetime, at_most: int) -> list[LoneAllocation]:
-        holders = [row[0] for row in self._rows(_LONE_HOLDERS.limit(at_most))]
-        older = _older(_LONE, allocations, written_before)
-        return [
-            LoneAllocation(*row)
-            for chunk in chunks(holders)
-            for row in self._rows(older.where(_allocation.consumer_id.in_(chunk)))
-        ]
-
-    def _consumer_types(self) -> dict[str | None, int]:
-        numbers = {row.name: row.number for row in self._rows(_CONSUMER_TYPES)}
-        return {**numbers, None: self._number(_UNTYPED)}
-
-    def _leftover_columns(self) -> list[str]:
-        """Return columns of old databases of nova that the schema of Placement does not have."""
-        table = resource_providers.name
-        present = {column["name"] for column in sa.inspect(self._connection).get_columns(table)}
-        return [f"{table}.{name}" for name in sorted(_LEFT_BY_NOVA & present)]
-
-    def _class_names(self) -> Mapping[int, str]:
-        rows = self._rows(sa.select(resource_classes.c.id, resource_classes.c.name))
-        return {row.id: row.name for row in rows}
+    }
+    newest: dict[Key, datetime] = {}
+    for chunk in chunks(sorted(exceeded)):
+        rows = connection.execute(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
+        newest |= {(provider_id, class_id): at for provider_id, class_id, at in rows}
+    return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
 
 
-def _is_exceeded(inventory: AuditedInventory, sums: Mapping[Key, int]) -> bool:
-    amount = sums.get((inventory.provider_id, inventory.class_id), 0)
-    return not is_within_capacity(inventory.limits, amount, 0)
+def _lone(
+    connection: sa.Connection, written_before: datetime, at_most: int
+) -> list[LoneAllocation]:
+    holders = _LONE_HOLDERS.limit(at_most).subquery()
+    statement = (
+        sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
+        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
+        .where(_is_older(allocations, written_before))
+    )
+    return [LoneAllocation(*row) for row in connection.execute(statement)]
 
 
-def _older(statement: sa.Select[Any], table: sa.Table, written_before: datetime) -> sa.Select[Any]:
+def _young(connection: sa.Connection, written_before: datetime) -> Mapping[str, int]:
+    """Return the numbers of younger consumers without a row or without allocations."""
+    holders = _LONE_HOLDERS.subquery()
+    lone = (
+        sa.select(_allocation.consumer_id)
+        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
+        .where(_written_at(allocations) >= written_before)
+        .distinct()
+    )
+    empty = _EMPTY.where(_written_at(consumers) >= written_before)
+    return {
+        "missing_consumer": _number(connection, lone),
+        "empty_consumer": _number(connection, empty),
+    }
+
+
+def _number(connection: sa.Connection, statement: sa.Select[Any]) -> int:
+    """Return the number of rows."""
+    count = sa.select(sa.func.count()).select_from(statement.subquery())
+    return connection.scalar(count) or 0
+
+
+def _is_older(table: sa.Table, written_before: datetime) -> sa.ColumnElement[bool]:
     written_at = _written_at(table)
-    return statement.where(sa.or_(written_at.is_(None), written_at < written_before))
-
-
-def _younger(
-    statement: sa.Select[Any], table: sa.Table, written_before: datetime
-) -> sa.Select[Any]:
-    return statement.where(_written_at(table) >= written_before)
+    return sa.or_(written_at.is_(None), written_at < written_before)
 
 
 def _written_at(table: sa.Table) -> sa.ColumnElement[datetime]:
     return sa.func.coalesce(table.c.updated_at, table.c.created_at)
-
-
-def _unused_classes() -> sa.Select[Any]:
-    resource_class = resource_classes.c
-    used = (
-        sa.exists().where(table.c.resource_class_id == resource_class.id)
-        for table in (inventories, allocations)
-    )
-    return sa.select(resource_class.name).where(
-        resource_class.id >= FIRST_CUSTOM_CLASS_ID, *(~condition for condition in used)
-    )
-
-
-def _unused_traits() -> sa.Select[Any]:
-    trait = traits.c
-    used = sa.exists().where(resource_provider_traits.c.trait_id == trait.id)
-    return sa.select(trait.name).where(
-        trait.name.startswith(CUSTOM_PREFIX, autoescape=True), ~used
-    )

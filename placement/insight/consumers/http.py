@@ -1,6 +1,6 @@
 """``GET /insight/consumers``: consumers with their allocations, page by page."""
 
-from collections.abc import Mapping
+from typing import Any
 
 import webob
 
@@ -25,29 +25,17 @@ CONSUMERS_QUERY = always(
     )
 )
 _VALIDATORS = validation.query_validators(CONSUMERS_QUERY)
-_LIMIT = 1000
-
-
-def consumer_filter(values: Mapping[str, str]) -> ConsumerFilter:
-    """Return the filter of a query.  Raises: BadRequest."""
-    return ConsumerFilter(
-        project_id=values.get("project_id"),
-        user_id=values.get("user_id"),
-        type=values.get("type"),
-        provider=values["provider"].lower() if "provider" in values else None,
-        in_tree=values["in_tree"].lower() if "in_tree" in values else None,
-        created_before=(
-            queries.time("older_than", values["older_than"]) if "older_than" in values else None
-        ),
-        marker=values.get("marker"),
-        limit=int(values.get("limit", _LIMIT)),
-    )
 
 
 @accepts_json
 def list_consumers(request: Request) -> webob.Response:
     """Return a page of the consumers that the query describes, in the order of their UUIDs."""
     request.can(policies.CONSUMERS)
-    criteria = consumer_filter(queries.values(request, _VALIDATORS))
-    page = sql.page(request.services.store, criteria)
+    values: dict[str, Any] = {**queries.values(request, _VALIDATORS)}
+    values |= {name: values[name].lower() for name in ("provider", "in_tree") if name in values}
+    if "older_than" in values:
+        values["created_before"] = queries.time("older_than", values.pop("older_than"))
+    if "limit" in values:
+        values["limit"] = int(values["limit"])
+    page = sql.page(request.services.store, ConsumerFilter(**values))
     return json_response(request, render.consumers_document(page))

@@ -1,9 +1,9 @@
 """Consumers with their allocations, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from placement.core.text import timestamp
 from placement.insight.documents import document
@@ -30,8 +30,7 @@ class ConsumerFilter:
     limit: int = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ListedConsumer:
+class ListedConsumer(NamedTuple):
     """A consumer with its allocations: amounts by provider UUID and resource class.
 
     ``project_id`` and ``user_id`` are None if the database lacks their rows. ``providers`` has the
@@ -46,7 +45,7 @@ class ListedConsumer:
     created_at: datetime | None
     updated_at: datetime | None
     allocations: Mapping[str, Mapping[str, int]]
-    providers: Mapping[str, str] = field(default_factory=dict)
+    providers: Mapping[str, str]
 
     @property
     def written_at(self) -> datetime | None:
@@ -72,14 +71,9 @@ def consumers_document(page: ConsumerPage) -> bytes:
 def from_document(document: Mapping[str, Any]) -> ListedConsumer:
     """Return the value of a consumer in the document, for clients of the service.
 
-    Fields that a later release of the service adds are ignored; earlier releases had no names of
-    providers.
+    Fields that a later release of the service adds are ignored.
     """
-    values = {
-        field.name: document[field.name]
-        for field in fields(ListedConsumer)
-        if field.name in document
-    }
+    values = {name: document[name] for name in ListedConsumer._fields}
     times = {name: _time(document[name]) for name in ("created_at", "updated_at")}
     return ListedConsumer(**{**values, **times})
 
@@ -89,14 +83,8 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _consumer(consumer: ListedConsumer) -> dict[str, Any]:
-    return {
-        "uuid": consumer.uuid,
-        "project_id": consumer.project_id,
-        "user_id": consumer.user_id,
-        "type": consumer.type,
-        "generation": consumer.generation,
+    times = {
         "created_at": timestamp(consumer.created_at),
         "updated_at": timestamp(consumer.updated_at),
-        "allocations": consumer.allocations,
-        "providers": consumer.providers,
     }
+    return consumer._asdict() | times

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.text import check_storable
-from placement.db.resources.names import ids_by_name, rows_named
+from placement.db.resources.names import ids_by_name
 from placement.db.store import Store
 from placement.db.tables import (
     allocations,
@@ -50,22 +50,6 @@ _ALLOCATIONS = sa.select(
 _Condition = sa.ColumnElement[bool]
 
 
-def _page(connection: sa.Connection, wanted: ConsumerFilter) -> ConsumerPage:
-    """Return the consumers that the filter describes, in the order of UUIDs.
-
-    Cost: a statement for each name in the filter, two for a tree, one for the consumers, and
-    one for the allocations of each thousand consumers.
-    """
-    rows = _rows(connection, list(_conditions(connection, wanted)), wanted)
-    has_more = len(rows) > wanted.limit
-    page_rows = rows[: wanted.limit]
-    amounts, names = _amounts(connection, [row.uuid for row in page_rows])
-    return ConsumerPage(
-        [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
-        page_rows[-1].uuid if has_more else None,
-    )
-
-
 def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_Condition]:
     """Yield the conditions of the filter; an unknown name is a condition that none meets."""
     if wanted.project_id is not None:
@@ -81,9 +65,9 @@ def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_
     elif wanted.type is not None:
         yield _named(connection, _consumer.consumer_type_id, consumer_types.c.name, wanted.type)
     if wanted.provider is not None:
-        yield _on(connection, wanted.provider, is_tree=False)
+        yield _on(wanted.provider, is_tree=False)
     if wanted.in_tree is not None:
-        yield _on(connection, wanted.in_tree, is_tree=True)
+        yield _on(wanted.in_tree, is_tree=True)
     if wanted.created_before is not None:
         before = wanted.created_before.replace(tzinfo=None)
         yield sa.or_(_consumer.created_at < before, _consumer.created_at.is_(None))
@@ -98,29 +82,22 @@ def _named(
     return sa.false() if id_ is None else reference == id_
 
 
-def _on(connection: sa.Connection, uuid: str, *, is_tree: bool) -> _Condition:
+def _on(uuid: str, *, is_tree: bool) -> _Condition:
     """Return the condition of allocations on a provider, or anywhere in its tree."""
-    named = sa.select(_provider.uuid, _provider.id, _provider.root_provider_id)
-    providers = [*rows_named(connection, named, _provider.uuid, [uuid])]
-    if not providers:
-        return sa.false()
-    ids = [providers[0].id]
-    if is_tree:
-        tree = sa.select(_provider.id).where(
-            _provider.root_provider_id == providers[0].root_provider_id
-        )
-        ids = [row.id for row in connection.execute(tree)]
-    holders = sa.select(_allocation.consumer_id).where(_allocation.resource_provider_id.in_(ids))
+    column = _provider.root_provider_id if is_tree else _provider.id
+    named = sa.select(column).where(_provider.uuid == uuid).scalar_subquery()
+    providers = sa.select(_provider.id).where(column == named)
+    holders = sa.select(_allocation.consumer_id).where(
+        _allocation.resource_provider_id.in_(providers)
+    )
     return _consumer.uuid.in_(holders)
 
 
-def _rows(
-    connection: sa.Connection, conditions: Sequence[_Condition], wanted: ConsumerFilter
-) -> Sequence[Any]:
+def _rows(connection: sa.Connection, wanted: ConsumerFilter) -> Sequence[Any]:
     """Return the rows of the page, and one more row if there are more consumers."""
     page = (
         sa.select(consumers)
-        .where(*conditions)
+        .where(*_conditions(connection, wanted))
         .order_by(_consumer.uuid)
         .limit(wanted.limit + 1)
         .subquery("page")
@@ -180,13 +157,21 @@ def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsu
 
 
 def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
-    """Return a page of the consumers that the filter describes.
+    """Return the consumers that the filter describes, in the order of UUIDs.
 
+    Cost: a statement for each project, user and type in the filter, one for the consumers, and one
+    for the allocations of each thousand consumers.
     Raises: BadRequest for a marker that no database can store.
     """
     check_storable("marker", criteria.marker or "")
     with store.read() as tx:
-        return _page(tx.connection, criteria)
+        rows = _rows(tx.connection, criteria)
+        page_rows = rows[: criteria.limit]
+        amounts, names = _amounts(tx.connection, [row.uuid for row in page_rows])
+    return ConsumerPage(
+        [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
+        page_rows[-1].uuid if len(rows) > criteria.limit else None,
+    )
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:

@@ -18,10 +18,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, Self, get_args
 
 from placement.core.text import is_storable
-from placement.db.transaction import Transaction
 from placement.insight.audit.model import Finding
-from placement.insight.repair import rows, transaction
-from placement.insight.repair.rows import Recorded
+from placement.insight.repair import rows
 from placement.insight.repair.transaction import Repair
 
 LONGEST_NAME: Final = 200
@@ -139,14 +137,3 @@ class Action(ABC):
 
         Raises: ChangedSince, and the errors of the same change over the API.
         """
-
-    def state(self, tx: Transaction, recorded: Recorded) -> str | None:
-        """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
-        return rows.state_of(recorded, rows.read(tx.connection, recorded.scope))
-
-    def undo(self, tx: Transaction, recorded: Recorded) -> None:
-        """Restore the recorded rows, which are locked and as after the action.
-
-        Raises: ChangedSince if other rows prevent it.
-        """
-        transaction.restore(tx, recorded)

@@ -38,7 +38,6 @@ _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
 _BY_CODE: Final = {code: action for action in _ACTIONS for code in action.repairs}
 _ORDER: Final = list(_BY_CODE)
 
-KINDS: Final = frozenset(_BY_KIND)
 REPAIRABLE: Final = frozenset(_BY_CODE)
 """The codes of findings that have an action."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError
 
 from placement import exception
 from placement.core.model import IncompleteConsumer
@@ -17,7 +17,7 @@ from placement.db.transaction import Transaction
 from placement.insight.repair import transaction
 from placement.insight.repair.action import Action
 from placement.insight.repair.plan_file import Entry
-from placement.insight.repair.rows import AFTER, BEFORE
+from placement.insight.repair.rows import AFTER, BEFORE, state_of
 from placement.insight.repair.transaction import ChangedSince, Repair
 
 APPLIED: Final = "applied"
@@ -58,12 +58,12 @@ def undo_action(store: Store, entry: Entry) -> Outcome:
 
     def undo(tx: Transaction) -> Outcome:
         transaction.lock(tx, entry.recorded)
-        state = entry.action.state(tx, entry.recorded)
+        state = state_of(tx.connection, entry.recorded)
         if state == BEFORE:
             return Outcome(ALREADY)
         if state != AFTER:
             raise ChangedSince("The rows have changed since the action.")
-        entry.action.undo(tx, entry.recorded)
+        transaction.restore(tx, entry.recorded)
         return Outcome(APPLIED)
 
     return _outcome(store, undo)
@@ -77,11 +77,11 @@ def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
         raise
     except (ChangedSince, exception.PlacementException) as error:
         return Outcome(SKIPPED, str(error))
-    except IntegrityError as error:  # other rows are inconsistent, or the file was edited
+    except (DataError, IntegrityError) as error:  # rows are inconsistent, or the file was edited
         return Outcome(SKIPPED, first_line(error))
 
 
 def is_applied(store: Store, entry: Entry) -> bool:
     """Return whether the rows are as after the action."""
     with store.read() as tx:
-        return entry.action.state(tx, entry.recorded) == AFTER
+        return state_of(tx.connection, entry.recorded) == AFTER

@@ -118,7 +118,12 @@ class MoveAllocations(Action):
         if self.target not in providers:
             raise ChangedSince(f"The provider {self.target} does not exist.")
         state = AllocationState(locked.generations, locked.allocated, providers, class_ids)
-        plan_claims(state, [self._claim()])
+        resources = {
+            self.target if uuid == self.source else uuid: dict(amounts)
+            for uuid, amounts in self.allocations.items()
+        }
+        claim = ConsumerClaim(self.consumer, resources, "", "", check_generation=False)
+        plan_claims(state, [claim])
         source_id, target_id = providers[self.source].id, providers[self.target].id
         repair.record(_rows_of(locked, [self.consumer]))
         tx.connection.execute(
@@ -135,13 +140,6 @@ class MoveAllocations(Action):
         added = {(target_id, class_id): used for class_id, used in amounts.items()}
         tx.execute_all(additions(released | added))
         tx.publish([source_id], generation_bumped=[target_id])
-
-    def _claim(self) -> ConsumerClaim:
-        resources = {
-            self.target if uuid == self.source else uuid: dict(amounts)
-            for uuid, amounts in self.allocations.items()
-        }
-        return ConsumerClaim(self.consumer, resources, "", "", check_generation=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Files that are complete on the disk, or do not exist, even after a crash.
+"""Files that are on the disk after a crash.
 
 Folders such as ``/tmp`` belong to all users: no file is written through a symbolic link, other
 users cannot read the written files, and files of other users are not read.
@@ -13,35 +13,31 @@ from pathlib import Path
 
 def replace_durably(path: Path, text: str) -> None:
     """Write a file, or replace the file with this name.  Raises: OSError, and nothing remains."""
-    draft = write_draft(path, text)
-    draft.replace(path)
-    sync_folder(path.parent)
-
-
-def write_draft(path: Path, text: str) -> Path:
-    """Write a new file beside the path and force it to the disk; return its name."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:  # with the name that the operator gave
         raise OSError(error.errno, error.strerror, str(path)) from None
+    draft = Path(name)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        draft.replace(path)
     except OSError:
-        Path(name).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
-    return Path(name)
+    sync_folder(path.parent)
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open an existing file of this user or root that not all users can write.
+    """Open a file of this user or root that not all users can write.
 
-    Raises: OSError for other files and for symbolic links.
+    Only this user can read a file that is created. Raises: OSError for other files and for
+    symbolic links.
     """
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW)
+        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
             error.strerror = "This is a symbolic link; name the file itself"

@@ -13,21 +13,22 @@ A file consists of lines; every line is a JSON object (UTF-8)::
     {"end": true}
 
 The header comes first, then one action per line (``actions``), in the order in which they
-are applied, then the end. A file without the end was truncated. A line can be deleted: its action
+are applied, then the end. A plan without the end was truncated. A line can be deleted: its action
 is then not applied. ``names``, the names of providers by UUID, are for people who read the file.
 ``database`` is the epoch of the database that was read (``Store.epoch``); a plan is applied to
 that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
-of the kind ``undo``. Its lines contain the rows that an action changed, before and after::
+of the kind ``undo``, without an end. Its lines contain the rows that an action changed, before
+and after::
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
-     "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}, "drift": null}
+     "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}}
 
 ``scope`` defines the rows that are compared, by table, column and values. ``providers`` and
 ``classes`` name the ids in the rows. Usage counters change by the difference of the allocations;
-``drift`` is the difference of one counter from the sum of its allocations, before and after.
+``used`` of an inventory is the difference of its counter from the sum of its allocations.
 """
 
 import json
@@ -38,11 +39,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
-from placement.insight.audit.model import Finding, names_in
+from placement.insight.audit.model import Finding
+from placement.insight.names import names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.durable_file import replace_durably
-from placement.insight.repair.recorded import recorded
 from placement.insight.repair.rows import Recorded
 
 FORMAT: Final = "placement-repair"
@@ -154,22 +155,29 @@ def read_document(text: str) -> Document:
     return Document(header, lines, has_end)
 
 
+def is_begun(text: str) -> bool:
+    """Return whether the text has at most a part of the first line.
+
+    >>> is_begun(""), is_begun('{"format": "place'), is_begun("notes")
+    (True, True, False)
+    """
+    beginning = line({"format": FORMAT}).removesuffix("}\n")
+    return "\n" not in text and (text.startswith(beginning) or beginning.startswith(text))
+
+
 def _header(text: str) -> Header:
-    values = _object(text, 1)
-    if values.get("format") != FORMAT:
+    values = dict(_object(text, 1))
+    format_, version = values.pop("format", None), values.pop("version", None)
+    if (format_, version) != (FORMAT, VERSION):
         raise InvalidRepairFile(
-            f"The file is not a plan of repairs: its first line has no format {FORMAT}."
+            f"The file is not a plan of repairs: it has the format {format_}, version {version}; "
+            f"this release reads {FORMAT}, version {VERSION}. Plan again with this release, or "
+            "apply the file with the release that wrote it."
         )
-    if values.get("version") != VERSION:
-        raise InvalidRepairFile(
-            f"The file has version {values.get('version')}; this release reads version {VERSION}. "
-            "Plan again with this release, or apply the file with the release that wrote it."
-        )
-    names = ("kind", "database", "created_at")
-    kind, database, created_at = (values.get(name) for name in names)
-    if not (isinstance(kind, str) and isinstance(database, str) and isinstance(created_at, str)):
-        raise InvalidRepairFile(f"The first line of the file lacks one of {', '.join(names)}.")
-    return Header(kind, database, created_at, str(values.get("plan", "")))
+    try:
+        return Header(**values)
+    except TypeError as error:
+        raise InvalidRepairFile(f"The first line of the file cannot be read: {error}.") from error
 
 
 def _object(text: str, number: int) -> Line:
@@ -205,8 +213,7 @@ def latest_entries(document: Document) -> dict[str, Entry]:
 
 def _entry(values: Line) -> Entry:
     try:
-        recorded_values = dict(values)
-        action = actions.from_json(recorded_values.pop("action"))
-        return Entry(action, recorded(recorded_values))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        recorded = dict(values)
+        return Entry(actions.from_json(recorded.pop("action")), Recorded(**recorded))
+    except (TypeError, ValueError, KeyError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error

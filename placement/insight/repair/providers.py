@@ -1,25 +1,24 @@
 """Actions on providers, their trees, and the usage counters of their inventories."""
 
 from collections.abc import Collection
-from dataclasses import astuple, dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
 from placement.db.claims.inventories import additions
 from placement.db.clocks import utcnow
 from placement.db.resources.providers import lock_providers, provider_ids
-from placement.db.tables import allocations, inventories, resource_providers
+from placement.db.tables import inventories, resource_providers
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
 from placement.insight.repair.action import Action, FindingRows, Number, ProviderName, Text
-from placement.insight.repair.rows import AFTER, BEFORE, Drift, Recorded
+from placement.insight.repair.rows import EXCESS
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
-_allocation = allocations.c
 _inventory = inventories.c
 _provider = resource_providers.c
-_SELECT = sa.select(
+_SELECT: sa.Select[Any] = sa.select(
     _provider.id,
     _provider.uuid,
     _provider.name,
@@ -29,39 +28,17 @@ _SELECT = sa.select(
 )
 
 
-class ProviderRow(NamedTuple):
-    """The row of a provider, which may have no root."""
-
-    id: int
-    uuid: str
-    name: str | None
-    generation: int
-    parent_id: int | None
-    root_id: int | None
-
-    def check(self, generation: int | None, name: str) -> None:
-        """Compare the row with the plan; None is any generation.  Raises: ChangedSince."""
-        if generation not in (None, self.generation):
-            raise ChangedSince(
-                f"The provider {self.uuid} has generation {self.generation}; it had {generation} "
-                "when planned."
-            )
-        if self.name != name:
-            raise ChangedSince(f"The provider {self.uuid} has the name {self.name}; not {name}.")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTree(Action):
     """Set parent and root of a provider.
 
     ``parent`` and ``root`` are the UUIDs when the plan was written, None if there is no such
-    provider. The ``generation`` is not compared: claims increase it.
+    provider.
     """
 
     kind: ClassVar = "set_tree"
     repairs: ClassVar = ("missing_root", "missing_parent", "wrong_root")
     provider: Text
-    generation: Number | None
     parent: Text | None
     root: Text | None
     new_parent: Text | None
@@ -91,7 +68,7 @@ class SetTree(Action):
         )
         tx.publish([row.id, root_id])
 
-    def _check_current(self, tx: Transaction, row: ProviderRow) -> None:
+    def _check_current(self, tx: Transaction, row: sa.Row[Any]) -> None:
         parent, root = _uuid(tx, row.parent_id), _uuid(tx, row.root_id)
         if (parent, root) != (self.parent, self.root):
             raise ChangedSince(
@@ -126,7 +103,7 @@ class RenameProvider(Action):
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider.  Raises: ChangedSince, DuplicateProvider."""
         row = _locked(repair.tx, {self.provider})[self.provider]
-        row.check(self.generation, self.name)
+        _check(row, self.generation, self.name)
         repair.record({"resource_providers": {"uuid": [self.provider]}})
         repair.tx.providers.rename(row.id, self.new_name)
         repair.tx.publish([row.id])
@@ -149,7 +126,7 @@ class DeleteProvider(Action):
         """Delete the row of the provider, and the rows that refer to it."""
         tx = repair.tx
         row = _locked(tx, {self.provider})[self.provider]
-        row.check(self.generation, self.name)
+        _check(row, self.generation, self.name)
         if tx.providers.has_children(row.id):
             raise ChangedSince(f"The provider {self.provider} has children.")
         if tx.allocations.exist_on(row.id):
@@ -169,11 +146,7 @@ class DeleteProvider(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUsageCounter(Action):
-    """Set the usage counter of an inventory to the sum of the allocations at that time.
-
-    No row is recorded, but the drift: the counter minus the sum. Claims change both, so the undo
-    adds the drift again.
-    """
+    """Set the usage counter of an inventory to the sum of the allocations at that time."""
 
     kind: ClassVar = "set_usage_counter"
     repairs: ClassVar = ("usage_counter",)
@@ -187,51 +160,50 @@ class SetUsageCounter(Action):
         return {**rows, "provider": rows["provider"]["uuid"]}
 
     def perform(self, repair: Repair) -> None:
-        """Subtract the drift from the counter."""
+        """Subtract from the counter what it exceeds the sum by."""
         tx = repair.tx
         provider_id = _locked(tx, {self.provider})[self.provider].id
         class_id = class_id_of(tx, self.resource_class)
-        usage = _usage(tx, provider_id, class_id)
-        if usage is None:
+        row = tx.connection.execute(
+            sa.select(_inventory.id, _inventory.used, EXCESS.label("excess")).where(
+                _inventory.resource_provider_id == provider_id,
+                _inventory.resource_class_id == class_id,
+            )
+        ).one_or_none()
+        if row is None:
             raise ChangedSince(f"{self.provider} has no inventory of {self.resource_class}.")
-        if not usage.drift:
-            raise ChangedSince(f"The counter is the sum of the allocations: {usage.counter}.")
-        repair.record_drift(Drift(provider_id, class_id, before=usage.drift, after=0))
-        tx.execute_all(additions({(provider_id, class_id): -usage.drift}))
+        if not row.excess:
+            raise ChangedSince(f"The counter is the sum of the allocations: {row.used}.")
+        repair.record({"inventories": {"id": [row.id]}})
+        tx.execute_all(additions({(provider_id, class_id): -row.excess}))
         tx.publish([provider_id])
 
-    def state(self, tx: Transaction, recorded: Recorded) -> str | None:
-        """Return whether the drift is the one before or after the action, None if neither."""
-        if (drift := recorded.drift) is None:
-            return None
-        usage = _usage(tx, drift.provider_id, drift.class_id)
-        return usage and {drift.before: BEFORE, drift.after: AFTER}.get(usage.drift)
 
-    def undo(self, tx: Transaction, recorded: Recorded) -> None:
-        """Add the drift to the counter."""
-        if recorded.drift is not None:
-            provider_id, class_id, before, after = astuple(recorded.drift)
-            tx.execute_all(additions({(provider_id, class_id): before - after}))
-            tx.publish([provider_id])
-
-
-def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, ProviderRow]:
+def _locked(tx: Transaction, uuids: Collection[str]) -> dict[str, sa.Row[Any]]:
     """Lock providers; return their rows by UUID.  Raises: ChangedSince if one does not exist."""
     ids = provider_ids(tx.connection, uuids).values()
     lock_providers(tx.connection, ids)
     rows = rows_of(tx.connection, _SELECT, _provider.id, sorted(ids))
-    found = {row.uuid: ProviderRow._make(row) for row in rows}
+    found = {row.uuid: row for row in rows}
     missing = sorted(set(uuids) - found.keys())
     if missing:
         raise ChangedSince(f"The provider {', '.join(missing)} does not exist.")
     return found
 
 
-def _row(tx: Transaction, id_: int | None) -> ProviderRow | None:
-    if id_ is None:
-        return None
-    row = tx.connection.execute(_SELECT.where(_provider.id == id_)).one_or_none()
-    return None if row is None else ProviderRow._make(row)
+def _check(row: sa.Row[Any], generation: int | None, name: str) -> None:
+    """Compare a provider with the plan; None is any generation.  Raises: ChangedSince."""
+    if generation not in (None, row.generation):
+        raise ChangedSince(
+            f"The provider {row.uuid} has generation {row.generation}; it had {generation} when "
+            "planned."
+        )
+    if row.name != name:
+        raise ChangedSince(f"The provider {row.uuid} has the name {row.name}; not {name}.")
+
+
+def _row(tx: Transaction, id_: int | None) -> sa.Row[Any] | None:
+    return tx.connection.execute(_SELECT.where(_provider.id == id_)).one_or_none()
 
 
 def _uuid(tx: Transaction, id_: int | None) -> str | None:
@@ -251,34 +223,3 @@ def _with_ancestors(tx: Transaction, id_: int | None) -> list[int]:
         chain.append(row.id)
         id_ = row.parent_id
     return chain
-
-
-class Usage(NamedTuple):
-    """The usage counter of an inventory, and the sum of its allocations."""
-
-    counter: int
-    allocated: int
-
-    @property
-    def drift(self) -> int:
-        """The counter minus the sum."""
-        return self.counter - self.allocated
-
-
-def _usage(tx: Transaction, provider_id: int, class_id: int) -> Usage | None:
-    """Return the usage of an inventory of a locked provider, None without inventory."""
-    allocated = (
-        sa.select(sa.func.coalesce(sa.func.sum(_allocation.used), 0))
-        .where(
-            _allocation.resource_provider_id == provider_id,
-            _allocation.resource_class_id == class_id,
-        )
-        .scalar_subquery()
-    )
-    row = tx.connection.execute(
-        sa.select(_inventory.used, allocated).where(
-            _inventory.resource_provider_id == provider_id,
-            _inventory.resource_class_id == class_id,
-        )
-    ).one_or_none()
-    return None if row is None else Usage(*map(int, row))

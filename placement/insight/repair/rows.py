@@ -1,7 +1,9 @@
 """The rows that an action changes: recorded for the undo file, compared, and restored.
 
-Rows are read and written whole, as they are stored, except ``resource_providers.stamp``, which
-belongs to the clocks. The caller has locked the providers or consumers of the rows.
+Rows are read and written whole, as they are stored, with two exceptions:
+``resource_providers.stamp`` belongs to the clocks, and ``inventories.used`` is the usage counter
+minus the sum of its allocations, because each claim changes both. The caller has locked the
+providers or consumers of the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,8 +56,18 @@ TABLES: Final = {
 # Tables whose ids no other table refers to: a row gets another id if its id is taken.
 _ANY_ID: Final = frozenset({consumers.name, allocations.name, inventories.name})
 
-# Each claim changes the counter of an inventory.
-_NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID} | {inventories.name: {"id", "used"}}
+_ALLOCATED: Final = (
+    sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
+    .where(
+        allocations.c.resource_provider_id == inventories.c.resource_provider_id,
+        allocations.c.resource_class_id == inventories.c.resource_class_id,
+    )
+    .scalar_subquery()
+)
+EXCESS: Final = sa.cast(inventories.c.used - _ALLOCATED, sa.BigInteger)
+"""The usage counter of an inventory minus the sum of its allocations."""
+
+_NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID}
 # Not compared in rows that exist before and after the action: claims change these columns of
 # providers, and undo changes the generation of consumers.
 _NOT_COMPARED_IN_KEPT: Final = {
@@ -68,21 +80,11 @@ _NOT_COMPARED_IN_KEPT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
-    """The usage counter of an inventory minus the sum of its allocations."""
-
-    provider_id: int
-    class_id: int
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """What an action changed.
 
     ``scope`` selects the rows ``before`` and ``after`` the action. ``providers`` and ``classes``
-    name the ids in the rows. ``drift`` is None unless the action set a usage counter.
+    name the ids in the rows.
     """
 
     scope: Scope
@@ -90,7 +92,6 @@ class Recorded:
     after: Image
     providers: Mapping[str, str]
     classes: Mapping[str, str]
-    drift: Drift | None = None
 
     @property
     def provider_ids(self) -> set[int]:
@@ -126,20 +127,20 @@ def read(connection: sa.Connection, scope: Scope) -> Image:
 def _rows(
     connection: sa.Connection, table: sa.Table, column: str, values: Iterable[Any]
 ) -> Iterable[sa.Row[Any]]:
-    columns = stored_columns(table).values()
+    columns = [
+        EXCESS.label("used") if column is inventories.c.used else column
+        for column in table.c
+        if column.name != "stamp"
+    ]
     order = sorted(table.primary_key, key=lambda key: key.name)
     for chunk in chunks(values):
         statement = sa.select(*columns).where(table.c[column].in_(chunk)).order_by(*order)
         yield from connection.execute(statement)
 
 
-def stored_columns(table: sa.Table) -> dict[str, sa.Column[Any]]:
-    """Return the columns that are recorded, by name."""
-    return {column.name: column for column in table.c if column.name != "stamp"}
-
-
-def state_of(recorded: Recorded, current: Image) -> str | None:
+def state_of(connection: sa.Connection, recorded: Recorded) -> str | None:
     """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
+    current = read(connection, recorded.scope)
     for state, image in ((AFTER, recorded.after), (BEFORE, recorded.before)):
         if _comparable(current, recorded, state) == _comparable(image, recorded, state):
             return state
@@ -169,54 +170,41 @@ def restore(connection: sa.Connection, recorded: Recorded) -> None:
     current = read(connection, recorded.scope)
     tables = [table for name, table in TABLES.items() if name in recorded.scope]
     for table in reversed(tables):
-        _delete(connection, table, recorded)
+        before = _by_key(table, recorded.before)
+        for key, row in _by_key(table, recorded.after).items():
+            if key not in before:
+                connection.execute(table.delete().where(_is(table, row)))
     for table in tables:
-        _insert(connection, table, recorded)
-        _update(connection, table, recorded, current)
+        after, now = _by_key(table, recorded.after), _by_key(table, current)
+        for key, row in _by_key(table, recorded.before).items():
+            if key in after:
+                _update(connection, table, (row, after[key], now.get(key, after[key])))
+            else:
+                _insert(connection, table, row)
 
 
-def _delete(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
-    before = _by_key(table, recorded.before)
-    for key, row in _by_key(table, recorded.after).items():
-        if key not in before:
-            connection.execute(table.delete().where(_is(table, row)))
+def _insert(connection: sa.Connection, table: sa.Table, row: Row) -> None:
+    values = _as_row(table, row)
+    if table.name in _ANY_ID:
+        taken = sa.select(table.c.id).where(table.c.id == row["id"])
+        if connection.execute(taken).first() is not None:
+            del values["id"]
+    connection.execute(table.insert(), values)
 
 
-def _insert(connection: sa.Connection, table: sa.Table, recorded: Recorded) -> None:
-    after = _by_key(table, recorded.after)
-    for key, row in _by_key(table, recorded.before).items():
-        if key not in after:
-            values = _as_row(table, row)
-            if table.name in _ANY_ID and _is_taken(connection, table, row):
-                del values["id"]
-            connection.execute(table.insert(), values)
-
-
-def _is_taken(connection: sa.Connection, table: sa.Table, row: Row) -> bool:
-    taken = sa.select(table.c.id).where(table.c.id == row["id"])
-    return connection.execute(taken).first() is not None
-
-
-def _update(
-    connection: sa.Connection, table: sa.Table, recorded: Recorded, current: Image
-) -> None:
-    after, now = _by_key(table, recorded.after), _by_key(table, current)
-    for key, row in _by_key(table, recorded.before).items():
-        if key not in after:
-            continue
-        row_after = after[key]
-        row_now = now.get(key, row_after)
-        changed = {
-            name: row[name]
-            for name in row.keys() - {"generation"}
-            if row[name] != row_after[name] == row_now[name]
-        }
-        values = _as_row(table, changed)
-        if table is consumers:
-            # A generation that a client has read must not occur again with other contents.
-            values["generation"] = consumers.c.generation + 1
-        if values:
-            connection.execute(table.update().where(_is(table, row)).values(values))
+def _update(connection: sa.Connection, table: sa.Table, images: tuple[Row, Row, Row]) -> None:
+    """Restore a row that the action changed, from the rows before, after and now."""
+    before, after, now = images
+    names = before.keys() - {"generation"}
+    changed = {name: before[name] for name in names if before[name] != after[name] == now[name]}
+    values = _as_row(table, changed)
+    if table is consumers:
+        # A generation that a client has read must not occur again with other contents.
+        values["generation"] = consumers.c.generation + 1
+    if table is inventories and "used" in changed:
+        values["used"] = inventories.c.used + (before["used"] - after["used"])
+    if values:
+        connection.execute(table.update().where(_is(table, before)).values(values))
 
 
 def _by_key(table: sa.Table, image: Image) -> dict[tuple[Any, ...], Row]:

@@ -18,7 +18,7 @@ from placement.db.tables import (
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
 from placement.insight.repair import rows
-from placement.insight.repair.rows import Drift, Image, Recorded, Scope
+from placement.insight.repair.rows import Image, Recorded, Scope
 
 _class = resource_classes.c
 _inventory = inventories.c
@@ -26,6 +26,10 @@ _provider = resource_providers.c
 _UNNAMED = re.compile("id ([0-9]{1,10})")
 _CLASS_NAMES = sa.select(_class.id, _class.name).order_by(_class.id)
 _PROVIDER_UUIDS = sa.select(_provider.id, _provider.uuid).order_by(_provider.id)
+_NAMED = {
+    **dict.fromkeys((resource_classes, traits, consumer_types), "name"),
+    resource_providers: "uuid",
+}
 
 
 class ChangedSince(Exception):  # noqa: N818
@@ -40,28 +44,24 @@ class Repair:
         self.incomplete = incomplete
         self._scope: Scope = {}
         self._before: Image = {}
-        self._drift: Drift | None = None
 
     def record(self, scope: Scope) -> None:
         """Record the locked rows that the next statements change; the undo restores them."""
         self._scope = scope
         self._before = rows.read(self.tx.connection, scope)
 
-    def record_drift(self, drift: Drift) -> None:
-        """Record how far a counter is wrong, not its value, which every claim changes."""
-        self._drift = drift
-
     def recorded(self) -> Recorded:
         """Return what was recorded, with the rows as they are now."""
         before, after = self._before, rows.read(self.tx.connection, self._scope)
-        allocated = [*before.get("allocations", ()), *after.get("allocations", ())]
-        provider_ids = {row["resource_provider_id"] for row in allocated}
+        of_classes = [
+            *before.get("allocations", ()),
+            *after.get("allocations", ()),
+            *before.get("inventories", ()),
+        ]
+        provider_ids = {row["resource_provider_id"] for row in of_classes}
         for row in before.get("resource_providers", ()):
             provider_ids |= {row["parent_provider_id"], row["root_provider_id"]} - {None}
-        class_ids = {row["resource_class_id"] for row in allocated}
-        if self._drift is not None:
-            provider_ids.add(self._drift.provider_id)
-            class_ids.add(self._drift.class_id)
+        class_ids = {row["resource_class_id"] for row in of_classes}
         providers = rows_of(
             self.tx.connection, _PROVIDER_UUIDS, _provider.id, sorted(provider_ids)
         )
@@ -71,7 +71,6 @@ class Repair:
             after,
             {str(row.id): row.uuid for row in providers},
             {str(id_): name for id_, name in _class_names(self.tx, class_ids).items()},
-            self._drift,
         )
 
 
@@ -116,7 +115,6 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
     Raises: ChangedSince if other rows prevent it.
     """
     _check_names(tx, recorded)
-    _check_providers(tx, recorded)
     _check_inventories(tx, recorded)
     rows.restore(tx.connection, recorded)
     tx.execute_all(additions(recorded.released))
@@ -126,31 +124,16 @@ def restore(tx: Transaction, recorded: Recorded) -> None:
 
 def _check_names(tx: Transaction, recorded: Recorded) -> None:
     """Raise ChangedSince if another row has the name or the id of a restored one."""
-    for table in (resource_classes, traits, consumer_types):
+    for table, key in _NAMED.items():
+        columns = (table.c[key], table.c.name, table.c.id)
         for row in recorded.before.get(table.name, ()):
-            holders = sa.select(table.c.id, table.c.name).where(
-                sa.or_(table.c.id == row["id"], table.c.name == row["name"])
-            )
-            for id_, name in tx.connection.execute(holders):
-                if (id_, name) != (row["id"], row["name"]):
+            same = sa.or_(table.c.id == row["id"], table.c.name == row["name"])
+            for other, name, id_ in tx.connection.execute(sa.select(*columns).where(same)):
+                if (other, id_) != (row[key], row["id"]):
                     raise ChangedSince(
-                        f"{row['name']} had the id {row['id']}; {name} has the id {id_} now."
+                        f"{row[key]} had the name {row['name']} and the id {row['id']}; {other} "
+                        f"has the name {name} and the id {id_}. Rename or delete that one first."
                     )
-
-
-def _check_providers(tx: Transaction, recorded: Recorded) -> None:
-    """Raise ChangedSince if another provider has the name or the id of a restored one."""
-    for row in recorded.before.get("resource_providers", ()):
-        holders = sa.select(_provider.id, _provider.uuid, _provider.name).where(
-            sa.or_(_provider.id == row["id"], _provider.name == row["name"])
-        )
-        for other in tx.connection.execute(holders):
-            if other.uuid != row["uuid"]:
-                raise ChangedSince(
-                    f"The provider {row['uuid']} had the name {row['name']} and the id "
-                    f"{row['id']}; the provider {other.uuid} has the name {other.name} and the "
-                    f"id {other.id}. Rename or retire that one first."
-                )
 
 
 def _check_inventories(tx: Transaction, recorded: Recorded) -> None:

@@ -1,7 +1,6 @@
 """Consumers as JSON."""
 
 import json
-from dataclasses import replace
 from datetime import datetime
 
 from placement.insight.consumers.model import (
@@ -32,9 +31,3 @@ def test_clients_read_what_the_service_returns():
 def test_clients_ignore_fields_of_later_releases():
     (document,) = json.loads(consumers_document(ConsumerPage([CONSUMER], None)))["consumers"]
     assert from_document(document | {"added": 1}) == CONSUMER
-
-
-def test_clients_read_what_earlier_releases_return():
-    (document,) = json.loads(consumers_document(ConsumerPage([CONSUMER], None)))["consumers"]
-    del document["providers"]
-    assert from_document(document) == replace(CONSUMER, providers={})

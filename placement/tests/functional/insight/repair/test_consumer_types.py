@@ -229,7 +229,7 @@ def test_the_undo_is_skipped_if_another_name_has_the_id(store, run_audit, apply,
     assert apply(plan) == (1, 0, 0)
     host.run(table.insert().values(id=20_000, name="CUSTOM_OTHER"))
     _, printed, _ = run_audit("--apply", f"{plan}.undo")
-    assert f"{name} had the id 20000; CUSTOM_OTHER has the id 20000 now." in printed
+    assert f"{name} had the name {name} and the id 20000; CUSTOM_OTHER has the name" in printed
     host.run(table.delete().where(table.c.id == 20_000))
     assert apply(f"{plan}.undo") == (1, 0, 0)
     assert apply(f"{plan}.undo") == (0, 1, 0)

@@ -30,7 +30,6 @@ def set_tree(moved, parent, new_parent, root):
     return SetTree(
         finding="wrong_root",
         provider=moved,
-        generation=0,
         parent=parent,
         root=root,
         new_parent=new_parent,
@@ -94,29 +93,6 @@ def test_deeply_nested_lines_are_refused(store, run_audit, plan):
 def test_the_id_of_a_class_that_no_table_can_have_is_no_class(apply_actions, id_):
     removal = RemoveStrayAllocations(provider_id=7, resource_class=f"id {id_}", used=4)
     assert apply_actions(removal) == (4, [f"The resource class id {id_} does not exist."])
-
-
-@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_an_undo_file_with_a_wrong_value_is_refused_as_a_whole(store, run_audit, apply, plan):
-    hosts = [new_provider(store, f"cn{number}") for number in range(2)]
-    actions = [
-        RenameProvider(provider=host, generation=0, name=f"cn{number}", new_name=f"new{number}")
-        for number, host in enumerate(hosts)
-    ]
-    plan.write_text(plan_text(str(store.epoch()), actions, {}))
-    assert apply(plan) == (2, 0, 0)
-    undo = plan.with_name("plan.undo")
-    written = undo.read_text()
-    header, first, *others = written.splitlines()
-    entry = json.loads(first)
-    entry["before"]["resource_providers"][0]["parent_provider_id"] = 2**31
-    undo.write_text("".join(f"{text}\n" for text in (header, json.dumps(entry), *others)))
-    status, printed, errors = run_audit("--apply", undo)
-    assert (status, printed) == (1, "")
-    assert "2147483648 is not a value of resource_providers.parent_provider_id." in errors
-    assert [provider.show(store, host).name for host in hosts] == ["new0", "new1"]
-    undo.write_text(written)
-    assert apply(undo) == (2, 0, 0)
 
 
 def test_a_provider_without_a_name_is_reported_by_its_uuid(store, run_audit, plan):

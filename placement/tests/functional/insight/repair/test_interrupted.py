@@ -46,23 +46,24 @@ class Points:
     def install(self):
         sa.event.listen(sa.Engine, "before_cursor_execute", self.reach)
         sa.event.listen(sa.Engine, "commit", self.reach)
-        sync, write = os.fsync, repair.Journal._append
+        sync, write = os.fsync, repair.Journal.append
 
         def fsync(descriptor):
             self.reach()
             sync(descriptor)
             self.reach()
 
-        def append(journal, text):
+        def append(journal, content):
             if self.remaining == 0:  # half of the line reaches the disk
                 journal._file.seek(journal._end)
+                text = content.line()
                 journal._file.write(text.encode()[: len(text) // 2])
                 journal._file.flush()
             self.reach()
-            write(journal, text)
+            write(journal, content)
 
         os.fsync = fsync
-        repair.Journal._append = append
+        repair.Journal.append = append
 
 
 def killed_at(number, *arguments):
@@ -174,7 +175,7 @@ def test_two_repairs_at_once_apply_each_action_once(store, database_url, plan, l
     recorded = [
         json.loads(line)["action"]["consumer"]
         for name in "ab"
-        for line in plan.with_name(f"plan.{name}").read_text().splitlines()[1:-1]
+        for line in plan.with_name(f"plan.{name}").read_text().splitlines()[1:]
     ]
     assert sorted(recorded) == sorted(set(recorded))
     assert len(recorded) == 20
@@ -225,8 +226,11 @@ def test_a_truncated_plan_is_refused(store, run_audit, planned, plan):
         ("hello\n", "Line 1 of the file is not JSON"),
         ("[]\n", "Line 1 of the file is not a JSON object"),
         ('{"findings": []}\n', "is not a plan of repairs"),
-        ('{"format": "placement-repair", "version": 2}\n', "this release reads version 1"),
-        ('{"format": "placement-repair", "version": 1}\n', "lacks one of kind, database"),
+        ('{"format": "placement-repair", "version": 2}\n', "version 2; this release reads"),
+        (
+            '{"format": "placement-repair", "version": 1}\n',
+            "missing 3 required positional arguments: 'kind', 'database'",
+        ),
     ],
 )
 def test_a_file_that_is_no_plan_is_refused(store, run_audit, plan, text, sentence):
@@ -300,10 +304,14 @@ def test_an_undo_file_that_another_program_writes_to_is_refused(store, run_audit
 
 @sqlite_only
 def test_a_folder_that_cannot_be_written_to(store, run_audit, planned, plan, monkeypatch):
-    def denied(path, *_arguments):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+    open_ = os.open
 
-    monkeypatch.setattr(repair.os, "link", denied)
+    def denied(path, flags, *arguments, **keywords):
+        if flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return open_(path, flags, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "open", denied)
     assert "Permission denied" in refused(run_audit, store, "--apply", plan)
     monkeypatch.undo()
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", store.settings.connection)
@@ -319,7 +327,7 @@ def test_a_full_disk_stops_the_repair_before_the_commit(
 
     def full(descriptor):
         calls.append(descriptor)
-        if len(calls) > 3:  # after the draft, the folder, and the first entry
+        if len(calls) > 3:  # after the header, the folder, and the first entry
             raise OSError(errno.ENOSPC, "No space left on device")
         sync(descriptor)
 

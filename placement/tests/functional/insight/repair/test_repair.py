@@ -72,9 +72,9 @@ def test_a_plan_says_what_it_leaves_out(store, run_audit, plan, live):
         f"1 actions planned in {plan}",
         "1 over_capacity need a decision: see `placement-manage audit --code over_capacity`",
         "2 unused_trait not planned: notices are planned only with --code unused_trait",
-        "1 orphaned_consumer not planned: younger than 30 minutes (--grace-minutes)",
         "1 orphaned_consumer not planned: the list does not cover the consumer type POD "
         "(--type POD)",
+        "1 orphaned_consumer not planned: younger than 30 minutes (--grace-minutes)",
         f"To apply them: placement-manage audit --apply {plan}",
     ]
     _, action, _ = map(json.loads, plan.read_text().splitlines())
@@ -161,6 +161,18 @@ def test_an_undo_leaves_what_has_changed_since(store, run_audit, apply, plan, li
     assert allocations_of(store, again) == {host.uuid: {"VCPU": 3}}
     assert allocations_of(store, orphan) == {host.uuid: {"VCPU": 1}}
     assert_sound(store)
+
+
+def test_the_undo_of_a_counter_keeps_the_claims_since(store, run_audit, apply, plan):
+    host = Host(store)
+    host.inventory(used=3)
+    run_audit("--plan", plan)
+    assert apply(plan) == (1, 0, 0)
+    claim(store, uuid(), {host.uuid: {"VCPU": 2}}, type="INSTANCE")
+    assert apply(plan) == (0, 1, 0)
+    assert apply(f"{plan}.undo") == (1, 0, 0)
+    (finding,) = audit(store, AuditSettings(codes={"usage_counter"})).findings
+    assert (finding.rows["counter"], finding.rows["used"]) == (5, 6)
 
 
 def test_a_plan_can_be_applied_again_after_its_undo(store, run_audit, apply, plan, live):

@@ -60,7 +60,7 @@ def test_an_empty_list_is_refused_unless_it_is_accepted(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InvalidList, match="is empty"):
         live_sources.read(str(path), (), lambda: None, accept_empty=False)
-    assert len(live_sources.read(str(path), (), lambda: None, accept_empty=True)) == 0
+    assert live_sources.read(str(path), (), lambda: None, accept_empty=True).hosts == {}
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):

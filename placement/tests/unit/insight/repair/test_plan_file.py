@@ -29,9 +29,9 @@ ACTIONS = [
     f'"generation": 3, "written_at": null, "allocations": {AMOUNTS}, "providers": ["{HOST}"]}}',
     '{"action": "remove_stray_allocations", "finding": "missing_provider", "provider_id": 7, '
     '"resource_class": "id 10004", "used": 4}',
-    f'{{"action": "set_tree", "finding": "missing_root", "provider": "{HOST}", "generation": 2, '
+    f'{{"action": "set_tree", "finding": "missing_root", "provider": "{HOST}", '
     f'"parent": null, "root": null, "new_parent": null, "new_root": "{HOST}"}}',
-    f'{{"action": "set_tree", "finding": "wrong_root", "provider": "{HOST}", "generation": 2, '
+    f'{{"action": "set_tree", "finding": "wrong_root", "provider": "{HOST}", '
     f'"parent": "{OTHER}", "root": "{HOST}", "new_parent": "{OTHER}", "new_root": "{OTHER}"}}',
     f'{{"action": "set_usage_counter", "finding": "usage_counter", "provider": "{HOST}", '
     '"resource_class": "VCPU", "counter": 7, "used": 4}',
@@ -50,13 +50,12 @@ RECORDED = (
     '"before": {"consumers": [{"created_at": "2026-11-20T17:00:09", "updated_at": null, "id": 7, '
     f'"uuid": "{CONSUMER}", "project_id": 1, "user_id": 1, "generation": 3, '
     '"consumer_type_id": null}]}, "after": {"consumers": []}, '
-    f'"providers": {{"12": "{HOST}"}}, "classes": {{"0": "VCPU"}}, "drift": %s'
+    f'"providers": {{"12": "{HOST}"}}, "classes": {{"0": "VCPU"}}'
 )
-DRIFT = '{"provider_id": 12, "class_id": 0, "before": 3, "after": 0}'
 
 
 def test_there_is_a_line_of_each_action():
-    assert {json.loads(text)["action"] for text in ACTIONS} == actions.KINDS
+    assert {json.loads(text)["action"] for text in ACTIONS} == actions._BY_KIND.keys()
 
 
 def test_plans():
@@ -66,10 +65,9 @@ def test_plans():
     assert "".join((document.header.line(), *written, END)) == text
 
 
-@pytest.mark.parametrize("drift", ["null", DRIFT])
-def test_undo_files(drift):
+def test_undo_files():
     """The last run may have been killed before the end of the file."""
-    lines = [f'{{"action": {action}, {RECORDED % drift}}}\n' for action in ACTIONS]
+    lines = [f'{{"action": {action}, {RECORDED}}}\n' for action in ACTIONS]
     text = HEADER % ("undo", ', "plan": "3a7bd3e2360a3d"') + "".join(lines)
     document = read_document(f'{text}{{"action": {{"act')
     entries = latest_entries(document)
@@ -103,81 +101,20 @@ def test_values_that_a_field_does_not_accept(action, name, value):
 
 @pytest.mark.parametrize("action", [None, 7, "set_tree", [7], ["set_tree"]])
 def test_an_entry_whose_action_is_no_object_is_refused(action):
-    entry = json.loads(f'{{"action": null, {RECORDED % "null"}}}') | {"action": action}
+    entry = json.loads(f'{{"action": null, {RECORDED}}}') | {"action": action}
     document = read_document(HEADER % ("undo", "") + line(entry))
     with pytest.raises(InvalidRepairFile, match="An entry of the undo file cannot be read"):
         latest_entries(document)
 
 
-def set_value(entry, path, value):
-    """Replace the value at a path in an entry; without a value, remove it."""
-    *parents, last = path
-    for name in parents:
-        entry = entry[name]
-    if value is ...:
-        del entry[last]
-    else:
-        entry[last] = value
-
-
-ROW = ("before", "consumers", 0)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "field"),
-    [
-        (["scope"], ["consumers"], "scope"),
-        (["scope"], {"clocks": {}}, "scope"),
-        (["scope", "consumers"], {"nosuch": []}, "scope.consumers"),
-        (["scope", "consumers", "uuid"], CONSUMER, "scope.consumers.uuid"),
-        (["scope", "consumers", "uuid"], [7], "consumers.uuid"),
-        (["before"], None, "before"),
-        (["after", "consumers"], {}, "consumers"),
-        ([*ROW], 7, "a row of consumers"),
-        ([*ROW, "id"], "7", "consumers.id"),
-        ([*ROW, "id"], 7.0, "consumers.id"),
-        ([*ROW, "id"], True, "consumers.id"),
-        ([*ROW, "id"], None, "consumers.id"),
-        ([*ROW, "id"], 2**31, "consumers.id"),
-        ([*ROW, "uuid"], "x" * 37, "consumers.uuid"),
-        ([*ROW, "uuid"], "nul\0", "consumers.uuid"),
-        ([*ROW, "created_at"], "yesterday", "consumers.created_at"),
-        ([*ROW, "created_at"], "2026-11-20T17:00:09Z", "consumers.created_at"),
-        (["providers"], [HOST], "providers"),
-        (["providers", "x"], HOST, "an id of providers"),
-        (["classes", str(2**31)], "VCPU", "an id of classes"),
-        (["classes", "0"], 0, "classes"),
-        (["drift"], 0, "drift"),
-        (["drift", "provider_id"], 2**31, "drift.provider_id"),
-        (["drift", "before"], 2**63, "drift.before"),
-    ],
-)
-def test_values_that_an_entry_does_not_accept(path, value, field):
-    entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED % DRIFT}}}')
-    set_value(entry, path, value)
+def test_an_entry_that_lacks_a_name_is_refused():
+    entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED}}}')
+    del entry["scope"]
     document = read_document(HEADER % ("undo", "") + line(entry))
-    with pytest.raises(InvalidRepairFile, match=rf" is not a value of {field}\.$"):
-        latest_entries(document)
-
-
-@pytest.mark.parametrize(
-    ("path", "field"),
-    [
-        (["scope"], "the entry"),
-        (["drift"], "the entry"),
-        (["after", "consumers"], "after"),
-        ([*ROW, "generation"], "a row of consumers"),
-        (["drift", "after"], "drift"),
-    ],
-)
-def test_an_entry_that_lacks_a_name_is_refused(path, field):
-    entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED % DRIFT}}}')
-    set_value(entry, path, ...)
-    document = read_document(HEADER % ("undo", "") + line(entry))
-    with pytest.raises(InvalidRepairFile, match=f"cannot be read: {field} has the names"):
+    with pytest.raises(InvalidRepairFile, match=r"cannot be read: .* argument: 'scope'"):
         latest_entries(document)
 
 
 def test_findings_of_a_later_release_are_not_planned():
-    document = {"code": "new_code", "rows": {}, "cause": "", "repair": ""}
+    document = {"code": "new_code", "rows": {}, "cause": "", "repair": "", "names": {}}
     assert actions.plan([Finding.from_json(document)]).actions == []
