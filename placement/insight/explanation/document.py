@@ -7,12 +7,13 @@ the requirements do not have.
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from placement.insight.documents import VERSION
 from placement.insight.explanation import words
 from placement.insight.explanation.model import Explanation, FunnelRow, NearMiss, Remedy, Unmet
 
-Json = dict[str, object]
+Json = dict[str, Any]
 Names = Mapping[str, str]
 
 

@@ -32,6 +32,7 @@ from placement.exception import (
 )
 from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.query import Question
+from placement.insight.explanation.text import as_line
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import (
     INVALID_REQUEST,
@@ -311,12 +312,13 @@ def empty_response(
             line = "not explained: too many, or explanations that take too long"
             LOG.info("No allocation candidates for %s: %s", origin.request_id, line)
             return NOT_EXPLAINED
-        reason = explain.reason(snapshot, question)
-    LOG.info("No allocation candidates for %s: %s", origin.request_id, reason.line)
-    subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
-    record = _recorded(origin, NO_CANDIDATES, reason.code, reason.document, subject)
+        document = explain.document(snapshot, question)
+    LOG.info("No allocation candidates for %s: %s", origin.request_id, as_line(document))
+    reason = explain.reason(document)
+    subject = summary.subject_of_explanation(reason, document)
+    record = _recorded(origin, NO_CANDIDATES, reason, json.dumps(document), subject)
     recorder.record(replace(record, query=_query(question)))
-    return reason.code
+    return reason
 
 
 def invalid_request(
@@ -331,9 +333,9 @@ def invalid_request(
         if not is_admitted:
             return
         document = unknown_names.document(error, snapshot, question.request)
-    sentence = printable(str(document["sentence"]))
+    sentence = printable(document["sentence"])
     LOG.info("Invalid request for candidates %s: %s", origin.request_id, sentence)
-    reason, subject = unknown_names.reason(error), summary.subject([error.name])
+    reason, subject = document["code"], summary.subject([error.name])
     record = _recorded(origin, INVALID_REQUEST, reason, json.dumps(document), subject)
     recorder.record(replace(record, query=_query(question)))
 

@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.query import Question
 from placement.insight.explanation.words import note, phrase
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -159,13 +161,8 @@ def test_the_clock_is_read_for_each_different_group():
     for number in (10, 100):
         clock = itertools.count()
         query = "&".join(f"resources{group}=DISK_GB:{group}" for group in range(1, number + 1))
-        explain(
-            snapshot_of(SHARING),
-            request_of(f"{query}&group_policy=none"),
-            query="",
-            now=clock.__next__,
-            budget_seconds=1e9,
-        )
+        question = Question(request_of(f"{query}&group_policy=none"), query, "")
+        explain(snapshot_of(SHARING), question, Deadline(1e9, clock.__next__))
         reads[number] = next(clock)
     stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
     assert reads[100] - reads[10] >= stages * 90
