@@ -47,7 +47,6 @@ from placement.insight.explanation.groups import (
     NO_PROVIDER,
     GroupNeed,
     Providers,
-    Reach,
     Scores,
     needs_of,
 )
@@ -110,7 +109,7 @@ class _Root:
         self._root = world.forest.row_of[uuid]
         self._plan = plan
         self._deadline = deadline
-        self._needs = list(needs_of(world, Reach(world), plan, deadline))
+        self._needs = list(needs_of(world, plan, deadline))
         groups = {group.suffix: group for group in plan.request.groups}
         self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in plan.slots]
         self._usable = self._usable_providers()

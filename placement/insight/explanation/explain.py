@@ -32,7 +32,7 @@ from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
-from placement.insight.explanation.groups import Reach, groups_of
+from placement.insight.explanation.groups import groups_of
 from placement.insight.explanation.model import ExplainedRoot, Explanation
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
@@ -59,15 +59,14 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     check_names(snapshot, request)
     row = None if question.root is None else _root_of(snapshot, question.root)
     plan = SearchPlan.of(request)
-    reach = Reach(snapshot)
     fitting_roots = FittingRoots(snapshot, deadline)
-    funnel = Funnel(snapshot, reach, deadline)
+    funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(groups_of(snapshot, reach, plan, deadline))
+        groups = list(groups_of(snapshot, plan, deadline))
         funnel.run(plan, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    near_misses = NearMisses(snapshot, reach, deadline)
+    near_misses = NearMisses(snapshot, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
             if row is None:

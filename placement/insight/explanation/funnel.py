@@ -35,7 +35,14 @@ from placement.insight.explanation.fitting_roots import (
     joint_conditions,
     with_only,
 )
-from placement.insight.explanation.groups import Group, GroupNeed, Providers, Reach, meeting
+from placement.insight.explanation.groups import (
+    Group,
+    GroupNeed,
+    Providers,
+    all_providers,
+    meeting,
+    reached_roots,
+)
 from placement.insight.explanation.model import CODES, FunnelRow
 from placement.insight.explanation.relaxations import spelled
 
@@ -57,9 +64,8 @@ class Funnel:
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
     """
 
-    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
-        self._reach = reach
         self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
         self.named = self.left
@@ -76,7 +82,7 @@ class Funnel:
         self._deadline.check()
         for group in groups:
             if named := group.named_tree:
-                self._charge_condition(group, named, self._reach.roots(meeting(named)))
+                self._charge_condition(group, named, reached_roots(self._snapshot, meeting(named)))
         self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
@@ -121,13 +127,13 @@ class Funnel:
         steps = [*enumerate(group.needs[0].conditions), *((None, each) for each in group.together)]
         for number, condition in sorted(steps, key=lambda step: CODES.index(step[1].code)):
             if number is None:
-                met = reaching_any(self._reach, group, condition)
+                met = reaching_any(self._snapshot, group, condition)
             else:
                 met = self._narrowed(group.needs, number)
             self._charge_condition(group, condition, met)
 
     def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
-        facts = partial(funnel_facts.of_condition, self._snapshot, self._reach, group, condition)
+        facts = partial(funnel_facts.of_condition, self._snapshot, group, condition)
         requirement = condition.spelled(group.suffix)
         self._charge(condition.code, group.suffix, requirement, met, facts)
 
@@ -138,7 +144,7 @@ class Funnel:
         """
         for need in needs:
             self._survivors[need] = self._survivors[need] & meeting(need.conditions[number])
-        reaching = [self._reach.roots(self._survivors[need]) for need in needs]
+        reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in needs]
         return reduce(np.logical_and, reaching)
 
     # --- 3. and 4. the amounts
@@ -165,16 +171,17 @@ class Funnel:
 
         If a root reaches no provider with all classes, any provider with this class counts.
         """
-        met = self._reach.roots(self._survivors[need] & mask)
+        met = reached_roots(self._snapshot, self._survivors[need] & mask)
         if len(need.amounts) > 1 and (self.left & ~need.equipped).any():
-            providers = self._reach.all_providers & mask
-            met = met | (self._reach.roots(providers) & ~need.equipped)
+            providers = all_providers(self._snapshot) & mask
+            met = met | (reached_roots(self._snapshot, providers) & ~need.equipped)
         return met
 
     def _as_a_whole(self, group: Group) -> None:
         for need in group.needs:
             enough = [condition.enough for condition in need.amounts]
-            met = self._reach.roots(reduce(np.logical_and, enough, self._survivors[need]))
+            able = reduce(np.logical_and, enough, self._survivors[need])
+            met = reached_roots(self._snapshot, able)
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
@@ -202,7 +209,7 @@ class Funnel:
         self._charge("combined" if code == "trait" else code, "", requirement, met, detail)
 
 
-def reaching_any(reach: Reach, group: Group, condition: Condition) -> Mask:
+def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:
     """Return the roots that reach a considered provider of any need that meets a condition."""
-    masks = [reach.roots(need.considered & meeting(condition)) for need in group.needs]
+    masks = [reached_roots(snapshot, need.considered & meeting(condition)) for need in group.needs]
     return reduce(np.logical_or, masks)

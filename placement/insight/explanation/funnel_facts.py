@@ -15,7 +15,7 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.groups import Group, Providers, Reach, meeting
+from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
 
 Facts = dict[str, object]
 
@@ -30,9 +30,7 @@ def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> 
     }
 
 
-def of_condition(
-    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
-) -> Facts:
+def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: Mask) -> Facts:
     """Return the number of providers that satisfy the condition, and who does but does not count.
 
     A root may be lost although it is in the aggregate, or reaches a provider with the trait.
@@ -42,7 +40,7 @@ def of_condition(
     if condition.code == "aggregate":
         members = in_aggregate(snapshot, condition.names)
         facts: Facts = {"members": int(np.count_nonzero(members))}
-        return facts | _shared_from_outside(snapshot, reach, group, condition, lost)
+        return facts | _shared_from_outside(snapshot, group, condition, lost)
     if condition.code == "trait":
         having = having_trait(snapshot, condition.names)
         facts = {"providers": int(np.count_nonzero(having))}
@@ -51,7 +49,7 @@ def of_condition(
 
 
 def _shared_from_outside(
-    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
+    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
 ) -> Facts:
     """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
 
@@ -59,7 +57,7 @@ def _shared_from_outside(
     """
     members = lost & roots_of(snapshot, condition.local)
     for need in group.needs:
-        depending = members & ~reach.roots(need.considered & meeting(condition))
+        depending = members & ~reached_roots(snapshot, need.considered & meeting(condition))
         outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
         aggregates = _aggregates(snapshot, depending) if outside else frozenset()
         for row in outside:

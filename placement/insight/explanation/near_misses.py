@@ -26,7 +26,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.closest_assignment import near_miss
 from placement.insight.explanation.funnel import Funnel, LostTogether, reaching_any
 from placement.insight.explanation.funnel_facts import free_in_trees
-from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, Reach, meeting
+from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, meeting
 from placement.insight.explanation.model import NearMiss
 
 Rank = tuple[bool, float, float, int]
@@ -51,9 +51,8 @@ class Closest(NamedTuple):
 class NearMisses:
     """Ranks the roots of one snapshot for one request."""
 
-    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
-        self._reach = reach
         self._deadline = deadline
         self._roots: Indices = np.flatnonzero(snapshot.forest.is_root)
         self._closest: dict[GroupNeed, Closest] = {}
@@ -182,7 +181,7 @@ class NearMisses:
                 met.append(conditions[0].local[self._roots])  # a condition on the root as well
             yield ~reduce(np.logical_and, met)
         for condition in group.together:
-            yield ~reaching_any(self._reach, group, condition)[self._roots]
+            yield ~reaching_any(self._snapshot, group, condition)[self._roots]
         for need, (_, row, _) in zip(group.needs, closest, strict=True):
             self._deadline.tick()
             for amount in need.amounts:
