@@ -11,6 +11,7 @@ The solver of the search checks the conditions between groups, for the remaining
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Final
 
@@ -33,7 +34,8 @@ from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
-from placement.insight.explanation.model import ExplainedRoot, Explanation
+from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
@@ -66,13 +68,17 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         groups = list(groups_of(snapshot, plan, deadline))
         funnel.run(plan, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
+    root = None
+    if row is not None:
+        is_left = None if undetermined else bool(funnel.left[row])
+        root = {**asdict(named(snapshot, row)), "fits": is_left}
     near_misses = NearMisses(snapshot, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
             if row is None:
                 near_misses.run(plan, groups, funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row, plan, groups)
+                near_misses.run_for(row, plan)
     possible_remedies = Remedies(snapshot, request, fitting_roots)
     if question.remedies:
         with _listed("remedies", undetermined):
@@ -85,7 +91,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         near_misses=near_misses.best(NEAR_MISSES),
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
-        root=None if row is None else _explained_root(snapshot, row, funnel, fits),
+        root=root,
         names=_named_providers(snapshot, request),
     )
 
@@ -96,14 +102,6 @@ def _root_of(snapshot: Snapshot, uuid: str) -> int:
     if row is None:
         raise UnknownRoot(uuid)
     return snapshot.forest.root.item(row)
-
-
-def _explained_root(
-    snapshot: Snapshot, row: int, funnel: Funnel, fits: int | None
-) -> ExplainedRoot:
-    provider = snapshot.entries.state(row).provider
-    is_left = None if fits is None else bool(funnel.left[row])
-    return ExplainedRoot(provider.uuid, provider.name, is_left)
 
 
 def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:

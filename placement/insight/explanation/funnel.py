@@ -15,11 +15,10 @@ Stage 3 checks every class separately among the remaining providers. If one prov
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -47,21 +46,13 @@ from placement.insight.explanation.model import CODES, FunnelRow
 from placement.insight.explanation.relaxations import spelled
 
 
-class LostTogether(NamedTuple):
-    """The roots that a condition between groups removed.
-
-    ``requested`` has the sum of the amounts of every class that several groups request.
-    """
-
-    roots: Mask
-    requested: dict[str, int]
-
-
 class Funnel:
     """The remaining roots while the requirements are applied, and the rows so far.
 
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
+    ``lost_together`` has the roots that conditions between groups removed, each with the sum of
+    the amounts of every class that several groups request.
     """
 
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
@@ -71,7 +62,7 @@ class Funnel:
         self.named = self.left
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
-        self.lost_together: list[LostTogether] = []
+        self.lost_together: list[tuple[Mask, Mapping[str, int]]] = []
         self._survivors: dict[GroupNeed, Providers] = {}
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
@@ -81,8 +72,10 @@ class Funnel:
         """
         self._deadline.check()
         for group in groups:
-            if named := group.named_tree:
-                self._charge_condition(group, named, reached_roots(self._snapshot, meeting(named)))
+            for condition in group.conditions if not group.suffix else ():
+                if condition.code == "in_tree":
+                    met = reached_roots(self._snapshot, meeting(condition))
+                    self._charge_condition(group, condition, met)
         self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
@@ -119,17 +112,13 @@ class Funnel:
     # --- 2. the conditions without an amount
 
     def _conditions(self, group: Group) -> None:
-        """Apply the conditions without an amount.
-
-        All needs of the group have the same conditions in the same order.
-        """
         self._survivors |= {need: need.considered for need in group.needs}
-        steps = [*enumerate(group.needs[0].conditions), *((None, each) for each in group.together)]
-        for number, condition in sorted(steps, key=lambda step: CODES.index(step[1].code)):
-            if number is None:
+        conditions = (*group.conditions, *group.together)
+        for condition in sorted(conditions, key=lambda condition: CODES.index(condition.code)):
+            if condition in group.together:
                 met = reaching_any(self._snapshot, group, condition)
             else:
-                met = self._narrowed(group.needs, number)
+                met = self._narrowed(group, condition)
             self._charge_condition(group, condition, met)
 
     def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
@@ -137,14 +126,14 @@ class Funnel:
         requirement = condition.spelled(group.suffix)
         self._charge(condition.code, group.suffix, requirement, met, facts)
 
-    def _narrowed(self, needs: Sequence[GroupNeed], number: int) -> Mask:
-        """Narrow the providers of the needs by a condition.
+    def _narrowed(self, group: Group, condition: Condition) -> Mask:
+        """Narrow the providers of the needs of a group by a condition.
 
         Return the roots that reach a remaining provider of every need.
         """
-        for need in needs:
-            self._survivors[need] = self._survivors[need] & meeting(need.conditions[number])
-        reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in needs]
+        for need in group.needs:
+            self._survivors[need] = self._survivors[need] & meeting(condition)
+        reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in group.needs]
         return reduce(np.logical_and, reaching)
 
     # --- 3. and 4. the amounts
@@ -155,16 +144,15 @@ class Funnel:
                 self._amount(group, need, condition)
 
     def _amount(self, group: Group, need: GroupNeed, condition: AmountCondition) -> None:
-        requirement = condition.spelled(group.suffix)
+        survivors = self._survivors[need]
         for code, mask in (
             ("no_inventory", condition.present),
             ("unit", condition.unit),
             ("capacity", condition.enough),
         ):
-            met = self._reaching(need, mask)
-            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition)
-            detail = partial(facts, self._survivors[need])
-            self._charge(code, group.suffix, requirement, met, detail)
+            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition, survivors)
+            requirement, met = condition.spelled(group.suffix), self._reaching(need, mask)
+            self._charge(code, group.suffix, requirement, met, facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.
@@ -202,9 +190,9 @@ class Funnel:
         met = fitting_roots.of(plan, self.left)
         contended = plan.contended if code == "combined" else {}
         requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-        lost = LostTogether(self.left & ~met, requested)
-        if lost.roots.any():
-            self.lost_together.append(lost)
+        lost = self.left & ~met
+        if lost.any():
+            self.lost_together.append((lost, requested))
         detail = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
         self._charge("combined" if code == "trait" else code, "", requirement, met, detail)
 

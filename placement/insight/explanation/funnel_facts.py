@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import chain
 
 import numpy as np
@@ -16,6 +17,7 @@ from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
+from placement.insight.explanation.near_miss_facts import named, tree_amounts
 
 Facts = dict[str, object]
 
@@ -66,7 +68,7 @@ def _shared_from_outside(
                 roots = depending & roots_in_aggregates(snapshot, shared)
                 return {
                     "outside": {
-                        "provider": _named(snapshot, row),
+                        "provider": named(snapshot, row),
                         "resource_classes": [amount.resource_class for amount in need.amounts],
                         "roots": int(np.count_nonzero(roots)),
                     }
@@ -96,17 +98,12 @@ def _with_trait_elsewhere(snapshot: Snapshot, group: Group, condition: Condition
             if failing and not (providers & meeting(other)).any():
                 return {
                     "excluded": {
-                        "provider": _named(snapshot, failing[0]),
+                        "provider": named(snapshot, failing[0]),
                         "code": other.code,
                         "requirement": other.spelled(group.suffix),
                     }
                 }
     return {}
-
-
-def _named(snapshot: Snapshot, row: int) -> Facts:
-    provider = snapshot.entries.state(row).provider
-    return {"uuid": provider.uuid, "name": provider.name}
 
 
 def of_amount(
@@ -156,7 +153,7 @@ def _largest_free(snapshot: Snapshot, column: Column, considered: Mask, unit: Ma
     at = int(np.argmax(np.where(able, column.allocatable, -2)))
     return {
         "free": max(int(column.allocatable[at]), 0),
-        "provider": _named(snapshot, int(column.rows[at])),
+        "provider": named(snapshot, int(column.rows[at])),
     }
 
 
@@ -165,18 +162,12 @@ def _together_in_tree(
 ) -> Facts:
     """Return the lost root with the most free on several providers, if together it is enough."""
     column, trees = condition.column, snapshot.forest.root[condition.column.rows]
-    if not snapshot.forest.is_nested:
-        return {}
     is_free = considered & (column.allocatable > 0) & lost[trees]
     total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
     root = int(np.argmax(total))
-    inside = is_free & (trees == root)
-    providers, free = int(np.count_nonzero(inside)), int(total[root])
-    if free < condition.amount or providers < 2:
-        return {}
-    largest = int(column.allocatable[inside].max())
-    amounts = {"free": free, "providers": providers, "largest": largest}
-    return {"tree": {**amounts, "provider": _named(snapshot, root)}}
+    inside = column.rows[is_free & (trees == root)].tolist()
+    tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
+    return {"tree": {**asdict(tree), "provider": named(snapshot, root)}} if tree else {}
 
 
 def of_stage(
@@ -212,7 +203,7 @@ def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) ->
         "resource_class": name,
         "needed": sum(amounts),
         "free": total,
-        "provider": _named(snapshot, best),
+        "provider": named(snapshot, best),
         "amount": largest,
         "fitting_groups": fits,
         "needed_groups": needed,
@@ -236,7 +227,7 @@ def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
         "resource_class": name,
         "needed": needed,
         "free": int(total[best]),
-        "provider": _named(snapshot, best),
+        "provider": named(snapshot, best),
     }
 
 

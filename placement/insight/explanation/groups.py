@@ -97,7 +97,7 @@ class GroupNeed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A group with its needs.
+    """A group with its needs, which differ only in their amounts: the conditions are the same.
 
     ``together`` has conditions on traits that any one of the needs may meet.
     """
@@ -112,10 +112,9 @@ class Group:
         return self.group.suffix
 
     @property
-    def named_tree(self) -> Condition | None:
-        """The condition of the unsuffixed group that all of its providers are in one tree."""
-        conditions = () if self.suffix else self.needs[0].conditions
-        return next((each for each in conditions if each.code == "in_tree"), None)
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions without an amount that the provider of every need has to meet."""
+        return self.needs[0].conditions
 
 
 def needs_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterator[GroupNeed]:

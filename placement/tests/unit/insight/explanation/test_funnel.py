@@ -122,12 +122,19 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     )
 
 
+def test_an_amount_that_one_device_has_free_is_not_added_up():
+    world = "h1\n  a VCPU=8(step=5)\n  b VCPU=8(step=5)"
+    (row,) = as_json(explained(world, "resources=VCPU:8"))["funnel"]
+    assert row["code"] == "unit"
+    assert "tree" not in row["detail"]
+
+
 def test_a_sharing_provider_outside_the_aggregate_is_named():
     world = SHARING.replace("@rack +MISC", "@pool +MISC").replace("@rack", "@rack @pool")
     explanation = explained(world, "resources=VCPU:1,DISK_GB:1&member_of=@rack")
     row = next(row for row in explanation.funnel if row.code == "aggregate")
     outside = row.detail["outside"]
-    assert (outside["provider"]["name"], outside["roots"]) == ("ss", 3)
+    assert (outside["provider"].name, outside["roots"]) == ("ss", 3)
     assert outside["resource_classes"] == ["DISK_GB"]
 
 
