@@ -190,14 +190,7 @@ def _lack_of_provider(unmet: Document) -> str:
 def change_text(document: Document) -> str:
     """Return the change of a remedy, after the number of hosts."""
     if document["change"] == "both":
-        texts = list(map(_in_one_group, document["changes"]))
-        first, second = (set(change.get("alike", ())) for change in document["changes"])
-        if first > second and texts[0] == texts[1]:
-            return f"{texts[0]} in any 2 of the {len(first)} groups"
-        texts = list(map(change_text, document["changes"]))
-        if second and first > second:
-            texts[1] = texts[1].replace("any of the", "any of the other")
-        return " and ".join(texts)
+        return " and ".join(map(change_text, document["changes"]))
     if alike := document.get("alike"):
         return f"{_in_one_group(document)} in any of the {len(alike)} groups"
     where = f" in group {document['group']}" if document.get("group") else ""
