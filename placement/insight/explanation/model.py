@@ -1,7 +1,7 @@
 """The explanation of one request for candidates, as a value.
 
-``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The JSON document has
-the same codes and field names. They are stable.
+``explain`` computes it, and ``document`` turns it into JSON with the same codes and field names,
+which are stable. ``text`` turns the JSON into a text and a log line.
 """
 
 from collections.abc import Mapping
