@@ -70,10 +70,30 @@ def test_an_amount_above_max_unit(picture):
     row = explanation.funnel[-1]
     assert (row.lost, row.left) == (3, 0)
     document = as_json(explanation)["funnel"][-1]
-    assert (phrase(document), note(document)) == (
-        "VCPU:128 above max_unit",
-        "the largest max_unit is 64",
-    )
+    assert phrase(document) == "VCPU:128 above max_unit 64"
+    assert note(document) == ""
+
+
+@pytest.mark.parametrize(
+    ("world", "query", "text"),
+    [
+        ("a VCPU=8(max=4)\nb VCPU=8(max=2)", "VCPU:5", "VCPU:5 above max_unit 4"),
+        ("a VCPU=8(min=4)\nb VCPU=8(min=2)", "VCPU:1", "VCPU:1 below min_unit 2"),
+        (
+            "a VCPU=8(step=3)\nb VCPU=8(step=2)",
+            "VCPU:1",
+            "VCPU:1 not a multiple of step_size 2 or 3",
+        ),
+        (
+            "a VCPU=8(max=2)\nb VCPU=8(min=6)",
+            "VCPU:4",
+            "VCPU:4 outside min_unit, max_unit and step_size",
+        ),
+    ],
+)
+def test_the_limit_that_an_amount_exceeds_is_named(world, query, text):
+    (row,) = as_json(explained(world, f"resources={query}"))["funnel"]
+    assert (row["code"], row["text"], row["note"]) == ("unit", text, "")
 
 
 def test_children_without_the_class_are_not_counted():
