@@ -11,9 +11,11 @@ from collections.abc import Mapping
 
 from bench.gpu_requests import GPU_REQUESTS
 from bench.worlds import World, gpu, provider_states, used
+from placement.core.search.deadline import Deadline
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import BUDGET_SECONDS, explain
 from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.tests.support.queries import pairs
@@ -43,13 +45,11 @@ def snapshot_of(world: World) -> Snapshot:
 
 def explained(snapshot: Snapshot, query: str, *, remedies: bool) -> tuple[float, Explanation]:
     """Return the CPU seconds of an explanation, the least of five, and the explanation."""
-    request = candidate_request(pairs(query), MAX_VERSION)
+    question = Question(candidate_request(pairs(query), MAX_VERSION), query, "", remedies)
     seconds = []
     for _ in range(5):
         began = time.process_time()
-        explanation = explain(
-            snapshot, request, query=query, now=time.monotonic, remedies=remedies
-        )
+        explanation = explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
         seconds.append(time.process_time() - began)
     return min(seconds), explanation
 

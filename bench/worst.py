@@ -23,6 +23,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.explain import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
@@ -265,7 +266,7 @@ def explain_within_budget(
     snapshot: Snapshot, request: CandidateRequest, now: Callable[[], float]
 ) -> None:
     """Explain a request without candidates, as far as the budget allows."""
-    explain(snapshot, request, query="", now=now, budget_seconds=EXPLAINING_SECONDS)
+    explain(snapshot, Question(request, "", ""), Deadline(EXPLAINING_SECONDS, now))
 
 
 def main() -> int:

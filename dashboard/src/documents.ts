@@ -22,21 +22,21 @@ export interface Provider {
   aggregates: string[];
 }
 
-// `text` says the same in words, if the release that wrote it has words.
+// `text` says the same in words.
 export interface FunnelRow {
   code: string;
   requirement: string;
   lost: number;
   left: number;
-  text?: string;
+  text: string;
   // Facts about the providers.
-  note?: string;
+  note: string;
 }
 
 export interface Unmet {
   code: string;
   requirement: string;
-  text?: string;
+  text: string;
 }
 
 export interface NearMiss {
@@ -50,7 +50,7 @@ export interface NearMiss {
 export interface Remedy {
   query: string;
   roots: number;
-  text?: string;
+  text: string;
 }
 
 export interface Explanation {

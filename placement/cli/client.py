@@ -277,7 +277,7 @@ def _aligned(values: Mapping[str, int]) -> str:
 
 def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
     with_names = [
-        {**row, **{key: named(row[key], names) for key in ("text", "note") if key in row}}
+        {**row, "text": named(row["text"], names), "note": named(row["note"], names)}
         for row in rows
     ]
     return dedent("\n".join(funnel_lines(with_names)))

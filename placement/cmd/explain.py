@@ -78,8 +78,7 @@ def _print_current(store: Store, arguments: Any) -> None:
     snapshot = Engine(store).current()
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
-    body = explain.explanation(snapshot, question)
-    _print(json.loads(body), as_json=arguments.json)
+    _print(explain.document(snapshot, question), as_json=arguments.json)
 
 
 def _version(text: str) -> Version:

@@ -47,14 +47,13 @@ def pages(compute: Any, listed: NovaList, query: Mapping[str, str]) -> Iterator[
 
 
 def _rows(response: Any, listed: NovaList) -> list[Json]:
-    path = listed.path
     try:
         rows = response.json()[listed.key]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InvalidPage(
-            f"nova returned a page of {path} that is truncated or not a list: "
-            f"{response.text[-80:]!r}."
-        ) from None
+        rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InvalidPage(f"nova returned a page of {path} whose {listed.key} are not a list.")
+        raise InvalidPage(
+            f"nova returned a page of {listed.path} that is truncated or not a list of "
+            f"{listed.key}: {response.text[-80:]!r}."
+        )
     return rows

@@ -9,14 +9,12 @@ are empty unless [metrics]enabled is set.
 
 import socket
 from collections.abc import Mapping
-from datetime import datetime
 from importlib import metadata
 from typing import Final
 
 import webob
 
 from placement import microversion
-from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import timestamp
 from placement.engine.engine import View
 from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, Total
@@ -61,16 +59,6 @@ def list_clients(request: Request) -> webob.Response:
 PREFIX: Final = "/insight"
 
 
-def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str, bool]) -> bytes:
-    """Return the body of the overview.  Cost: one pass over the mask of roots."""
-    return document(
-        release=metadata.version("openplacement"),
-        enabled=enabled,
-        snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
-        last_write_seen=timestamp(refreshed_at),
-    )
-
-
 @accepts_json
 def show_insight(request: Request) -> webob.Response:
     """Return the release, the enabled features, and the size and age of the snapshot."""
@@ -79,7 +67,13 @@ def show_insight(request: Request) -> webob.Response:
     enabled = {"record": request.services.reports.is_recording}
 
     def write(view: View) -> bytes:
-        return overview(view.snapshot, view.refreshed_at, enabled=enabled)
+        snapshot = view.snapshot
+        return document(
+            release=metadata.version("openplacement"),
+            enabled=enabled,
+            snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
+            last_write_seen=timestamp(view.refreshed_at),
+        )
 
     return http.from_snapshot(request, write)
 

@@ -1,7 +1,7 @@
 // An explanation as a person reads it: the funnel, the closest hosts, what would fit.
 
 import type { Explanation, FunnelRow, NearMiss, Remedy } from "../documents";
-import { decimal, percent, plural, reason } from "../format";
+import { decimal, percent, plural } from "../format";
 import { Breakable, TreeLink } from "../parts";
 import { addressOf } from "../router";
 import { bar, number, Table } from "../table";
@@ -50,7 +50,7 @@ function Funnel({ rows, roots }: { rows: FunnelRow[]; roots: number }) {
 function Reason({ row }: { row: FunnelRow }) {
   return (
     <>
-      <Breakable text={row.text ?? reason(row.code)} />
+      <Breakable text={row.text} />
       {row.note && (
         <span class="aside">
           <Breakable text={row.note} />
@@ -87,7 +87,7 @@ function NearMisses({ misses }: { misses: NearMiss[] }) {
 }
 
 function lacks({ unmet, complete }: NearMiss): string {
-  const texts = new Set(unmet.map((each) => each.text ?? `${reason(each.code)} (${each.requirement})`));
+  const texts = new Set(unmet.map(({ text }) => text));
   return [...texts].join(", ") + (complete ? "; everything else fits" : "");
 }
 
@@ -99,7 +99,7 @@ function Remedies({ remedies }: { remedies: Remedy[] }) {
         {remedies.map((remedy, index) => (
           <li key={index}>
             <a href={addressOf("shape", "", remedy.query)}>
-              <Breakable text={`${plural(remedy.roots, "host")} ${remedy.text ?? remedy.query}`} />
+              <Breakable text={`${plural(remedy.roots, "host")} ${remedy.text}`} />
             </a>
           </li>
         ))}

@@ -28,6 +28,7 @@ from placement.core.search.filters import (
     Domain,
     any_of_text,
     having_one,
+    root_conditions,
     sharing_by_aggregate,
 )
 from placement.core.search.problems import ProblemBuilder
@@ -47,7 +48,6 @@ from placement.insight.explanation.groups import (
     NO_PROVIDER,
     GroupNeed,
     Providers,
-    Reach,
     Scores,
     needs_of,
 )
@@ -110,7 +110,7 @@ class _Root:
         self._root = world.forest.row_of[uuid]
         self._plan = plan
         self._deadline = deadline
-        self._needs = list(needs_of(world, Reach(world), plan, deadline))
+        self._needs = list(needs_of(world, plan, deadline))
         groups = {group.suffix: group for group in plan.request.groups}
         self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in plan.slots]
         self._usable = self._usable_providers()
@@ -137,15 +137,15 @@ class _Root:
         The missing fraction of an amount counts with the weight. Amounts of ``waived`` classes
         do not count if a provider meets all conditions.
         """
-        return [self._domain(need, weight, waived) for need in self._needs]
-
-    def _domain(self, need: GroupNeed, weight: np.float32, waived: Collection[str]) -> Domain:
-        self._deadline.tick()
-        scores = self._failures(need, waived if self._is_served(need) else ())
-        scores += weight * need.shortfall()
-        local, shared = scores == scores.min()
-        rows = np.flatnonzero(shared).tolist()
-        return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
+        domains = []
+        for need in self._needs:
+            self._deadline.tick()
+            scores = self._failures(need, waived if self._is_served(need) else ())
+            scores += weight * need.shortfall()
+            local, shared = scores == scores.min()
+            rows = np.flatnonzero(shared).tolist()
+            domains.append(Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows)))
+        return domains
 
     def _is_served(self, need: GroupNeed) -> bool:
         return not self._failures(need, ()).all()
@@ -160,8 +160,6 @@ class _Root:
         """Return the closest assignment.  Raises: SearchDeadlineExceeded."""
         if not self._joints:
             return self.nearest
-        if any(amount > MAX_INT for need in self._plan.needs for _, amount in need.resources):
-            return self.nearest  # larger than any inventory
         rows = self._solution(self._joints, ())
         return Assignment(rows, ()) if rows else self._least_violating()
 
@@ -217,7 +215,12 @@ class _Root:
 
     def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
         """Return the conditions that the providers of an assignment fail, or that it violates."""
-        at_root = near_miss_facts.of_root(self._world, self._plan, self._root)
+        world, root = self._world, self._root
+        at_root = (
+            near_miss_facts.of_condition(world, condition, RequestGroup(), root)
+            for condition in root_conditions(world, self._plan)
+            if not condition.local[root]
+        )
         violated = (self._violated(joint, assignment) for joint in assignment.given_up)
         return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), violated)))
 
@@ -232,8 +235,7 @@ class _Root:
                 if not met[row]:
                     yield from self._of_condition(condition, group, row)
             for amount in need.amounts:
-                codes = [code for code, fails in amount.failing if fails[row]]
-                yield from near_miss_facts.of_amount(world, amount, codes, group.suffix, row)
+                yield from near_miss_facts.of_amount(world, amount, group.suffix, row)
 
     def _of_condition(
         self, condition: Condition, group: RequestGroup, row: int

@@ -43,19 +43,9 @@ _OF_REQUESTS = {
 }
 
 
-class _Group(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,  # noqa: ARG002
-    ) -> None:
-        namespace.group = values
-        namespace.groups = [*(namespace.groups or ()), (values, "--group", "")]
-
-
 class _OfGroup(argparse.Action):
+    """Adds an option to the current group; ``--group`` begins another group."""
+
     def __call__(
         self,
         parser: argparse.ArgumentParser,  # noqa: ARG002
@@ -64,6 +54,8 @@ class _OfGroup(argparse.Action):
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
         option = self.option_strings[0]
+        if option == "--group":
+            namespace.group = values
         group = namespace.group or ""
         namespace.groups = [*(namespace.groups or ()), (group, option, values)]
 
@@ -76,7 +68,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group",
         metavar="<suffix>",
-        action=_Group,
+        action=_OfGroup,
         help="Begin a group that one provider must satisfy. The following options belong to it.",
     )
     parser.add_argument(

@@ -7,12 +7,13 @@ the requirements do not have.
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from placement.insight.documents import VERSION
 from placement.insight.explanation import words
 from placement.insight.explanation.model import Explanation, FunnelRow, NearMiss, Remedy, Unmet
 
-Json = dict[str, object]
+Json = dict[str, Any]
 Names = Mapping[str, str]
 
 
@@ -34,7 +35,7 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
         "near_misses": [_near_miss(miss, names) for miss in explanation.near_misses],
         "remedies": [_remedy(remedy, names) for remedy in explanation.remedies],
         "undetermined": list(explanation.undetermined),
-        **({"root": asdict(explanation.root)} if explanation.root else {}),
+        **({"root": explanation.root} if explanation.root else {}),
     }
 
 
@@ -59,20 +60,10 @@ def _near_miss(miss: NearMiss, names: Names) -> Json:
 
 
 def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
-    optional = {
-        "traits": list(unmet.traits),
-        "aggregates": list(unmet.aggregates),
-        "provider": asdict(unmet.provider) if unmet.provider else None,
-        "shared": unmet.shared,
-        "tree": asdict(unmet.tree) if unmet.tree else None,
-    }
     document: Json = {
-        "code": unmet.code,
-        "group": unmet.group,
-        "requirement": unmet.requirement,
-        **(asdict(unmet.amounts) if unmet.amounts else {}),
-        **{name: value for name, value in optional.items() if value},
+        name: value for name, value in asdict(unmet).items() if value or name == "group"
     }
+    document |= document.pop("amounts", {})
     return {**document, "text": _with_names(words.lack(document, root), names)}
 
 

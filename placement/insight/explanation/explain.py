@@ -1,10 +1,5 @@
 """Explanations: why a request has these candidates, or no candidates.
 
-    explain(snapshot, request, *, query, now, budget_seconds=1.0, remedies=False) -> Explanation
-
-``query`` is the text of the request; it is copied to the explanation. ``now`` is a monotonic clock
-in seconds. ``document`` has ``as_json``, and ``text`` has ``as_text`` and ``as_line``.
-
 Theory of operation.  The search decides by masks over all providers and by problems of single
 trees. An explanation applies the same masks requirement by requirement (``groups``), counts the
 roots that a requirement removes (``funnel``), finds the roots with the fewest unmet
@@ -13,11 +8,10 @@ The solver of the search checks the conditions between groups, for the remaining
 (``fitting_roots``).
 """
 
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Final
 
@@ -39,12 +33,12 @@ from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import Json, as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
-from placement.insight.explanation.groups import Reach, groups_of
-from placement.insight.explanation.model import ExplainedRoot, Explanation
+from placement.insight.explanation.groups import groups_of
+from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
-from placement.insight.explanation.text import as_line
 
 NEAR_MISSES = 5
 
@@ -55,55 +49,49 @@ NO_PROVIDERS: Final = "no_providers"
 """The reason of an empty response if no roots exist."""
 
 
-def explain(  # noqa: PLR0913 - a query, a clock and its budget are not one thing
-    snapshot: Snapshot,
-    request: CandidateRequest,
-    *,
-    query: str,
-    now: Callable[[], float],
-    budget_seconds: float = 1.0,
-    remedies: bool = False,
-    root: str | None = None,
-) -> Explanation:
+def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Explanation:
     """Return the explanation of a request on a snapshot.
 
-    ``request.limit`` is ignored. ``undetermined`` lists the computations that do not finish within
-    the budget. ``root`` is the UUID of a provider of the only tree that the caller asks about.
+    ``request.limit`` is ignored. ``undetermined`` lists the computations that do not finish before
+    the deadline.
 
     Raises: UnknownTrait, UnknownResourceClass, UnknownRoot.
     """
+    request = question.request
     check_names(snapshot, request)
-    row = None if root is None else _root_of(snapshot, root)
-    deadline = Deadline(budget_seconds, now)
+    row = None if question.root is None else _root_of(snapshot, question.root)
     plan = SearchPlan.of(request)
-    reach = Reach(snapshot)
     fitting_roots = FittingRoots(snapshot, deadline)
-    funnel = Funnel(snapshot, reach, deadline)
+    funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(groups_of(snapshot, reach, plan, deadline))
+        groups = list(groups_of(snapshot, plan, deadline))
         funnel.run(plan, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    near_misses = NearMisses(snapshot, reach, deadline)
+    root = None
+    if row is not None:
+        is_left = None if undetermined else bool(funnel.left[row])
+        root = {**asdict(named(snapshot, row)), "fits": is_left}
+    near_misses = NearMisses(snapshot, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
             if row is None:
                 near_misses.run(plan, groups, funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row, plan, groups)
+                near_misses.run_for(row, plan)
     possible_remedies = Remedies(snapshot, request, fitting_roots)
-    if remedies:
+    if question.remedies:
         with _listed("remedies", undetermined):
             possible_remedies.run(fits or 0)
     return Explanation(
-        query=query,
+        query=question.query,
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
         near_misses=near_misses.best(NEAR_MISSES),
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
-        root=None if row is None else _explained_root(snapshot, row, funnel, fits),
+        root=root,
         names=_named_providers(snapshot, request),
     )
 
@@ -114,14 +102,6 @@ def _root_of(snapshot: Snapshot, uuid: str) -> int:
     if row is None:
         raise UnknownRoot(uuid)
     return snapshot.forest.root.item(row)
-
-
-def _explained_root(
-    snapshot: Snapshot, row: int, funnel: Funnel, fits: int | None
-) -> ExplainedRoot:
-    provider = snapshot.entries.state(row).provider
-    is_left = None if fits is None else bool(funnel.left[row])
-    return ExplainedRoot(provider.uuid, provider.name, is_left)
 
 
 def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:
@@ -140,61 +120,24 @@ def _listed(need: str, undetermined: list[str]) -> Iterator[None]:
         undetermined.append(need)
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """The reason of an empty response: a code, a log line, and the JSON document."""
-
-    code: str
-    line: str
-    document: str
-
-
-def explanation(snapshot: Snapshot, question: Question) -> bytes:
-    """Return the explanation of the request on this snapshot, as JSON.
+def document(snapshot: Snapshot, question: Question) -> Json:
+    """Return the explanation of the request on this snapshot, as a JSON document.
 
     Takes about ``BUDGET_SECONDS`` at most.
     Raises: UnknownRoot; BadRequest with similar names if a trait or resource class is unknown.
     """
     try:
-        explanation = _explained(snapshot, question)
-    except UnknownClassOrTrait:
-        raise BadRequest(f"{unknown_names.sentence(snapshot, question.request)}.") from None
-    return json.dumps(_document(explanation, question)).encode("ascii")
-
-
-def reason(snapshot: Snapshot, question: Question) -> Reason:
-    """Return the reason why the request has no candidate on this snapshot.
-
-    The code is the code of the requirement that removed the last root.
-    Takes about ``BUDGET_SECONDS`` at most.
-    """
-    explanation = _explained(snapshot, question)
-    document = _document(explanation, question)
-    if explanation.fits is None:
-        line = f"not explained within {BUDGET_SECONDS:g} s"
-    else:
-        line = as_line(document)
-    return Reason(_code(explanation), line, json.dumps(document))
-
-
-def _code(explanation: Explanation) -> str:
-    if explanation.fits is None:
-        return UNDETERMINED
-    return next((row.code for row in reversed(explanation.funnel) if row.lost), NO_PROVIDERS)
-
-
-def _explained(snapshot: Snapshot, question: Question) -> Explanation:
-    return explain(
-        snapshot,
-        question.request,
-        query=question.query,
-        now=time.monotonic,
-        budget_seconds=BUDGET_SECONDS,
-        remedies=question.remedies,
-        root=question.root,
-    )
-
-
-def _document(explanation: Explanation, question: Question) -> Json:
+        explanation = explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+    except UnknownClassOrTrait as error:
+        unknown = unknown_names.document(error, snapshot, question.request)
+        raise BadRequest(f"{unknown['sentence']}.") from None
     at = timestamp(datetime.now(UTC))
     return as_json(explanation, microversion=question.microversion, at=at)
+
+
+def reason(document: Json) -> str:
+    """Return why a request has no candidates: the code of the row that removed the last root."""
+    if document["fits"] is None:
+        return UNDETERMINED
+    rows = document["funnel"]
+    return str(rows[-1]["code"]) if rows else NO_PROVIDERS

@@ -52,28 +52,24 @@ class FittingRoots:
 
     def _solvable(self, plan: SearchPlan, domains: Sequence[Domain], possible: Mask) -> Mask:
         """Return a mask of the roots that have a solution, from the problem of every tree."""
+
+        @cache
+        def is_solvable(problem: Problem) -> bool:
+            return next(solve(plan, problem, self._deadline), None) is not None
+
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)
         fitting = np.zeros(self._snapshot.size, dtype=np.bool_)
         fitting[anchors.standalone] = True
         builder = ProblemBuilder(self._snapshot, plan, domains)
-        solvable: dict[Problem, bool] = {}
         for block in builder.blocks(np.concatenate([anchors.general, anchors.shared_only])):
             self._deadline.check()
             for number, anchor in enumerate(block.anchors):
-                problems = (problem for problem, _ in block.subproblems_of(number))
-                fitting[anchor] = any(
-                    self._is_solvable(plan, problem, solvable) for problem in problems
-                )
+                for problem, _ in block.subproblems_of(number):
+                    self._deadline.tick()
+                    if is_solvable(problem):
+                        fitting[anchor] = True
+                        break
         return fitting
-
-    def _is_solvable(
-        self, plan: SearchPlan, problem: Problem, solvable: dict[Problem, bool]
-    ) -> bool:
-        """Return whether a problem has a solution.  Equal problems are solved once."""
-        self._deadline.tick()
-        if problem not in solvable:
-            solvable[problem] = next(solve(plan, problem, self._deadline), None) is not None
-        return solvable[problem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,30 +106,19 @@ def joint_conditions(plan: SearchPlan) -> Iterator[JointCondition]:
 def with_only(plan: SearchPlan, conditions: Collection[JointCondition]) -> SearchPlan:
     """Return the plan with only these of the conditions between its slots."""
     codes = {condition.code for condition in conditions}
+    subtrees = {condition.suffixes for condition in conditions}
+    trait_lists = {condition.traits for condition in conditions}
+    classes = {condition.resource_class for condition in conditions}
     request = replace(
         plan.request,
         isolate="isolate" in codes,
-        same_subtree=tuple(
-            suffixes
-            for suffixes in plan.request.same_subtree
-            if suffixes in {condition.suffixes for condition in conditions}
-        ),
+        same_subtree=tuple(names for names in plan.request.same_subtree if names in subtrees),
         nested="one_provider_per_tree" not in codes,
     )
     loose = SearchPlan.of(request)
-    return replace(
-        loose,
-        any_of=tuple(
-            any_of
-            for any_of in loose.any_of
-            if any_of in {condition.traits for condition in conditions}
-        ),
-        contended={
-            name: amounts
-            for name, amounts in loose.contended.items()
-            if name in {condition.resource_class for condition in conditions}
-        },
-    )
+    contended = {name: loose.contended[name] for name in loose.contended if name in classes}
+    any_of = tuple(names for names in loose.any_of if names in trait_lists)
+    return replace(loose, any_of=any_of, contended=contended)
 
 
 def _unsuffixed_text(request: CandidateRequest) -> str:

@@ -15,11 +15,10 @@ Stage 3 checks every class separately among the remaining providers. If one prov
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,19 +34,16 @@ from placement.insight.explanation.fitting_roots import (
     joint_conditions,
     with_only,
 )
-from placement.insight.explanation.groups import Group, GroupNeed, Providers, Reach, meeting
+from placement.insight.explanation.groups import (
+    Group,
+    GroupNeed,
+    Providers,
+    all_providers,
+    meeting,
+    reached_roots,
+)
 from placement.insight.explanation.model import CODES, FunnelRow
 from placement.insight.explanation.relaxations import spelled
-
-
-class LostTogether(NamedTuple):
-    """The roots that a condition between groups removed.
-
-    ``requested`` has the sum of the amounts of every class that several groups request.
-    """
-
-    roots: Mask
-    requested: dict[str, int]
 
 
 class Funnel:
@@ -55,17 +51,18 @@ class Funnel:
 
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
+    ``lost_together`` has the roots that conditions between groups removed, each with the sum of
+    the amounts of every class that several groups request.
     """
 
-    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
-        self._reach = reach
         self._deadline = deadline
         self.left: Mask = snapshot.forest.is_root
         self.named = self.left
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
-        self.lost_together: list[LostTogether] = []
+        self.lost_together: list[tuple[Mask, Mapping[str, int]]] = []
         self._survivors: dict[GroupNeed, Providers] = {}
 
     def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
@@ -75,8 +72,10 @@ class Funnel:
         """
         self._deadline.check()
         for group in groups:
-            if named := group.named_tree:
-                self._charge_condition(group, named, self._reach.roots(meeting(named)))
+            for condition in group.conditions if not group.suffix else ():
+                if condition.code == "in_tree":
+                    met = reached_roots(self._snapshot, meeting(condition))
+                    self._charge_condition(group, condition, met)
         self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
@@ -113,32 +112,28 @@ class Funnel:
     # --- 2. the conditions without an amount
 
     def _conditions(self, group: Group) -> None:
-        """Apply the conditions without an amount.
-
-        All needs of the group have the same conditions in the same order.
-        """
         self._survivors |= {need: need.considered for need in group.needs}
-        steps = [*enumerate(group.needs[0].conditions), *((None, each) for each in group.together)]
-        for number, condition in sorted(steps, key=lambda step: CODES.index(step[1].code)):
-            if number is None:
-                met = reaching_any(self._reach, group, condition)
+        conditions = (*group.conditions, *group.together)
+        for condition in sorted(conditions, key=lambda condition: CODES.index(condition.code)):
+            if condition in group.together:
+                met = reaching_any(self._snapshot, group, condition)
             else:
-                met = self._narrowed(group.needs, number)
+                met = self._narrowed(group, condition)
             self._charge_condition(group, condition, met)
 
     def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
-        facts = partial(funnel_facts.of_condition, self._snapshot, self._reach, group, condition)
+        facts = partial(funnel_facts.of_condition, self._snapshot, group, condition)
         requirement = condition.spelled(group.suffix)
         self._charge(condition.code, group.suffix, requirement, met, facts)
 
-    def _narrowed(self, needs: Sequence[GroupNeed], number: int) -> Mask:
-        """Narrow the providers of the needs by a condition.
+    def _narrowed(self, group: Group, condition: Condition) -> Mask:
+        """Narrow the providers of the needs of a group by a condition.
 
         Return the roots that reach a remaining provider of every need.
         """
-        for need in needs:
-            self._survivors[need] = self._survivors[need] & meeting(need.conditions[number])
-        reaching = [self._reach.roots(self._survivors[need]) for need in needs]
+        for need in group.needs:
+            self._survivors[need] = self._survivors[need] & meeting(condition)
+        reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in group.needs]
         return reduce(np.logical_and, reaching)
 
     # --- 3. and 4. the amounts
@@ -149,32 +144,32 @@ class Funnel:
                 self._amount(group, need, condition)
 
     def _amount(self, group: Group, need: GroupNeed, condition: AmountCondition) -> None:
-        requirement = condition.spelled(group.suffix)
+        survivors = self._survivors[need]
         for code, mask in (
             ("no_inventory", condition.present),
             ("unit", condition.unit),
             ("capacity", condition.enough),
         ):
-            met = self._reaching(need, mask)
-            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition)
-            detail = partial(facts, self._survivors[need])
-            self._charge(code, group.suffix, requirement, met, detail)
+            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition, survivors)
+            requirement, met = condition.spelled(group.suffix), self._reaching(need, mask)
+            self._charge(code, group.suffix, requirement, met, facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.
 
         If a root reaches no provider with all classes, any provider with this class counts.
         """
-        met = self._reach.roots(self._survivors[need] & mask)
+        met = reached_roots(self._snapshot, self._survivors[need] & mask)
         if len(need.amounts) > 1 and (self.left & ~need.equipped).any():
-            providers = self._reach.all_providers & mask
-            met = met | (self._reach.roots(providers) & ~need.equipped)
+            providers = all_providers(self._snapshot) & mask
+            met = met | (reached_roots(self._snapshot, providers) & ~need.equipped)
         return met
 
     def _as_a_whole(self, group: Group) -> None:
         for need in group.needs:
             enough = [condition.enough for condition in need.amounts]
-            met = self._reach.roots(reduce(np.logical_and, enough, self._survivors[need]))
+            able = reduce(np.logical_and, enough, self._survivors[need])
+            met = reached_roots(self._snapshot, able)
             self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
 
     # --- 5. groups together
@@ -195,14 +190,14 @@ class Funnel:
         met = fitting_roots.of(plan, self.left)
         contended = plan.contended if code == "combined" else {}
         requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-        lost = LostTogether(self.left & ~met, requested)
-        if lost.roots.any():
-            self.lost_together.append(lost)
+        lost = self.left & ~met
+        if lost.any():
+            self.lost_together.append((lost, requested))
         detail = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
         self._charge("combined" if code == "trait" else code, "", requirement, met, detail)
 
 
-def reaching_any(reach: Reach, group: Group, condition: Condition) -> Mask:
+def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:
     """Return the roots that reach a considered provider of any need that meets a condition."""
-    masks = [reach.roots(need.considered & meeting(condition)) for need in group.needs]
+    masks = [reached_roots(snapshot, need.considered & meeting(condition)) for need in group.needs]
     return reduce(np.logical_or, masks)

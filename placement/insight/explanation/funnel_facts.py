@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import chain
 
 import numpy as np
@@ -15,7 +16,8 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.groups import Group, Providers, Reach, meeting
+from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
+from placement.insight.explanation.near_miss_facts import named, tree_amounts
 
 Facts = dict[str, object]
 
@@ -30,9 +32,7 @@ def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> 
     }
 
 
-def of_condition(
-    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
-) -> Facts:
+def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: Mask) -> Facts:
     """Return the number of providers that satisfy the condition, and who does but does not count.
 
     A root may be lost although it is in the aggregate, or reaches a provider with the trait.
@@ -42,7 +42,7 @@ def of_condition(
     if condition.code == "aggregate":
         members = in_aggregate(snapshot, condition.names)
         facts: Facts = {"members": int(np.count_nonzero(members))}
-        return facts | _shared_from_outside(snapshot, reach, group, condition, lost)
+        return facts | _shared_from_outside(snapshot, group, condition, lost)
     if condition.code == "trait":
         having = having_trait(snapshot, condition.names)
         facts = {"providers": int(np.count_nonzero(having))}
@@ -51,7 +51,7 @@ def of_condition(
 
 
 def _shared_from_outside(
-    snapshot: Snapshot, reach: Reach, group: Group, condition: Condition, lost: Mask
+    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
 ) -> Facts:
     """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
 
@@ -59,7 +59,7 @@ def _shared_from_outside(
     """
     members = lost & roots_of(snapshot, condition.local)
     for need in group.needs:
-        depending = members & ~reach.roots(need.considered & meeting(condition))
+        depending = members & ~reached_roots(snapshot, need.considered & meeting(condition))
         outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
         aggregates = _aggregates(snapshot, depending) if outside else frozenset()
         for row in outside:
@@ -68,7 +68,7 @@ def _shared_from_outside(
                 roots = depending & roots_in_aggregates(snapshot, shared)
                 return {
                     "outside": {
-                        "provider": _named(snapshot, row),
+                        "provider": named(snapshot, row),
                         "resource_classes": [amount.resource_class for amount in need.amounts],
                         "roots": int(np.count_nonzero(roots)),
                     }
@@ -98,17 +98,12 @@ def _with_trait_elsewhere(snapshot: Snapshot, group: Group, condition: Condition
             if failing and not (providers & meeting(other)).any():
                 return {
                     "excluded": {
-                        "provider": _named(snapshot, failing[0]),
+                        "provider": named(snapshot, failing[0]),
                         "code": other.code,
                         "requirement": other.spelled(group.suffix),
                     }
                 }
     return {}
-
-
-def _named(snapshot: Snapshot, row: int) -> Facts:
-    provider = snapshot.entries.state(row).provider
-    return {"uuid": provider.uuid, "name": provider.name}
 
 
 def of_amount(
@@ -158,7 +153,7 @@ def _largest_free(snapshot: Snapshot, column: Column, considered: Mask, unit: Ma
     at = int(np.argmax(np.where(able, column.allocatable, -2)))
     return {
         "free": max(int(column.allocatable[at]), 0),
-        "provider": _named(snapshot, int(column.rows[at])),
+        "provider": named(snapshot, int(column.rows[at])),
     }
 
 
@@ -167,18 +162,12 @@ def _together_in_tree(
 ) -> Facts:
     """Return the lost root with the most free on several providers, if together it is enough."""
     column, trees = condition.column, snapshot.forest.root[condition.column.rows]
-    if not snapshot.forest.is_nested:
-        return {}
     is_free = considered & (column.allocatable > 0) & lost[trees]
     total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
     root = int(np.argmax(total))
-    inside = is_free & (trees == root)
-    providers, free = int(np.count_nonzero(inside)), int(total[root])
-    if free < condition.amount or providers < 2:
-        return {}
-    largest = int(column.allocatable[inside].max())
-    amounts = {"free": free, "providers": providers, "largest": largest}
-    return {"tree": {**amounts, "provider": _named(snapshot, root)}}
+    inside = column.rows[is_free & (trees == root)].tolist()
+    tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
+    return {"tree": {**asdict(tree), "provider": named(snapshot, root)}} if tree else {}
 
 
 def of_stage(
@@ -214,7 +203,7 @@ def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) ->
         "resource_class": name,
         "needed": sum(amounts),
         "free": total,
-        "provider": _named(snapshot, best),
+        "provider": named(snapshot, best),
         "amount": largest,
         "fitting_groups": fits,
         "needed_groups": needed,
@@ -238,7 +227,7 @@ def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
         "resource_class": name,
         "needed": needed,
         "free": int(total[best]),
-        "provider": _named(snapshot, best),
+        "provider": named(snapshot, best),
     }
 
 

@@ -21,7 +21,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, having_one, need_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 
 Providers: TypeAlias = NDArray[np.bool_]
@@ -39,30 +39,17 @@ def meeting(condition: Condition) -> Providers:
     return np.stack([condition.local, condition.shared])
 
 
-class Reach:
-    """Computes the roots that providers can serve."""
+def all_providers(snapshot: Snapshot) -> Providers:
+    """Return all providers for their trees, and the sharing providers for other trees."""
+    return np.stack([snapshot.forest.root >= 0, snapshot.sharing.mask(snapshot.size)])
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._sharing = snapshot.sharing.numbers
-        self._aggregates = [
-            snapshot.entries.state(row).aggregates for row in self._sharing.tolist()
-        ]
-        self._in_aggregates = cache(partial(roots_in_aggregates, snapshot))
 
-    @property
-    def all_providers(self) -> Providers:
-        """All providers for their trees, and the sharing providers for other trees."""
-        snapshot = self._snapshot
-        return np.stack([snapshot.forest.root >= 0, mask_of(self._sharing, snapshot.size)])
-
-    def roots(self, providers: Providers) -> Mask:
-        """Return the roots that have one of the providers in their tree or shared with it."""
-        local, shared = providers
-        is_able = shared[self._sharing].tolist()
-        aggregates = [self._aggregates[number] for number, able in enumerate(is_able) if able]
-        in_aggregates = self._in_aggregates(frozenset().union(*aggregates))
-        return roots_of(self._snapshot, local) | in_aggregates
+def reached_roots(snapshot: Snapshot, providers: Providers) -> Mask:
+    """Return the roots that have one of the providers in their tree or shared with it."""
+    local, shared = providers
+    aggregates = map(snapshot.entries.aggregates, np.flatnonzero(shared).tolist())
+    in_aggregates = roots_in_aggregates(snapshot, frozenset[str]().union(*aggregates))
+    return roots_of(snapshot, local) | in_aggregates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +97,7 @@ class GroupNeed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A group with its needs.
+    """A group with its needs, which differ only in their amounts: the conditions are the same.
 
     ``together`` has conditions on traits that any one of the needs may meet.
     """
@@ -125,15 +112,12 @@ class Group:
         return self.group.suffix
 
     @property
-    def named_tree(self) -> Condition | None:
-        """The condition of the unsuffixed group that all of its providers are in one tree."""
-        conditions = () if self.suffix else self.needs[0].conditions
-        return next((each for each in conditions if each.code == "in_tree"), None)
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions without an amount that the provider of every need has to meet."""
+        return self.needs[0].conditions
 
 
-def needs_of(
-    snapshot: Snapshot, reach: Reach, plan: SearchPlan, deadline: Deadline
-) -> Iterator[GroupNeed]:
+def needs_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterator[GroupNeed]:
     """Yield the needs of the plan; equal conditions are computed once.
 
     Raises: SearchDeadlineExceeded.
@@ -146,17 +130,15 @@ def needs_of(
         conditions = conditions_of(replace(need, resources=()))
         amounts = tuple(amount_of(name, amount) for name, amount in need.resources)
         present = [amount.present for amount in amounts]
-        able = reduce(np.logical_and, present, reach.all_providers)
-        equipped = reach.roots(able)
+        able = reduce(np.logical_and, present, all_providers(snapshot))
+        equipped = reached_roots(snapshot, able)
         local = able[0] | (~equipped[root] & (root >= 0))
         yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
 
 
-def groups_of(
-    snapshot: Snapshot, reach: Reach, plan: SearchPlan, deadline: Deadline
-) -> Iterator[Group]:
+def groups_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterator[Group]:
     """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
-    needs = list(needs_of(snapshot, reach, plan, deadline))
+    needs = list(needs_of(snapshot, plan, deadline))
     for group in plan.request.groups:
         deadline.check()
         numbers = [slot.need for slot in plan.slots if slot.suffix == group.suffix]

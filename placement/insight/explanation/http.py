@@ -1,5 +1,7 @@
 """``GET /insight/explanation``: the roots that fit a request, and why other roots do not."""
 
+import json
+
 import webob
 
 from placement.engine.engine import View
@@ -16,6 +18,6 @@ def explain_candidates(request: Request) -> webob.Response:
     question = query.question(request.query_pairs, request.version)
 
     def write(view: View) -> bytes:
-        return explain.explanation(view.snapshot, question)
+        return json.dumps(explain.document(view.snapshot, question)).encode("ascii")
 
     return http.from_snapshot(request, write)

@@ -1,7 +1,7 @@
 """The explanation of one request for candidates, as a value.
 
-``explain`` computes it; ``text`` turns it into JSON, a text and a log line. The JSON document has
-the same codes and field names. They are stable.
+``explain`` computes it, and ``document`` turns it into JSON with the same codes and field names,
+which are stable. ``text`` turns the JSON into a text and a log line.
 """
 
 from collections.abc import Mapping
@@ -127,15 +127,6 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedRoot:
-    """The root that the caller asks about; ``fits`` is None if the funnel did not finish."""
-
-    uuid: str
-    name: str
-    fits: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Remedy:
     """A change to the request after which ``roots`` roots have a candidate.
 
@@ -167,7 +158,8 @@ class Explanation:
     ``fits`` is the number of roots with a candidate, None if the funnel did not finish. If the
     funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
     the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
-    root only, unless it fits. ``undetermined`` names the computations that did not finish
+    root only, unless it fits; ``root`` has its UUID, its name and whether it ``fits``, which is
+    None if the funnel did not finish. ``undetermined`` names the computations that did not finish
     within the budget: "funnel", "near_misses", "remedies". ``names`` has the names of the
     providers whose trees the request names, by UUID.
     """
@@ -179,5 +171,5 @@ class Explanation:
     near_misses: tuple[NearMiss, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     undetermined: tuple[str, ...] = ()
-    root: ExplainedRoot | None = None
+    root: Mapping[str, object] | None = None
     names: Mapping[str, str] = field(default_factory=dict)

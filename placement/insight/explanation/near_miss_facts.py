@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from placement.core import capacity
 from placement.core.model import Inventory
 from placement.core.request import RequestGroup
-from placement.core.search.filters import AmountCondition, Condition, root_conditions
-from placement.core.search.slots import SearchPlan
+from placement.core.search.filters import AmountCondition, Condition
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.model import Amounts, ProviderName, TreeAmounts, Unmet
 
@@ -19,13 +18,6 @@ def named(snapshot: Snapshot, row: int) -> ProviderName:
     """Return UUID and name of a provider."""
     provider = snapshot.entries.state(row).provider
     return ProviderName(provider.uuid, provider.name)
-
-
-def of_root(snapshot: Snapshot, plan: SearchPlan, root: int) -> Iterator[Unmet]:
-    """Yield the conditions on the root itself that it does not meet."""
-    for condition in root_conditions(snapshot, plan):
-        if not condition.local[root]:
-            yield of_condition(snapshot, condition, RequestGroup(), root)
 
 
 def of_condition(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: int) -> Unmet:
@@ -51,12 +43,13 @@ def of_condition(snapshot: Snapshot, condition: Condition, group: RequestGroup, 
 
 
 def of_amount(
-    snapshot: Snapshot, condition: AmountCondition, codes: Iterable[str], suffix: str, row: int
+    snapshot: Snapshot, condition: AmountCondition, suffix: str, row: int
 ) -> Iterator[Unmet]:
-    """Yield the conditions with these codes on an amount that a provider does not meet."""
-    amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
-    for code in codes:
-        yield Unmet(code, suffix, condition.spelled(suffix), named(snapshot, row), amounts)
+    """Yield what a provider lacks for an amount: an inventory, a unit, free capacity."""
+    for code, fails in condition.failing:
+        if fails[row]:
+            amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
+            yield Unmet(code, suffix, condition.spelled(suffix), named(snapshot, row), amounts)
 
 
 def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:

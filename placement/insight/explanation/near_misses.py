@@ -11,7 +11,6 @@ conditions between groups, and are ranked again by the result.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
-from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,16 +23,15 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.closest_assignment import near_miss
-from placement.insight.explanation.funnel import Funnel, LostTogether, reaching_any
+from placement.insight.explanation.funnel import Funnel, reaching_any
 from placement.insight.explanation.funnel_facts import free_in_trees
-from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, Reach, meeting
+from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, meeting
 from placement.insight.explanation.model import NearMiss
 
 Rank = tuple[bool, float, float, int]
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
 ENOUGH_TOGETHER = np.float32(0.001)  # the shortfall of an amount that several providers have
-MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 
 
 class Closest(NamedTuple):
@@ -51,9 +49,8 @@ class Closest(NamedTuple):
 class NearMisses:
     """Ranks the roots of one snapshot for one request."""
 
-    def __init__(self, snapshot: Snapshot, reach: Reach, deadline: Deadline) -> None:
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
-        self._reach = reach
         self._deadline = deadline
         self._roots: Indices = np.flatnonzero(snapshot.forest.is_root)
         self._closest: dict[GroupNeed, Closest] = {}
@@ -82,18 +79,16 @@ class NearMisses:
             lower_bound = is_other.item(at), counts.item(at)
             if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
                 return
-            miss = self._miss(at, plan, groups)
+            miss = self._miss(self._roots.item(at), plan)
             rank = (lower_bound[0], _distance(miss), rest.item(at), place)
             self._solved.append((rank, miss))
 
-    def run_for(self, root: int, plan: SearchPlan, groups: Sequence[Group]) -> None:
+    def run_for(self, root: int, plan: SearchPlan) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
-        at = int(np.searchsorted(self._roots, root))
-        self._solved.append(((False, 0, 0.0, 0), self._miss(at, plan, groups)))
+        self._solved.append(((False, 0, 0.0, 0), self._miss(root, plan)))
 
-    def _miss(self, at: int, plan: SearchPlan, groups: Sequence[Group]) -> NearMiss:
-        rows = self._rows(at, groups)
-        return near_miss(self._snapshot, plan, rows, self._deadline)
+    def _miss(self, root: int, plan: SearchPlan) -> NearMiss:
+        return near_miss(self._snapshot, plan, self._rows(root), self._deadline)
 
     @cached_property
     def _shared_by_aggregate(self) -> Mapping[str, Sequence[int]]:
@@ -109,20 +104,13 @@ class NearMisses:
         rows = {row_of.get(group.group.in_tree or "") for group in groups}
         return [root.item(row) for row in rows if row is not None]
 
-    def _rows(self, at: int, groups: Sequence[Group]) -> list[int]:
-        """Return the rows of a tree, with the root first, and of the trees of sharing providers.
-
-        If too many providers are shared, the closest providers and some other providers are used.
-        """
-        root, trees = self._roots.item(at), self._snapshot.tree_aggregates
-        choices = [self._of(need) for group in groups for need in group.needs]
-        closest = [choice.row.item(at) for choice in choices if choice.is_shared.item(at)]
-        aggregates = trees.aggregates[trees.number.item(root)]
+    def _rows(self, root: int) -> list[int]:
+        """Return the rows of a tree, with the root first, and of trees with sharing providers."""
+        forest, trees = self._snapshot.forest, self._snapshot.tree_aggregates
+        aggregates = sorted(trees.aggregates[trees.number.item(root)])
         shared = self._shared_by_aggregate
-        sharing = chain(closest, *(shared.get(uuid, ()) for uuid in sorted(aggregates)))
-        sharing_rows = list(islice(dict.fromkeys(sharing), MOST_SHARING))
-        forest = self._snapshot.forest
-        roots = dict.fromkeys([root, *forest.root[sharing_rows].tolist()])
+        sharing = {row: None for uuid in aggregates for row in shared.get(uuid, ())}
+        roots = dict.fromkeys([root, *forest.root[list(sharing)].tolist()])
         return [row for root in roots for row in forest.members(root)]
 
     # --- all roots
@@ -144,10 +132,10 @@ class NearMisses:
             for need in group.needs:
                 self._deadline.tick()
                 np.maximum(shortfall, self._shortfall(need), out=shortfall)
-        for lost in funnel.lost_together:
-            fails = lost.roots[self._roots]
+        for lost, requested in funnel.lost_together:
+            fails = lost[self._roots]
             counts += fails
-            shortfall[fails] = self._shortfall_of(lost)[self._roots][fails]
+            shortfall[fails] = self._shortfall_of(requested)[self._roots][fails]
         return counts, shortfall
 
     def _shortfall(self, need: GroupNeed) -> NDArray[np.float32]:
@@ -162,10 +150,10 @@ class NearMisses:
         is_enough = (shortfall > ENOUGH_TOGETHER) & (free >= amount.amount)
         return np.where(is_enough, ENOUGH_TOGETHER, shortfall)
 
-    def _shortfall_of(self, lost: LostTogether) -> NDArray[np.float64]:
+    def _shortfall_of(self, requested: Mapping[str, int]) -> NDArray[np.float64]:
         """Return for every root the largest missing fraction of an amount, 1 if it is unknown."""
         short = np.zeros(self._snapshot.size)
-        for name, needed in lost.requested.items():
+        for name, needed in requested.items():
             np.maximum(short, 1 - free_in_trees(self._snapshot, name) / needed, out=short)
         short[short <= 0] = 1
         return short
@@ -173,16 +161,13 @@ class NearMisses:
     def _failures(self, group: Group) -> Iterator[Mask]:
         """Yield, for every requirement of a group, a mask of the roots that do not meet it."""
         closest = [self._of(need) for need in group.needs]
-        for conditions in zip(*(need.conditions for need in group.needs), strict=True):
-            met = [
-                meeting(condition)[is_shared, row]
-                for condition, (is_shared, row, _) in zip(conditions, closest, strict=True)
-            ]
-            if conditions[0].code == "forbidden_aggregate" and not group.suffix:
-                met.append(conditions[0].local[self._roots])  # a condition on the root as well
+        for condition in group.conditions:
+            met = [meeting(condition)[is_shared, row] for is_shared, row, _ in closest]
+            if condition.code == "forbidden_aggregate" and not group.suffix:
+                met.append(condition.local[self._roots])  # a condition on the root as well
             yield ~reduce(np.logical_and, met)
         for condition in group.together:
-            yield ~reaching_any(self._reach, group, condition)[self._roots]
+            yield ~reaching_any(self._snapshot, group, condition)[self._roots]
         for need, (_, row, _) in zip(group.needs, closest, strict=True):
             self._deadline.tick()
             for amount in need.amounts:

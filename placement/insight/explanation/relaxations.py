@@ -16,32 +16,39 @@ from typing import NamedTuple
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.filters import any_of_text
 
+Suffixes = tuple[str, ...]
+
 
 class Relaxation(NamedTuple):
     """A requirement, and the request without it.
 
     ``instead`` is the parameter that replaces the requirement in the query, if any. ``group`` is
-    the suffix of the group with the requirement.
+    the suffix of the group with the requirement; ``alike`` are the suffixes of all groups that
+    differ in nothing but the suffix.
     """
 
     requirement: str
     request: CandidateRequest
     instead: str = ""
     group: str = ""
+    alike: Suffixes = ()
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
+    """Yield the request without one of its requirements; of interchangeable groups, the first."""
+    suffixes = interchangeable(request)
+    for relaxation in every_relaxation(request):
+        alike = suffixes.get(relaxation.group, ())
+        if relaxation.group not in alike[1:]:
+            yield relaxation._replace(alike=alike)
+
+
+def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without one of its requirements, for every requirement.
 
-    The only class of a group cannot be dropped. A whole group can be dropped if other groups with
-    resources remain and no ``same_subtree`` names the group. The API has no empty groups.
+    The only requirement of a group cannot be dropped: the API has no empty groups. A whole group
+    can be dropped if other groups with resources remain and no ``same_subtree`` names the group.
     """
-    for relaxation in _relaxations(request):
-        if all(any(spelled(group)) for group in relaxation.request.groups):
-            yield relaxation
-
-
-def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:
     for name in sorted(request.root_required):
         looser = replace(request, root_required=request.root_required - {name})
         yield Relaxation(f"root_required={name}", looser)
@@ -50,7 +57,8 @@ def _relaxations(request: CandidateRequest) -> Iterator[Relaxation]:
         yield Relaxation(f"root_required=!{name}", looser)
     for group in request.groups:
         for requirement, relaxed in _group_without_one(group):
-            yield Relaxation(requirement, with_group(request, relaxed), group=group.suffix)
+            if any(spelled(relaxed)):
+                yield Relaxation(requirement, with_group(request, relaxed), group=group.suffix)
     yield from _without_a_group(request)
     if request.isolate:
         looser = replace(request, isolate=False)
@@ -128,20 +136,30 @@ def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
 
 def spelled(group: RequestGroup) -> Iterator[str]:
     """Yield the parameters of a group as the query spells them."""
-    suffix = group.suffix
     if group.resources:
         amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
-        yield f"resources{suffix}={amounts}"
+        yield f"resources{group.suffix}={amounts}"
+    for requirement, _ in _requirements(group):
+        yield requirement
+
+
+def _requirements(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
+    """Yield the parameters without amounts, each with the group without this requirement."""
+    suffix = group.suffix
     if group.not_member_of:
-        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}"
+        looser = replace(group, not_member_of=frozenset())
+        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}", looser
     for any_of in dict.fromkeys(group.member_of):
-        yield f"member_of{suffix}={any_of_text(any_of)}"
+        lists = tuple(other for other in group.member_of if other != any_of)
+        yield f"member_of{suffix}={any_of_text(any_of)}", replace(group, member_of=lists)
     if group.in_tree is not None:
-        yield f"in_tree{suffix}={group.in_tree}"
+        yield f"in_tree{suffix}={group.in_tree}", replace(group, in_tree=None)
     for any_of in dict.fromkeys(group.required):
-        yield f"required{suffix}={any_of_text(any_of)}"
+        lists = tuple(other for other in group.required if other != any_of)
+        yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)
     for name in sorted(group.forbidden):
-        yield f"required{suffix}=!{name}"
+        fewer = replace(group, forbidden=group.forbidden - {name})
+        yield f"required{suffix}=!{name}", fewer
 
 
 def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateRequest:
@@ -151,29 +169,21 @@ def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateReq
 
 
 def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
-    suffix = group.suffix
     for name, amount in group.resources.items() if len(group.resources) > 1 else ():
         resources = {other: n for other, n in group.resources.items() if other != name}
-        yield f"resources{suffix}={name}:{amount}", replace(group, resources=resources)
-    for any_of in dict.fromkeys(group.required):
-        lists = tuple(other for other in group.required if other != any_of)
-        yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)
-    for name in sorted(group.forbidden):
-        fewer = replace(group, forbidden=group.forbidden - {name})
-        yield f"required{suffix}=!{name}", fewer
-    for any_of in dict.fromkeys(group.member_of):
-        lists = tuple(other for other in group.member_of if other != any_of)
-        yield f"member_of{suffix}={any_of_text(any_of)}", replace(group, member_of=lists)
-    if group.not_member_of:
-        looser = replace(group, not_member_of=frozenset())
-        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}", looser
-    if group.in_tree is not None:
-        yield f"in_tree{suffix}={group.in_tree}", replace(group, in_tree=None)
+        yield f"resources{group.suffix}={name}:{amount}", replace(group, resources=resources)
+    yield from _requirements(group)
+
+
+def with_amount(
+    request: CandidateRequest, suffix: str, name: str, amount: int
+) -> CandidateRequest:
+    """Return the request with this amount of a class in the group with this suffix."""
+    (group,) = (group for group in request.groups if group.suffix == suffix)
+    return with_group(request, replace(group, resources={**group.resources, name: amount}))
 
 
 # --- other groups
-
-Suffixes = tuple[str, ...]
 
 
 def interchangeable(request: CandidateRequest) -> Mapping[str, Suffixes]:
@@ -205,15 +215,6 @@ def distinct_groups(request: CandidateRequest) -> Iterator[tuple[RequestGroup, S
         alike = suffixes.get(group.suffix, ())
         if group.suffix not in alike[1:]:
             yield group, alike
-
-
-def distinct_relaxations(request: CandidateRequest) -> Iterator[tuple[Relaxation, Suffixes]]:
-    """Yield the request without one of its requirements, of interchangeable groups the first."""
-    suffixes = interchangeable(request)
-    for relaxation in without_one(request):
-        alike = suffixes.get(relaxation.group, ())
-        if relaxation.group not in alike[1:]:
-            yield relaxation, alike
 
 
 def split(

@@ -9,14 +9,13 @@ tried in the first of them.
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
-from placement.core.model import MAX_INT
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.anchors import roots_of
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel_facts import free_in_trees
@@ -25,18 +24,15 @@ from placement.insight.explanation.relaxations import (
     Relaxation,
     Suffixes,
     distinct_groups,
-    distinct_relaxations,
-    interchangeable,
     query_of,
     split,
-    with_group,
+    with_amount,
+    without_one,
     without_suffix,
 )
 
 MOST_PAIRS = 10
 MOST_PARTS = 8
-
-Lowered = tuple[Remedy, CandidateRequest]
 
 
 class Remedies:
@@ -62,18 +58,21 @@ class Remedies:
         """
         if not fits and self._request.nested:
             self._remedies += self._regrouped()
-        for relaxation, alike in distinct_relaxations(self._request):
-            roots = self._roots(relaxation.request)
-            if roots > fits:
-                self._remedies.append(_drop(relaxation, alike, roots))
+        self._remedies += self._dropped(self._request, fits)
         if not fits:
-            for remedy, _ in self._lowered(self._request):
-                self._remedies.append(remedy)
-        if not self._remedies and not fits:
-            self._pairs()
+            self._remedies += self._lowered(self._request)
+            if not self._remedies:
+                self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
         return int(np.count_nonzero(self._fitting_roots.of(SearchPlan.of(request))))
+
+    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Remedy]:
+        """Yield the request without one requirement, if more roots fit."""
+        for relaxation in without_one(request):
+            roots = self._roots(relaxation.request)
+            if roots > fits:
+                yield _drop(relaxation, roots)
 
     # --- the same amounts in other groups
 
@@ -81,7 +80,7 @@ class Remedies:
         """Yield requests for the same amounts in more groups, or in the unsuffixed group."""
         for relaxation in without_suffix(self._request):
             if roots := self._roots(relaxation.request):
-                yield replace(_drop(relaxation, (), roots), change="unsuffix")
+                yield replace(_drop(relaxation, roots), change="unsuffix")
         for group, alike in distinct_groups(self._request):
             for name in group.resources:
                 yield from self._split(group, name, alike)
@@ -116,133 +115,100 @@ class Remedies:
 
     # --- amounts
 
-    def _lowered(self, request: CandidateRequest) -> Iterator[Lowered]:
+    def _lowered(self, request: CandidateRequest) -> Iterator[Remedy]:
         """Yield the request with one amount lowered as little as possible for a root to fit."""
         for group, alike in distinct_groups(request):
             for name in group.resources:
-                amount = self._largest(request, group, name)
-                if amount:
-                    lowered = _with_amount(request, group, name, amount)
-                    remedy = Remedy(
-                        "amount",
-                        self._roots(lowered),
-                        query_of(lowered),
-                        group=group.suffix,
-                        resource_class=name,
-                        to=amount,
-                        alike=alike,
-                    )
-                    yield remedy, lowered
+                yield from self._lowered_amount(request, group, name, alike)
+
+    def _lowered_amount(
+        self, request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
+    ) -> Iterator[Remedy]:
+        if amount := self._largest(request, group, name):
+            lowered = with_amount(request, group.suffix, name, amount)
+            yield Remedy(
+                change="amount",
+                roots=self._roots(lowered),
+                query=query_of(lowered),
+                group=group.suffix,
+                resource_class=name,
+                to=amount,
+                alike=alike,
+            )
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
-        """Return the largest amount below the requested amount for which a root fits, else 0."""
-        column = self._snapshot.columns.get(name)
-        best, below = 0, min(group.resources[name] - 1, MAX_INT)  # no inventory is larger
-        for low, step in sorted(set(column.unit_rules)) if column else ():
-            first, last = -(-max(low, best + 1) // step), below // step
-            best = max(best, self._search(request, group, name, range(first, last + 1), step))
-        return best
+        """Return the largest amount below the requested amount for which a root fits, else 0.
 
-    def _search(
-        self,
-        request: CandidateRequest,
-        group: RequestGroup,
-        name: str,
-        multiples: range,
-        step: int,
-    ) -> int:
-        """Return the largest multiple of a step for which a root fits, else 0.
-
-        If a multiple of the step does not fit a root, larger multiples do not fit the root.
+        If a multiple of a step does not fit a root, larger multiples do not fit the root.
         """
 
-        def fitting(multiple: int) -> Mask:
-            changed = _with_amount(request, group, name, multiple * step)
-            return self._fitting_roots.of(SearchPlan.of(changed))
+        def is_too_large(amount: int) -> bool:
+            return not self._roots(with_amount(request, group.suffix, name, amount))
 
-        if not multiples or not (with_least := fitting(multiples[0])).any():
+        column = self._snapshot.columns.get(name)
+        if column is None:
             return 0
-        high = min(multiples[-1], self._bound(name, with_least) // step)
-        if fitting(high).any():
-            return high * step
-        too_large = bisect_left(
-            range(high), True, multiples[0] + 1, key=lambda multiple: not fitting(multiple).any()
-        )
-        return (too_large - 1) * step
-
-    def _bound(self, name: str, roots: Mask) -> int:
-        """Return an upper bound of the amounts of the roots' providers and sharing providers."""
-        column = self._snapshot.columns[name]
-        reachable = roots[self._snapshot.forest.root[column.rows]]
-        reachable |= self._snapshot.sharing.mask(self._snapshot.size)[column.rows]
-        return int(column.allocatable[reachable].max(initial=0))
+        best, largest = 0, int(column.allocatable.max(initial=0))
+        below = min(group.resources[name] - 1, largest)
+        for low, step in sorted(set(column.unit_rules)):
+            first = -(-max(low, best + 1) // step) * step
+            multiples = range(first, below + 1, step)
+            if multiples and not is_too_large(multiples[0]):
+                best = multiples[bisect_left(multiples, True, 1, key=is_too_large) - 1]
+        return best
 
     # --- two changes
 
     def _pairs(self) -> None:
         """Find changes of two requirements that help together."""
         tried_pairs: set[frozenset[object]] = set()
-        for pair in (*self._with_a_drop(), *self._of_amounts()):
+        for pair in chain(self._with_a_drop(), self._of_amounts()):
             key = frozenset(map(_name, pair.changes))
-            if key not in tried_pairs and len(self._remedies) < MOST_PAIRS:
+            if key not in tried_pairs:
                 tried_pairs.add(key)
                 self._remedies.append(pair)
+            if len(self._remedies) == MOST_PAIRS:
+                return
 
     def _with_a_drop(self) -> Iterator[Remedy]:
-        for relaxation, alike in distinct_relaxations(self._request):
-            first = _drop(relaxation, alike)
-            for both, others_alike in distinct_relaxations(relaxation.request):
-                roots = self._roots(both.request)
-                if roots:
-                    yield _both(first, _drop(both, others_alike), roots, both.request)
-            for lowered, request in self._lowered(relaxation.request):
-                yield _both(first, lowered, lowered.roots, request)
+        for relaxation in without_one(self._request):
+            request = relaxation.request
+            for second in chain(self._dropped(request), self._lowered(request)):
+                yield _both(_drop(relaxation), second, second)
 
     def _of_amounts(self) -> Iterator[Remedy]:
         """Yield pairs of lowered amounts.
 
-        The second amount is the largest amount that fits with the smallest first amount.
+        The second amount is the largest amount that fits with the smallest first amount; the first
+        amount is the largest amount that fits with the second amount.
         """
-        for group, name, least in self._least_amounts():
-            for second, _ in self._lowered(_with_amount(self._request, group, name, least)):
-                if (second.group, second.resource_class) != (group.suffix, name):
-                    yield from self._both_lowered(group, name, second)
+        for group, alike, name, least in self._least_amounts():
+            for second in self._lowered(with_amount(self._request, group.suffix, name, least)):
+                suffix, other = second.group, second.resource_class
+                if (suffix, other) != (group.suffix, name):
+                    request = with_amount(self._request, suffix, other, second.to)
+                    for first in self._lowered_amount(request, group, name, alike):
+                        yield _both(first, second, first)
 
-    def _least_amounts(self) -> Iterator[tuple[RequestGroup, str, int]]:
+    def _least_amounts(self) -> Iterator[tuple[RequestGroup, Suffixes, str, int]]:
         """Yield the smallest valid amounts of the units that are below the requested amounts."""
-        for group, _ in distinct_groups(self._request):
+        for group, alike in distinct_groups(self._request):
             for name, amount in group.resources.items():
                 column = self._snapshot.columns.get(name)
                 for low, step in sorted(set(column.unit_rules)) if column else ():
                     least = -(-low // step) * step
                     if least < amount:
-                        yield group, name, least
-
-    def _both_lowered(self, group: RequestGroup, name: str, second: Remedy) -> Iterator[Remedy]:
-        """Yield the pair with the largest first amount that fits with the second amount."""
-        second_group = next(
-            other for other in self._request.groups if other.suffix == second.group
-        )
-        request = _with_amount(self._request, second_group, second.resource_class, second.to)
-        first_group = next(other for other in request.groups if other.suffix == group.suffix)
-        amount = self._largest(request, first_group, name)
-        if amount:
-            both = _with_amount(request, first_group, name, amount)
-            alike = interchangeable(self._request).get(group.suffix, ())
-            first = Remedy(
-                "amount", 0, group=group.suffix, resource_class=name, to=amount, alike=alike
-            )
-            yield _both(first, second, self._roots(both), both)
+                        yield group, alike, name, least
 
 
-def _drop(relaxation: Relaxation, alike: Suffixes, roots: int = 0) -> Remedy:
+def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
     return Remedy(
         change="drop",
         roots=roots,
         query=query_of(relaxation.request),
         requirement=relaxation.requirement,
         instead=relaxation.instead,
-        alike=alike,
+        alike=relaxation.alike,
     )
 
 
@@ -253,18 +219,11 @@ def _size(remedy: Remedy) -> int:
     return 2 if remedy.requirement.startswith("resources") else 1
 
 
-def _both(first: Remedy, second: Remedy, roots: int, request: CandidateRequest) -> Remedy:
-    """Return two changes together, without the roots and the query of the single changes."""
+def _both(first: Remedy, second: Remedy, together: Remedy) -> Remedy:
+    """Return two changes; ``together`` has the query with both, and its roots."""
     changes = tuple(replace(change, roots=0, query="") for change in (first, second))
-    return Remedy("both", roots, query_of(request), changes=changes)
+    return Remedy("both", together.roots, together.query, changes=changes)
 
 
 def _name(remedy: Remedy) -> object:
     return remedy.requirement or (remedy.group, remedy.resource_class)
-
-
-def _with_amount(
-    request: CandidateRequest, group: RequestGroup, name: str, amount: int
-) -> CandidateRequest:
-    changed = replace(group, resources={**group.resources, name: amount})
-    return with_group(request, changed)

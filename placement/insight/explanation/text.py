@@ -14,17 +14,27 @@ Document = Mapping[str, Any]
 
 
 def as_line(document: Document) -> str:
-    """Return an explanation in one line that begins with the cause.
+    """Return why a request has no candidates, in one line that begins with the cause.
 
     The cause is the requirement that removed the last roots.
     """
-    if document["fits"] is None and not document["funnel"]:
-        return "not determined within the time allowed"
-    parts = [_cause(document), *_before_the_cause(document)]
-    closest = list(_closest(document["near_misses"][:3]))
-    if closest:
-        parts.append(f"closest: {', '.join(closest)}")
-    return printable("; ".join(part for part in parts if part))
+    rows, roots, fits = document["funnel"], document["roots"], document["fits"]
+    if fits is None:
+        return "not explained within the time limit"
+    if not roots:
+        return "there are no resource providers"
+    if fits or not rows:
+        return f"{fits} of {roots} roots fit"
+    *earlier, last = rows
+    which = (
+        f"all {roots} roots" if last["lost"] == roots else f"the last {last['lost']} of {roots}"
+    )
+    parts = [f"{last['text']}{_in_brackets(last['note'])}: {which}"]
+    if earlier:
+        parts.append("before: " + ", ".join(f"{row['lost']} {row['text']}" for row in earlier))
+    if closest := ", ".join(_closest(document["near_misses"][:3])):
+        parts.append(f"closest: {closest}")
+    return printable("; ".join(parts))
 
 
 def as_text(document: Document, *, origin: str = "") -> str:
@@ -36,38 +46,6 @@ def as_text(document: Document, *, origin: str = "") -> str:
     """
     lines = _lines_of_root(document) if "root" in document else _lines(document, origin)
     return "\n".join(map(printable, lines))
-
-
-# --- the line ------------------------------------------------------------------
-
-
-def _cause(document: Document) -> str:
-    """Return the requirement that removed the last roots, and the number of these roots."""
-    rows, roots = document["funnel"], document["roots"]
-    if not roots:
-        return "there are no resource providers"
-    if not rows or document["fits"]:
-        return f"{document['fits']} of {roots} roots fit"
-    row = rows[-1]
-    which = f"all {roots} roots" if row["lost"] == roots else f"the last {row['lost']} of {roots}"
-    if document["fits"] is None:
-        return f"not fully determined; {_reason(row)}: {row['lost']} of {roots} roots"
-    return f"{_reason(row)}{_in_brackets(_note(row))}: {which}"
-
-
-def _before_the_cause(document: Document) -> Iterator[str]:
-    rows = document["funnel"][: -1 if not document["fits"] else None]
-    if rows:
-        yield "before: " + ", ".join(f"{row['lost']} {_reason(row)}" for row in rows)
-
-
-def _reason(row: Document) -> str:
-    """Return the words for a row or an unmet requirement, which early releases did not record."""
-    return str(row.get("text", row["requirement"]))
-
-
-def _note(row: Document) -> str:
-    return str(row.get("note", ""))
 
 
 def _in_brackets(text: str) -> str:
@@ -116,14 +94,14 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
     if not rows:
         return
-    phrases = list(map(_reason, rows))
+    phrases = [row["text"] for row in rows]
     lost = [f"{row['lost']:,}" for row in rows]
     left = [f"{row['left']:,}" for row in rows]
     widths = [max(map(len, column)) for column in (lost, phrases, left)]
     for row, *cells in zip(rows, lost, phrases, left, strict=True):
         line = (
             f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
-            f"   {_note(row)}"
+            f"   {row['note']}"
         )
         yield printable(line.rstrip())
 
@@ -144,7 +122,7 @@ def _lacks(miss: Document) -> str:
 
 def _distinct_lacks(miss: Document) -> list[str]:
     """Return the unmet requirements of a near miss in words, equal ones once."""
-    return list(dict.fromkeys(map(_reason, miss["unmet"])))
+    return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
 
 
 def unmet_lines(miss: Document) -> str:
@@ -160,5 +138,5 @@ def _closest(misses: Sequence[Document]) -> Iterator[str]:
 
 def remedy_line(document: Document) -> str:
     """Return a remedy in words."""
-    roots, words = document["roots"], document.get("text", f"with {document['query']}")
-    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {words}")
+    roots = document["roots"]
+    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")

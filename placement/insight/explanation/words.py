@@ -5,18 +5,18 @@ from typing import Any
 
 Document = Mapping[str, Any]
 
-_COUNTED = {
-    "aggregate": ("members", "the aggregate has no providers"),
-    "in_tree": ("exists", "no such provider"),
-    "root_trait": ("providers", "no provider has it"),
-    "trait": ("providers", "no provider has it"),
-    "no_inventory": ("providers", "no provider has it"),
+_NONE_EXISTS = {
+    "members": "the aggregate has no providers",
+    "exists": "no such provider",
+    "providers": "no provider has it",
 }
+"""The sentence about a fact of a row of the funnel that is 0, or false."""
 
 
 def phrase(row: Document) -> str:
     """Return the reason of a row of the funnel, or of an unmet requirement, in words."""
-    return _PHRASES[row["code"]](row) + _in_group(row)
+    facts = {**row, **row.get("detail", {})}
+    return _PHRASES[row["code"]](facts) + _in_group(row)
 
 
 def _in_group(row: Document) -> str:
@@ -26,46 +26,29 @@ def _in_group(row: Document) -> str:
 
 def _value(row: Document) -> str:
     value: str = row["requirement"].partition("=")[2]
-    return value.removeprefix("in:")
+    return value.removeprefix("!").removeprefix("in:")
 
 
-def _root_trait(row: Document) -> str:
-    value = _value(row)
-    return f"root has trait {value[1:]}" if value.startswith("!") else f"root has no trait {value}"
+def _unit(facts: Document) -> str:
+    """Return the limit that the amount exceeds: of one provider, or the widest limit of several.
+
+    The widest limits are missing if no provider is considered.
+    """
+    needed, amount = facts["needed"], f"{facts['resource_class']}:{facts['needed']}"
+    if needed > facts.get("max_unit", needed):
+        return f"{amount} above max_unit {facts['max_unit']}"
+    if needed < facts.get("min_unit", needed):
+        return f"{amount} below min_unit {facts['min_unit']}"
+    sizes = facts.get("step_sizes", [facts.get("step_size")])
+    if all(size and needed % size for size in sizes):
+        return f"{amount} not a multiple of step_size {' or '.join(map(str, sizes))}"
+    return f"{amount} outside min_unit, max_unit and step_size"
 
 
-def _forbidden_aggregate(row: Document) -> str:
-    return f"in aggregate {_value(row).removeprefix('!').removeprefix('in:')}"
-
-
-def _class(row: Document) -> str:
-    detail = row.get("detail") or row
-    return str(detail.get("resource_class", _value(row).partition(":")[0]))
-
-
-def _needed(row: Document) -> object:
-    detail = row.get("detail") or row
-    return detail.get("needed", _value(row).partition(":")[2])
-
-
-def _unit(row: Document) -> str:
-    needed, name = _needed(row), _class(row)
-    limits = row.get("detail") or row
-    of_provider = limits is row  # the limits of one provider, not of all
-    if needed > limits.get("max_unit", needed):
-        return f"{name}:{needed} above max_unit" + of_provider * f" {limits['max_unit']}"
-    if needed < limits.get("min_unit", needed):
-        return f"{name}:{needed} below min_unit" + of_provider * f" {limits['min_unit']}"
-    if "step_size" in limits or "step_sizes" in limits:
-        steps = of_provider * f" {limits.get('step_size')}"
-        return f"{name}:{needed} not a multiple of step_size{steps}"
-    return f"{name}:{needed} outside min_unit, max_unit and step_size"
-
-
-def _combined(row: Document) -> str:
-    groups = row.get("detail", {}).get("groups", [])
+def _combined(facts: Document) -> str:
+    groups = facts.get("groups", [])
     if not groups:
-        return f"not together: {row['requirement']}"
+        return f"not together: {facts['requirement']}"
     wanted = [
         " + ".join(
             name if amount == 1 else f"{amount} {name}"
@@ -78,31 +61,34 @@ def _combined(row: Document) -> str:
 
 
 _PHRASES: Mapping[str, Callable[[Document], str]] = {
-    "root_trait": _root_trait,
-    "forbidden_aggregate": _forbidden_aggregate,
-    "aggregate": lambda row: f"not in aggregate {_value(row)}",
-    "in_tree": lambda row: f"not in the tree of {_value(row)}",
-    "trait": lambda row: f"no trait {_value(row)}",
-    "forbidden_trait": lambda row: f"trait {_value(row).removeprefix('!')}",
-    "no_inventory": lambda row: f"no inventory of {_class(row)}",
+    "root_trait": lambda facts: (
+        f"root has {'' if '=!' in facts['requirement'] else 'no '}trait {_value(facts)}"
+    ),
+    "forbidden_aggregate": lambda facts: f"in aggregate {_value(facts)}",
+    "aggregate": lambda facts: f"not in aggregate {_value(facts)}",
+    "in_tree": lambda facts: f"not in the tree of {_value(facts)}",
+    "trait": lambda facts: f"no trait {_value(facts)}",
+    "forbidden_trait": lambda facts: f"trait {_value(facts)}",
+    "no_inventory": lambda facts: f"no inventory of {facts['resource_class']}",
     "unit": _unit,
-    "capacity": lambda row: f"fewer than {_needed(row)} {_class(row)} free",
-    "one_provider": lambda row: f"no single provider for {row['requirement']}",
+    "capacity": lambda facts: f"fewer than {facts['needed']} {facts['resource_class']} free",
+    "one_provider": lambda facts: f"no single provider for {facts['requirement']}",
     "combined": _combined,
-    "isolate": lambda _row: "too few providers for group_policy=isolate",
-    "same_subtree": lambda row: f"not in one subtree: {_value(row)}",
-    "one_provider_per_tree": lambda _row: "several providers of one tree (needs 1.29)",
+    "isolate": lambda _facts: "too few providers for group_policy=isolate",
+    "same_subtree": lambda facts: f"not in one subtree: {_value(facts)}",
+    "one_provider_per_tree": lambda _facts: "several providers of one tree (needs 1.29)",
 }
 
 
 def note(row: Document) -> str:
     """Return the facts about existing providers in a row of the funnel, if any."""
-    detail, code = row["detail"], row["code"]
-    if detail.get(_COUNTED.get(code, ("", ""))[0]) == 0:
-        return _COUNTED[code][1]
-    if code in _ELSEWHERE:
+    detail = row["detail"]
+    for fact, sentence in _NONE_EXISTS.items():
+        if detail.get(fact) == 0:
+            return sentence
+    if row["code"] in _ELSEWHERE:
         return _elsewhere(row)
-    facts = [_limits(detail) if code == "unit" else _best(detail)]
+    facts = [_best(detail)]
     if tree := detail.get("tree"):
         groups = -(-detail["needed"] // tree["largest"])
         together = f"{tree['provider']['name']} has {_together(detail)}"
@@ -154,17 +140,6 @@ def _elsewhere(row: Document) -> str:
     return ""
 
 
-def _limits(detail: Document) -> str:
-    if not detail.get("step_sizes"):
-        return ""
-    needed = detail["needed"]
-    if needed > detail["max_unit"]:
-        return f"the largest max_unit is {detail['max_unit']}"
-    if needed < detail["min_unit"]:
-        return f"the smallest min_unit is {detail['min_unit']}"
-    return f"step_size is {' or '.join(map(str, detail['step_sizes']))}"
-
-
 def lack(unmet: Document, root: str) -> str:
     """Return one unmet requirement of a root as amounts, or in words if it has no amounts.
 
@@ -190,14 +165,7 @@ def _lack_of_provider(unmet: Document) -> str:
 def change_text(document: Document) -> str:
     """Return the change of a remedy, after the number of hosts."""
     if document["change"] == "both":
-        texts = list(map(_in_one_group, document["changes"]))
-        first, second = (set(change.get("alike", ())) for change in document["changes"])
-        if first > second and texts[0] == texts[1]:
-            return f"{texts[0]} in any 2 of the {len(first)} groups"
-        texts = list(map(change_text, document["changes"]))
-        if second and first > second:
-            texts[1] = texts[1].replace("any of the", "any of the other")
-        return " and ".join(texts)
+        return " and ".join(map(change_text, document["changes"]))
     if alike := document.get("alike"):
         return f"{_in_one_group(document)} in any of the {len(alike)} groups"
     where = f" in group {document['group']}" if document.get("group") else ""

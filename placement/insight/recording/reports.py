@@ -28,6 +28,7 @@ from placement.core.text import printable
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.query import Question
+from placement.insight.explanation.text import as_line
 from placement.insight.queries import text
 from placement.insight.recording import refusals, summary
 from placement.insight.recording.model import (
@@ -153,12 +154,13 @@ class OperatorReports:
                 line = "not explained: too many, or explanations that take too long"
                 LOG.info("No allocation candidates for %s: %s", _id(request), line)
                 return NOT_EXPLAINED
-            reason = explain.reason(snapshot, question)
-        LOG.info("No allocation candidates for %s: %s", _id(request), reason.line)
-        subject = summary.subject_of_explanation(reason.code, json.loads(reason.document))
-        facts = (NO_CANDIDATES, reason.code, reason.document)
+            document = explain.document(snapshot, question)
+        LOG.info("No allocation candidates for %s: %s", _id(request), as_line(document))
+        reason = explain.reason(document)
+        subject = summary.subject_of_explanation(reason, document)
+        facts = (NO_CANDIDATES, reason, json.dumps(document))
         self._record(request, *facts, query=_query(request), subject=subject)
-        return reason.code
+        return reason
 
     @contextmanager
     def invalid_names_of(
@@ -183,9 +185,9 @@ class OperatorReports:
             if not is_admitted:
                 return
             document = unknown_names.document(error, snapshot, candidate_request)
-        sentence = printable(str(document["sentence"]))
+        sentence = printable(document["sentence"])
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
-        facts = (INVALID_REQUEST, unknown_names.reason(error), json.dumps(document))
+        facts = (INVALID_REQUEST, document["code"], json.dumps(document))
         subject = summary.subject([error.name])
         self._record(request, *facts, query=_query(request), subject=subject)
 

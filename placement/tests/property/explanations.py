@@ -3,21 +3,17 @@
 import time
 
 from placement.core.request import CandidateRequest
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Explanation, Remedy
+from placement.insight.explanation.query import Question
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.support.oracle import Oracle
 
 
 def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:
-    return explain(
-        snapshot_of(world),
-        request,
-        query="",
-        now=time.monotonic,
-        budget_seconds=60,
-        remedies=remedies,
-    )
+    question = Question(request, "", "", remedies)
+    return explain(snapshot_of(world), question, Deadline(60, time.monotonic))
 
 
 def requirements(remedy: Remedy) -> list[str]:

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from placement.core.request import CandidateRequest
 from placement.insight.explanation.model import CODES
-from placement.insight.explanation.relaxations import without_one
+from placement.insight.explanation.relaxations import every_relaxation
 from placement.tests.property.explanations import explained, requirements, roots_with_candidates
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
@@ -29,7 +29,7 @@ def test_the_dropped_requirements_are_those_that_help(world: World, request: Can
     explanation = explained(world, request, remedies=True)
     fitting = {
         relaxation.requirement: roots_with_candidates(world, relaxation.request)
-        for relaxation in without_one(request)
+        for relaxation in every_relaxation(request)
     }
     dropped = {
         requirement: remedy.roots

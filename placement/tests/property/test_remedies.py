@@ -18,7 +18,7 @@ from placement import db_api, deploy, exception
 from placement.core.request import CandidateRequest
 from placement.db.store import Store
 from placement.insight.explanation.model import Remedy
-from placement.insight.explanation.relaxations import query_of, with_group, without_one
+from placement.insight.explanation.relaxations import every_relaxation, query_of, with_group
 from placement.tests.conftest import service_options
 from placement.tests.property.explanations import explained, roots_with_candidates
 from placement.tests.property.searches import World
@@ -46,7 +46,7 @@ def with_amount(request: CandidateRequest, remedy: Remedy, amount: int) -> Candi
 
 
 def relaxed(request: CandidateRequest) -> dict[str, CandidateRequest]:
-    return {relaxation.requirement: relaxation.request for relaxation in without_one(request)}
+    return {relaxation.requirement: relaxation.request for relaxation in every_relaxation(request)}
 
 
 def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
@@ -183,5 +183,5 @@ def test_two_dropped_requirements_that_help_are_found(world: World, request: Can
     if explanation.fits or explanation.remedies:
         return
     for first, second in combinations(relaxed(request).values(), 2):
-        for relaxation in (*without_one(first), *without_one(second)):
+        for relaxation in (*every_relaxation(first), *every_relaxation(second)):
             assert not helps(world, relaxation.request)

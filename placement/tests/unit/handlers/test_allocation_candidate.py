@@ -174,7 +174,7 @@ def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(
     response = ask("resources=VCPU:60")
     assert response == {"allocation_requests": [], "provider_summaries": {}}
     (line,) = messages(caplog, reports.LOG)
-    assert line == "No allocation candidates for req-1: not explained within 0 s"
+    assert line == "No allocation candidates for req-1: not explained within the time limit"
     assert [record.reason for record in recorder.records] == ["undetermined"]
 
 

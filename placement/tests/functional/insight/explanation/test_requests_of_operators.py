@@ -26,6 +26,7 @@ from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_text
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
@@ -77,14 +78,8 @@ class SmallCloud:
         return text
 
     def explained(self, query: str):
-        return explain(
-            self.snapshot,
-            self.request(query),
-            query=self.with_uuids(query),
-            now=time.monotonic,
-            budget_seconds=60,
-            remedies=True,
-        )
+        question = Question(self.request(query), self.with_uuids(query), "", remedies=True)
+        return explain(self.snapshot, question, Deadline(60, time.monotonic))
 
     def text(self, query: str) -> str:
         request = self.request(query)

@@ -2,8 +2,10 @@
 
 import time
 
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 
@@ -14,7 +16,5 @@ def explained(picture, query, version=MAX_VERSION, **options) -> Explanation:
         traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],
         classes=["VCPU", "CUSTOM_GPU", "CUSTOM_FPGA"],
     )
-    request = request_of(query, version)
-    return explain(
-        snapshot, request, query=query, now=time.monotonic, budget_seconds=60, **options
-    )
+    question = Question(request_of(query, version), query, "", **options)
+    return explain(snapshot, question, Deadline(60, time.monotonic))

@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.query import Question
 from placement.insight.explanation.words import note, phrase
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -68,10 +70,30 @@ def test_an_amount_above_max_unit(picture):
     row = explanation.funnel[-1]
     assert (row.lost, row.left) == (3, 0)
     document = as_json(explanation)["funnel"][-1]
-    assert (phrase(document), note(document)) == (
-        "VCPU:128 above max_unit",
-        "the largest max_unit is 64",
-    )
+    assert phrase(document) == "VCPU:128 above max_unit 64"
+    assert note(document) == ""
+
+
+@pytest.mark.parametrize(
+    ("world", "query", "text"),
+    [
+        ("a VCPU=8(max=4)\nb VCPU=8(max=2)", "VCPU:5", "VCPU:5 above max_unit 4"),
+        ("a VCPU=8(min=4)\nb VCPU=8(min=2)", "VCPU:1", "VCPU:1 below min_unit 2"),
+        (
+            "a VCPU=8(step=3)\nb VCPU=8(step=2)",
+            "VCPU:1",
+            "VCPU:1 not a multiple of step_size 2 or 3",
+        ),
+        (
+            "a VCPU=8(max=2)\nb VCPU=8(min=6)",
+            "VCPU:4",
+            "VCPU:4 outside min_unit, max_unit and step_size",
+        ),
+    ],
+)
+def test_the_limit_that_an_amount_exceeds_is_named(world, query, text):
+    (row,) = as_json(explained(world, f"resources={query}"))["funnel"]
+    assert (row["code"], row["text"], row["note"]) == ("unit", text, "")
 
 
 def test_children_without_the_class_are_not_counted():
@@ -120,12 +142,19 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     )
 
 
+def test_an_amount_that_one_device_has_free_is_not_added_up():
+    world = "h1\n  a VCPU=8(step=5)\n  b VCPU=8(step=5)"
+    (row,) = as_json(explained(world, "resources=VCPU:8"))["funnel"]
+    assert row["code"] == "unit"
+    assert "tree" not in row["detail"]
+
+
 def test_a_sharing_provider_outside_the_aggregate_is_named():
     world = SHARING.replace("@rack +MISC", "@pool +MISC").replace("@rack", "@rack @pool")
     explanation = explained(world, "resources=VCPU:1,DISK_GB:1&member_of=@rack")
     row = next(row for row in explanation.funnel if row.code == "aggregate")
     outside = row.detail["outside"]
-    assert (outside["provider"]["name"], outside["roots"]) == ("ss", 3)
+    assert (outside["provider"].name, outside["roots"]) == ("ss", 3)
     assert outside["resource_classes"] == ["DISK_GB"]
 
 
@@ -159,13 +188,8 @@ def test_the_clock_is_read_for_each_different_group():
     for number in (10, 100):
         clock = itertools.count()
         query = "&".join(f"resources{group}=DISK_GB:{group}" for group in range(1, number + 1))
-        explain(
-            snapshot_of(SHARING),
-            request_of(f"{query}&group_policy=none"),
-            query="",
-            now=clock.__next__,
-            budget_seconds=1e9,
-        )
+        question = Question(request_of(f"{query}&group_policy=none"), query, "")
+        explain(snapshot_of(SHARING), question, Deadline(1e9, clock.__next__))
         reads[number] = next(clock)
     stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
     assert reads[100] - reads[10] >= stages * 90

@@ -2,7 +2,9 @@
 
 import itertools
 
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 
@@ -93,15 +95,11 @@ def test_the_tree_of_a_group_comes_first():
 def test_the_deadline_leaves_what_is_known():
     ticks = itertools.count()
     snapshot = snapshot_of("a VCPU=8\nb VCPU=7(used=1)")
+    query = "resources1=VCPU:9&resources2=VCPU:1&group_policy=isolate"
+    question = Question(request_of(query), query, "")
     seen = set()
     for budget in range(100):
-        explanation = explain(
-            snapshot,
-            request_of("resources1=VCPU:9&resources2=VCPU:1&group_policy=isolate"),
-            query="",
-            now=ticks.__next__,
-            budget_seconds=budget,
-        )
+        explanation = explain(snapshot, question, Deadline(budget, ticks.__next__))
         for miss in explanation.near_misses:
             assert miss.unmet
         is_listed = len(explanation.near_misses) == 2 or bool(explanation.undetermined)

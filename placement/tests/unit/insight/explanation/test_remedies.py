@@ -2,8 +2,10 @@
 
 import itertools
 
+from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Remedy
+from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 
@@ -167,15 +169,9 @@ def test_the_only_requirement_of_a_group_is_not_dropped():
 def test_parts_that_exceed_the_budget_are_named_as_undetermined():
     ticks = itertools.count()
     snapshot = snapshot_of("h1 VCPU=8")
+    question = Question(request_of("resources=VCPU:9"), "", "", remedies=True)
     for budget in range(100):
-        explanation = explain(
-            snapshot,
-            request_of("resources=VCPU:9"),
-            query="",
-            now=ticks.__next__,
-            budget_seconds=budget,
-            remedies=True,
-        )
+        explanation = explain(snapshot, question, Deadline(budget, ticks.__next__))
         if not explanation.undetermined:
             break
         if "funnel" in explanation.undetermined:
@@ -196,7 +192,7 @@ def test_the_limit_does_not_matter():
     world = "h1 VCPU=8\nh2 VCPU=8"
     snapshot = snapshot_of(world)
     first, second = (
-        explain(snapshot, request_of(text), query="", now=lambda: 0.0)
+        explain(snapshot, Question(request_of(text), "", ""), Deadline(1, lambda: 0.0))
         for text in (query, f"{query}&limit=1")
     )
     assert first == second
