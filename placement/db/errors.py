@@ -219,16 +219,6 @@ def is_duplicate(error: exc.DBAPIError) -> bool:
     return (code(error) if extended is None else extended) in _DUPLICATES
 
 
-def duplicate_key(error: exc.DBAPIError) -> str:
-    """Return the name of the violated unique constraint, or its columns on SQLite."""
-    driver = _driver_error(error)
-    diagnostics = getattr(driver, "diag", None)
-    if diagnostics is not None:
-        return str(diagnostics.constraint_name)
-    message = str(driver.args[-1])
-    return message.rpartition(" for key ")[2].rpartition("failed: ")[2]
-
-
 def code(error: BaseException) -> int | str | None:
     """Return the error number (MySQL, SQLite) or SQLSTATE (PostgreSQL) of a driver error."""
     driver = _driver_error(error)

@@ -88,23 +88,21 @@ def create(store: Store, uuid: str, name: str, parent_uuid: str | None) -> Provi
         )
     try:
         return store.write(_create, uuid, name, parent_uuid)
-    except exception.DuplicateProvider as error:
-        raise _conflict(store, error, name, uuid) from None
+    except exception.DuplicateProvider:
+        raise _conflict(store, name, uuid) from None
 
 
-def _conflict(
-    store: Store, error: exception.DuplicateProvider, name: str, new_uuid: str = ""
-) -> exception.DuplicateProvider:
-    """Return the conflict with the provider that has the name, or the UUID of a new provider.
+def _conflict(store: Store, name: str, new_uuid: str = "") -> exception.DuplicateProvider:
+    """Return the conflict with the provider that has the UUID of a new provider, or the name.
 
-    Databases differ in the constraint that they report if both are violated. One transaction reads
-    both; if the database is unreachable, the reported conflict is returned.
+    Databases differ in the constraint that they report if both are violated: one transaction reads
+    both. If the database is unreachable, the conflict is that of the name, without its holder.
     """
     by_uuid = by_name = None
     with suppress(exception.DatabaseUnavailable), store.read() as tx:
         by_uuid = tx.providers.summary_with_uuid(new_uuid) if new_uuid else None
         by_name = None if by_uuid else tx.providers.summary_named(name)
-    if by_uuid is not None or error.attribute == "uuid":
+    if by_uuid is not None:
         return exception.DuplicateProvider("uuid", new_uuid, _holder(by_uuid))
     return exception.DuplicateProvider("name", name, _holder(by_name))
 
@@ -158,8 +156,8 @@ def update(  # noqa: PLR0913 - the parts of one command
         if has_parent:
             return store.write(_rename_and_move, uuid, name, parent_uuid, may_move=may_move)
         return store.write(_rename, uuid, name)
-    except exception.DuplicateProvider as error:
-        raise _conflict(store, error, name) from None
+    except exception.DuplicateProvider:
+        raise _conflict(store, name) from None
 
 
 def _rename(tx: Transaction, uuid: str, name: str) -> Provider:

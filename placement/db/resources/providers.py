@@ -207,12 +207,12 @@ class Providers(Statements):
         """Insert a provider and return its id; without a parent it is its own root.
 
         The tree of the parent must be locked.
-        Raises: DuplicateProvider.
+        Raises: DuplicateProvider, which names the name even if the UUID is taken.
         """
         row = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow()}
         if parent is not None:
             row |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
-        with _duplicates(uuid, name):
+        with _duplicates(name):
             result = self._connection.execute(resource_providers.insert(), row)
         id_ = inserted_id(result)
         if parent is None:
@@ -224,7 +224,7 @@ class Providers(Statements):
 
         Raises: DuplicateProvider.
         """
-        with _duplicates("", name):
+        with _duplicates(name):
             self._update([id_], name=name, **values, updated_at=utcnow())
 
     def move(self, ids: Iterable[int], root_id: int) -> None:
@@ -261,16 +261,14 @@ class Providers(Statements):
 
 
 @contextmanager
-def _duplicates(uuid: str, name: str) -> Iterator[None]:
-    """Raise the exception for the column in which another provider has the same value."""
+def _duplicates(name: str) -> Iterator[None]:
+    """Raise DuplicateProvider if another provider has the same name or UUID."""
     try:
         yield
     except sa.exc.IntegrityError as error:
-        if not errors.is_duplicate(error):
-            raise
-        if "uuid" in errors.duplicate_key(error):
-            raise exception.DuplicateProvider("uuid", uuid) from error
-        raise exception.DuplicateProvider("name", name) from error
+        if errors.is_duplicate(error):
+            raise exception.DuplicateProvider("name", name) from error
+        raise
 
 
 class Aggregates(Statements):
