@@ -183,15 +183,7 @@ class Snapshot:
     @property
     def sharing(self) -> Rows:
         """The sharing providers."""
-        return self.with_trait(SHARING_TRAIT)
-
-    def with_trait(self, name: str) -> Rows:
-        """Return the providers that have a trait themselves."""
-        return self.traits.get(name, NO_ROWS)
-
-    def with_aggregate(self, uuid: str) -> Rows:
-        """Return the providers that are in an aggregate themselves."""
-        return self.aggregates.get(uuid, NO_ROWS)
+        return self.traits.get(SHARING_TRAIT, NO_ROWS)
 
 
 def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:
