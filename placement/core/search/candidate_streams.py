@@ -143,13 +143,14 @@ class CandidateGenerator:
         candidates differ only in the rows. The other anchors have separate streams from the
         beginning.
         """
+        sharing = self._problems.roots_that_share
         firsts: list[Candidate | None] = [None] * len(block.anchors)
         streams: dict[int, Stream] = {}
         for anchors in _by_first_subproblem(block):
             problem = block.problem(anchors[0], block.first_subproblems[anchors[0]])
             solution = self._solutions_of(problem, None).get(0)
             if solution is not None and not solution.is_in_other_trees:
-                alike = [number for number in anchors if not self._has_sharing(block, number)]
+                alike = [number for number in anchors if block.anchors[number] not in sharing]
                 candidates = self._alike(block, alike, solution)
                 for number, candidate in zip(alike, candidates, strict=True):
                     firsts[number] = candidate
@@ -175,14 +176,11 @@ class CandidateGenerator:
         providers = zip(*[uuids] * len(options), strict=True)
         return map(Candidate, repeat(solution.shape), providers)
 
-    def _has_sharing(self, block: Block, number: int) -> bool:
-        return self._problems.has_sharing_provider(block.anchors[number])
-
     def _stream(
         self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
     ) -> Stream:
         """Yield the candidates of an anchor that were not yielded before."""
-        has_sharing = self._has_sharing(block, number)
+        has_sharing = block.anchors[number] in self._problems.roots_that_share
         subproblems: Sequence[int] = range(
             block.first_subproblems[number], block.first_subproblems[number + 1]
         )

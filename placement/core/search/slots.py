@@ -154,23 +154,23 @@ class Problem:
     that they can serve (``problems``). A sharing provider of another tree is ``~row``.
 
     ``options``      per slot, its options: options in the root's tree first
-    ``allocatable``  per contended class (in the order of the plan), the allocatable
-                     amount at the options of its slots, clipped to the sum of the
-                     requested amounts
+    ``allocatable``  per option and contended class, if slots can take the class from the
+                     option: the allocatable amount, clipped to the sum of the requested
+                     amounts
     ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
                      ``any_of`` lists that its traits satisfy
     ``parents``      if the request has same_subtree: per option of the root's tree, the
                      nearest ancestor that is an option, or -1
     ``ancestors``    if the request has same_subtree: per option of another tree, itself
                      and its ancestors
-    ``tree_of``      per option a number for its tree, if a candidate must not use two
-                     providers of one tree (below 1.29)
+    ``tree_of``      per option a number for its tree, if two options are in one tree and a
+                     candidate must not use both (below 1.29); otherwise empty
     ``top``          index of a same_subtree, and the option that must be its highest
                      provider; None if any option may be
     """
 
     options: tuple[Options, ...]
-    allocatable: tuple[Mapping[int, int], ...]
+    allocatable: Mapping[tuple[int, str], int]
     any_of_bits: Mapping[int, int]
     parents: tuple[int, ...]
     ancestors: Mapping[int, frozenset[int]]

@@ -124,7 +124,7 @@ def test_equal_options_of_many_groups_are_read_once():
     """2,500 groups on 10,000 devices took seconds before the deadline was checked first."""
     plan = SearchPlan.of(request_of(groups([1] * 40, "none")))
     options = CountedOptions(range(50))
-    problem = Problem((options,) * 40, (dict.fromkeys(options, 5),), {}, (), {}, {}, None)
+    problem = Problem((options,) * 40, {(at, "VGPU"): 5 for at in range(50)}, {}, (), {}, {}, None)
     CountedOptions.iterations = 0
     constraints = Constraints.of(plan, problem)
     Backtracking(constraints, problem.options, Deadline(60, time.monotonic))
