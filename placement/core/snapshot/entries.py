@@ -1,11 +1,11 @@
-"""The providers of a snapshot by row, with text that is cached with each provider.
+"""The providers of a snapshot by row, with text that is cached for each tree.
 
 ``StateDiff`` has the differences between old and new states of providers, as ``Snapshot.apply``
 needs them.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -29,35 +29,17 @@ _EMPTY_STATE = ProviderState(
 
 
 class ProviderEntry:
-    """A provider of the snapshot, with text that was rendered from it or from its tree.
-
-    There is a text for each *form*, the name that a renderer gives to a way to render a provider.
+    """A provider of the snapshot; the entry of a root has the text that was rendered of its tree.
 
     A change of the provider creates a new entry, and so does, for the entry of a root, a
     change of any provider of its tree: cached text is never stale.
     """
 
-    __slots__ = ("_texts", "state")
+    __slots__ = ("state", "tree_text")
 
     def __init__(self, state: ProviderState) -> None:
         self.state = state
-        self._texts: dict[str, bytes] | None = None
-
-    def cached_text(self, form: str) -> bytes | None:
-        """Return the text of a form, None if it has not been rendered."""
-        return None if self._texts is None else self._texts.get(form)
-
-    def text(self, form: str, render: Callable[[], bytes]) -> bytes:
-        """Return the result of ``render``, called once per form.
-
-        Two threads may both call it; the results are equal.
-        """
-        if self._texts is None:
-            self._texts = {}
-        text = self._texts.get(form)
-        if text is None:
-            text = self._texts[form] = render()
-        return text
+        self.tree_text: bytes | None = None
 
 
 class _Unread:

@@ -16,6 +16,7 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
+from placement.tests.support.queries import allocations_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 GUIDE = Path(__file__).parents[4] / "doc" / "source" / "user"
@@ -53,7 +54,7 @@ EXAMPLES = list(examples())
 
 def shown(candidate, names):
     """Return a candidate in the notation of the guide."""
-    amounts_by_name = {names[uuid]: amounts for uuid, amounts in candidate.allocations.items()}
+    amounts_by_name = {names[uuid]: amounts for uuid, amounts in allocations_of(candidate).items()}
     return " + ".join(
         f"{name}: " + ", ".join(f"{kind}={n}" for kind, n in sorted(amounts_by_name[name].items()))
         for name in sorted(amounts_by_name)

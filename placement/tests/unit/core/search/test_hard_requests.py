@@ -24,7 +24,7 @@ from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.microversion import MAX_VERSION, Version
 from placement.render.candidates import allocation_candidates
-from placement.tests.support.queries import ask, name_of, request_of, snapshot_of
+from placement.tests.support.queries import ask, mappings_of, name_of, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -162,7 +162,7 @@ def test_trees_too_large_to_divide_keep_their_place(monkeypatch):
     )
     query = "resources_A=VGPU:1&resources_B=VGPU:1&resources_C=DISK_GB:1&same_subtree=_A,_B"
     candidates = ask(snapshot, f"{query}&group_policy=none&limit=4").candidates
-    disks = [uuid for one in candidates for uuid in one.mappings["_C"]]
+    disks = [uuid for one in candidates for uuid in mappings_of(one)["_C"]]
     assert [name_of(snapshot, uuid) for uuid in disks] == list(hosts)
 
 

@@ -11,7 +11,13 @@ from placement.core.search.candidates import Candidate
 from placement.core.snapshot.rows import CHUNK
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.oracle import Oracle
-from placement.tests.support.queries import ask, request_of, snapshot_of
+from placement.tests.support.queries import (
+    allocations_of,
+    ask,
+    mappings_of,
+    request_of,
+    snapshot_of,
+)
 from placement.tests.support.worlds import world
 
 HOSTS = 150
@@ -68,7 +74,7 @@ def root(candidate: Candidate) -> int:
 
 
 def text(candidate: Candidate) -> str:
-    return repr((candidate.allocations, candidate.mappings))
+    return repr((allocations_of(candidate), mappings_of(candidate)))
 
 
 def from_oracle(query: str) -> set[object]:
@@ -81,10 +87,10 @@ def from_oracle(query: str) -> set[object]:
 
 
 def as_from_oracle(candidate: Candidate) -> object:
-    amounts = candidate.allocations.items()
+    amounts = allocations_of(candidate).items()
     return (
         frozenset((uuid, name, n) for uuid, own in amounts for name, n in own.items()),
-        frozenset((suffix, frozenset(uuids)) for suffix, uuids in candidate.mappings.items()),
+        frozenset((suffix, frozenset(uuids)) for suffix, uuids in mappings_of(candidate).items()),
     )
 
 

@@ -36,29 +36,20 @@ def test_a_claim_changes_one_column_only():
     assert len(offered(CLOUD, "resources=VCPU:2")) == 2
 
 
-def test_a_change_discards_text():
-    row = CLOUD.forest.row_of[CN2.provider.uuid]
-    entry = CLOUD.entries.get(row)
-    assert entry.text("full", entry.state.provider.name.encode) == b"cn2"
-    assert entry.text("full", lambda: b"made again") == b"cn2"
-    after = CLOUD.apply([replace(CN2, used={"VCPU": 3})]).entries.get(row)
-    assert after.text("full", lambda: b"made again") == b"made again"
-
-
 def test_a_change_in_a_tree_discards_the_text_of_its_root():
-    root = CLOUD.forest.row_of[CN1.provider.uuid]
-    CLOUD.entries.get(root).text("tree", lambda: b"cn1 and numa0")
-    changed = CLOUD.apply([replace(NUMA0, used={"VGPU": 1})])
-    assert changed.entries.get(root).text("tree", lambda: b"made again") == b"made again"
+    root, new_root = (CLOUD.forest.row_of[state.provider.uuid] for state in (CN1, CN2))
+    CLOUD.entries.get(root).tree_text = b"cn1 and numa0"
+    CLOUD.entries.get(new_root).tree_text = b"cn2"
+    used = replace(NUMA0, used={"VGPU": 1})
     moved = replace(NUMA0, provider=replace(NUMA0.provider, parent_uuid=CN2.provider.uuid))
-    for snapshot in (CLOUD.apply([moved]), CLOUD.apply([], [NUMA0.provider.id])):
-        assert snapshot.entries.get(root).text("tree", lambda: b"made again") == b"made again"
-    new_root = CLOUD.forest.row_of[CN2.provider.uuid]
-    CLOUD.entries.get(new_root).text("tree", lambda: b"cn2")
-    changed = CLOUD.apply([moved])
-    assert changed.entries.get(new_root).text("tree", lambda: b"made again") == b"made again"
+    for changed, removed in (([used], []), ([moved], []), ([], [NUMA0.provider.id])):
+        after = CLOUD.apply(changed, removed)
+        assert after.entries.get(after.forest.row_of[CN1.provider.uuid]).tree_text is None
+        other = after.entries.get(after.forest.row_of[CN2.provider.uuid])
+        assert other.tree_text == (None if moved in changed else b"cn2")
     other = CLOUD.apply([replace(CN2, used={"VCPU": 1})])
-    assert other.entries.get(root).text("tree", lambda: b"made again") == b"cn1 and numa0"
+    assert other.entries.get(root).tree_text == b"cn1 and numa0"
+    assert other.entries.get(new_root).tree_text is None
 
 
 def test_providers_are_added_moved_and_removed():
