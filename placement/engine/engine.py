@@ -233,7 +233,7 @@ def load(tx: Transaction, start: float) -> tuple[View, Event]:
     finally:
         if collects:
             gc.enable()
-    if len(snapshot) >= FREEZE_PROVIDERS:
+    if snapshot.size >= FREEZE_PROVIDERS:
         gc.freeze()
-    event = SnapshotLoaded(len(snapshot), time.monotonic() - start)
+    event = SnapshotLoaded(snapshot.size, time.monotonic() - start)
     return View(snapshot, clocks, names, datetime.now(UTC)), event

@@ -66,7 +66,7 @@ def overview(snapshot: Snapshot, refreshed_at: datetime, *, enabled: Mapping[str
     return document(
         release=metadata.version("openplacement"),
         enabled=enabled,
-        snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
+        snapshot={"providers": snapshot.size, "roots": int(snapshot.forest.is_root.sum())},
         last_write_seen=timestamp(refreshed_at),
     )
 

@@ -133,7 +133,7 @@ def domain_of(
     by_aggregate: Callable[[tuple[int, ...]], Mapping[str, tuple[int, ...]]],
 ) -> Domain:
     """Return the providers of all ``amounts`` that meet the conditions without an amount."""
-    enough = reduce(np.logical_and, amounts, snapshot.forest.root >= 0)
+    enough = reduce(np.logical_and, amounts, np.ones(snapshot.size, dtype=np.bool_))
     conditions = list(need_conditions(snapshot, need))
     local = reduce(np.logical_and, [condition.local for condition in conditions], enough)
     sharing = snapshot.sharing.numbers

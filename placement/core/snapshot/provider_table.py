@@ -156,9 +156,9 @@ class ProviderTable:
     def __len__(self) -> int:
         return len(self.uuids)
 
-    def provider(self, index: int) -> Provider:
-        """Return a new object for a provider."""
-        return Provider(
+    def state(self, index: int) -> ProviderState:
+        """Return a new object for a state; its parts are shared."""
+        provider = Provider(
             self.ids.item(index),
             self.uuids[index],
             self.names[index],
@@ -167,12 +167,9 @@ class ProviderTable:
             self.root_uuids[index],
             self.modified_at[index],
         )
-
-    def state(self, index: int) -> ProviderState:
-        """Return a new object for a state; its parts are shared."""
         inventories, used = self.amounts[index]
         return ProviderState(
-            self.provider(index), inventories, used, self.traits[index], self.aggregates[index]
+            provider, inventories, used, self.traits[index], self.aggregates[index]
         )
 
     def parents(self, index_of: Mapping[str, int]) -> Numbers:

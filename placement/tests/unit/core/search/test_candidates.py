@@ -158,4 +158,4 @@ def test_amounts_beyond_all_inventories_give_an_empty_answer():
 def test_an_empty_snapshot_answers():
     snapshot = snapshot_of("", classes=["VCPU"])
     assert not ask(snapshot, "resources=VCPU:1").candidates
-    assert len(snapshot) == 0
+    assert snapshot.size == 0
