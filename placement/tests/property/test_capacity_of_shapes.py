@@ -70,7 +70,7 @@ def test_standalone_roots_are_exact_in_any_order(world, request):
     snapshot = snapshot_of(flat)
     capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
     total = capacity.of(capacity.rows)
-    assert total.is_exact
+    assert total.exact
     assert total.claims == claimed(snapshot, request, random.Random(0).choice)
 
 
