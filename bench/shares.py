@@ -31,6 +31,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import allocation_candidates
+from placement.tests.support.provider_tables import snapshot_of_states
 
 REPEATS = 40
 HEADINGS = ["request", "search", "rendering", "rest", "response, CPU ms", "body, MB"]
@@ -106,7 +107,7 @@ def main() -> None:
             for world, name, query in requests(hosts):
                 if world != loaded:
                     harness, loaded = run.prepare(world, FULL), world
-                    snapshot = Snapshot.of(provider_states(world))
+                    snapshot = snapshot_of_states(provider_states(world))
                 lines.append(line(harness, snapshot, name, query))
                 print(*lines[-1], sep=", ", flush=True)
     if options.record:

@@ -21,6 +21,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.parse.resource_provider import provider_filter
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 Amounts = dict[str, dict[str, int]]
@@ -31,7 +32,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Return the snapshot of a world, with additional names of traits and classes."""
     states = world(world_text)
-    snapshot = Snapshot.of(states)
+    snapshot = snapshot_of_states(states)
     return snapshot.apply(
         (),
         class_names={*snapshot.class_names, *classes},

@@ -13,9 +13,9 @@ import pytest
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import allocations_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
@@ -73,7 +73,7 @@ def pairs_of(query, names):
 def test_an_example_returns_the_candidates_that_it_shows(example):
     providers = world(example.diagram)
     names = {state.provider.uuid: state.provider.name for state in providers}
-    snapshot = Snapshot.of(
+    snapshot = snapshot_of_states(
         providers,
         class_names=os_resource_classes.STANDARDS,
         trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],

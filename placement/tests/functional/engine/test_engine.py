@@ -12,7 +12,6 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory
-from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
 from placement.db.schema import migration
 from placement.db.snapshot.load import SnapshotReader
@@ -28,6 +27,7 @@ from placement.tests.support.factories import (
     set_inventories,
     uuid,
 )
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.snapshots import assert_exact, by_id, by_name, contents, loaded
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
@@ -87,7 +87,7 @@ def test_providers_read_together_have_all_of_their_inventories(engine, store, ot
     assert contents(snapshot) == contents(Engine(store).current())
     with store.read() as tx:
         names = SnapshotReader(tx.connection).names()
-        row_by_row = Snapshot.of(
+        row_by_row = snapshot_of_states(
             loaded(tx).values(), names.classes.values(), names.traits.values()
         )
     assert contents(snapshot) == contents(row_by_row)

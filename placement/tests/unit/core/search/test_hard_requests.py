@@ -19,11 +19,11 @@ from placement.core.search.filters import find_domains
 from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
-from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.microversion import MAX_VERSION, Version
 from placement.render.candidates import allocation_candidates
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import ask, mappings_of, name_of, request_of, snapshot_of
 
 
@@ -188,7 +188,8 @@ def calls_to_explain(levels):
     names = [f"CUSTOM_{n}" for n in range(4)]
     forbidden = "&".join(f"required_{n}=!{name}" for n, name in enumerate(names))
     query = f"{groups([1] * 4, 'isolate')}&{forbidden}&same_subtree=_0,_1,_2,_3"
-    plan, snapshot = SearchPlan.of(request_of(query)), Snapshot.of(states, trait_names=names)
+    plan = SearchPlan.of(request_of(query))
+    snapshot = snapshot_of_states(states, trait_names=names)
     events = Counter()
     sys.setprofile(lambda _frame, event, _: events.update([event]))
     try:
