@@ -4,7 +4,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -129,14 +129,15 @@ def changed_columns(
 
 def changed_sets(
     sets: Mapping[str, Rows],
-    before: Mapping[int, frozenset[str]],
-    after: Mapping[int, frozenset[str]],
+    before: Mapping[int, ProviderState],
+    after: Mapping[int, ProviderState],
+    names_of: Callable[[ProviderState], frozenset[str]],
 ) -> Mapping[str, Rows]:
-    """Return the sets after a change of the names of some rows; unchanged sets are shared."""
+    """Return the sets of rows by name after a change of some states; see ``changed_columns``."""
     added: defaultdict[str, list[int]] = defaultdict(list)
     removed: defaultdict[str, list[int]] = defaultdict(list)
-    for row, new in after.items():
-        old = before.get(row, frozenset())
+    for row, state in after.items():
+        new, old = names_of(state), names_of(before[row]) if row in before else frozenset()
         for name in new - old:
             added[name].append(row)
         for name in old - new:

@@ -110,17 +110,7 @@ class Snapshot:
         roots = {*roots, *forest.root[numbers(new)].tolist()} - new.keys()
         other_roots = {row: before.entries.state(row) for row in roots}
         entries = {row: ProviderEntry(state) for row, state in (other_roots | new).items()}
-        traits, aggregates = (
-            changed_sets(
-                sets,
-                {row: names_of(state) for row, state in old.items()},
-                {row: names_of(state) for row, state in new.items()},
-            )
-            for sets, names_of in (
-                (before.traits, attrgetter("traits")),
-                (before.aggregates, attrgetter("aggregates")),
-            )
-        )
+        aggregates = changed_sets(before.aggregates, old, new, attrgetter("aggregates"))
         tree_aggregates = before.tree_aggregates
         if forest is not self.forest or aggregates is not before.aggregates:
             tree_aggregates = TreeAggregates.of(forest, aggregates)
@@ -128,7 +118,7 @@ class Snapshot:
             entries=before.entries.changed(entries),
             forest=forest,
             columns=changed_columns(before.columns, old, new),
-            traits=traits,
+            traits=changed_sets(before.traits, old, new, attrgetter("traits")),
             aggregates=aggregates,
             tree_aggregates=tree_aggregates,
             class_names=self.class_names if class_names is None else frozenset(class_names),
