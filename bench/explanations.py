@@ -18,6 +18,7 @@ from placement.insight.explanation.model import Explanation
 from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import pairs
 
 NOBODY = "00000000-1111-2222-3333-444444444444"
@@ -39,7 +40,7 @@ CASES: Mapping[str, tuple[World, Mapping[str, str]]] = {
 
 def snapshot_of(world: World) -> Snapshot:
     """Return the snapshot of a world, which knows one more trait."""
-    snapshot = Snapshot.of(provider_states(world))
+    snapshot = snapshot_of_states(provider_states(world))
     return snapshot.apply((), trait_names=snapshot.trait_names | {TRAIT})
 
 

@@ -3,7 +3,7 @@
 They are query strings without ``limit``. Use them over HTTP, or on a snapshot in this
 process::
 
-    snapshot = Snapshot.of(provider_states(gpu(1_000)))
+    snapshot = snapshot_of_states(provider_states(gpu(1_000)))
     request = candidate_request(parse_qsl(GPU_REQUESTS["2 GPUs, isolated"]), MAX_VERSION)
 """
 

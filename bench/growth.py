@@ -61,7 +61,7 @@ def measure_process(url: str) -> Values:
     engine = Engine(store)
     values = times("load", [engine.current])
     snapshot = engine.current()
-    values["providers"] = len(snapshot)
+    values["providers"] = snapshot.size
     hosts = _hosts(snapshot)
     for name, claims in zip(AFTER_CLAIMS, (1, BURST), strict=True):
         values |= times(name, _after_claims(store, engine, hosts, claims))

@@ -115,7 +115,7 @@ def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:
     limit = options.max_allocation_candidates
     return SearchSettings(
         randomize=options.randomize_allocation_candidates,
-        max_candidates=None if limit < 0 else limit,
+        max_candidates=None if limit < 0 else max(limit, 1),
         breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
         budget_seconds=options.candidate_search_budget_seconds,
     )

@@ -12,6 +12,7 @@ moved, reduced or written again.
 Source: API reference, "Update allocations".
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,8 +24,8 @@ from placement.core.model import ConsumerClaim, Inventory
 Amounts = Mapping[str, Mapping[str, int]]
 """Amounts by provider UUID and resource class."""
 
-Totals = Mapping[tuple[str, str], int]
-"""Sums of amounts by provider UUID and resource class."""
+Totals = Counter[tuple[str, str]]
+"""Sums of amounts by provider UUID and resource class; 0 if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class AllocationChanges:
     """
 
     allocations: Sequence[Allocation]
-    usage_deltas: Totals
+    usage_deltas: Mapping[tuple[str, str], int]
     generation_bumped: frozenset[str]
     usage_changed: frozenset[str]
     retained: Sequence[ConsumerClaim]
@@ -88,10 +89,10 @@ def plan_claims(state: AllocationState, claims: Sequence[ConsumerClaim]) -> Allo
 
     Raises: UnknownResourceClass, NotAllocatable (one of its subclasses), in this order.
     """
-    requested = tuple(_requested(claims))
+    requested = tuple(_allocations((claim.consumer_uuid, claim.resources) for claim in claims))
     _check_classes(state, requested, is_single=len(claims) == 1)
     _check_inventories(state, requested)
-    released = _totals(_current(state))
+    released = _totals(_allocations(state.allocations.items()))
     _check_amounts(state, requested, released)
     return _changes(state, claims, requested, released)
 
@@ -118,16 +119,12 @@ def check_providers(state: AllocationState, claims: Iterable[ConsumerClaim]) -> 
                 raise exception.ProviderToAllocateNotFound(provider_uuid)
 
 
-def _requested(claims: Iterable[ConsumerClaim]) -> Iterator[Allocation]:
-    """Yield the allocations of the claims, in the order of the request."""
-    for claim in claims:
-        yield from _allocations(claim.consumer_uuid, claim.resources)
-
-
-def _allocations(consumer_uuid: str, amounts: Amounts) -> Iterator[Allocation]:
-    for provider_uuid, resources in amounts.items():
-        for resource_class, amount in resources.items():
-            yield Allocation(consumer_uuid, provider_uuid, resource_class, amount)
+def _allocations(consumers: Iterable[tuple[str, Amounts]]) -> Iterator[Allocation]:
+    """Yield the allocations of consumers, in the order of the amounts."""
+    for consumer_uuid, amounts in consumers:
+        for provider_uuid, resources in amounts.items():
+            for resource_class, amount in resources.items():
+                yield Allocation(consumer_uuid, provider_uuid, resource_class, amount)
 
 
 def _check_classes(
@@ -154,12 +151,12 @@ def _check_inventories(state: AllocationState, requested: Iterable[Allocation]) 
 def _check_amounts(
     state: AllocationState, requested: Iterable[Allocation], released: Totals
 ) -> None:
-    needed: dict[tuple[str, str], int] = {}
+    needed = Counter[tuple[str, str]]()
     for allocation in requested:
         key = (allocation.provider_uuid, allocation.resource_class)
         _check_unit_rules(state, allocation)
-        needed[key] = needed.get(key, 0) + allocation.amount
-        _check_capacity(state, allocation, released.get(key, 0), needed[key])
+        needed[key] += allocation.amount
+        _check_capacity(state, allocation, released[key], needed[key])
 
 
 def _check_unit_rules(state: AllocationState, allocation: Allocation) -> None:
@@ -199,23 +196,11 @@ def _check_capacity(
         )
 
 
-def _current(state: AllocationState) -> Iterator[Allocation]:
-    for consumer_uuid, amounts in state.allocations.items():
-        yield from _allocations(consumer_uuid, amounts)
-
-
 def _totals(allocations: Iterable[Allocation]) -> Totals:
-    totals: dict[tuple[str, str], int] = {}
+    totals = Counter[tuple[str, str]]()
     for _, provider_uuid, resource_class, amount in allocations:
-        key = (provider_uuid, resource_class)
-        totals[key] = totals.get(key, 0) + amount
+        totals[provider_uuid, resource_class] += amount
     return totals
-
-
-def _differences(before: Totals, after: Totals) -> Totals:
-    """Return the differences of the sums, without differences of zero."""
-    differences = ((key, after.get(key, 0) - before.get(key, 0)) for key in {**after, **before})
-    return {key: amount for key, amount in differences if amount}
 
 
 def _changes(
@@ -224,11 +209,19 @@ def _changes(
     requested: Sequence[Allocation],
     released: Totals,
 ) -> AllocationChanges:
-    bumped = frozenset(_generation_bumped(state, claims))
+    after = _totals(requested)
+    differences = {key: after[key] - released[key] for key in {**after, **released}}
+    # an empty claim has the providers that it releases; a provider that a consumer is moved away
+    # from is not among them
+    bumped = frozenset(
+        provider_uuid
+        for claim in claims
+        for provider_uuid in claim.resources or state.allocations.get(claim.consumer_uuid, {})
+    )
     current = {uuid for amounts in state.allocations.values() for uuid in amounts}
     return AllocationChanges(
         allocations=requested,
-        usage_deltas=_differences(released, _totals(requested)),
+        usage_deltas={key: amount for key, amount in differences.items() if amount},
         generation_bumped=bumped,
         usage_changed=frozenset(current - bumped),
         retained=tuple(claim for claim in claims if claim.resources),
@@ -238,12 +231,3 @@ def _changes(
             if not claim.resources and claim.consumer_uuid in state.generations
         ),
     )
-
-
-def _generation_bumped(state: AllocationState, claims: Iterable[ConsumerClaim]) -> Iterator[str]:
-    """Yield the providers of the claims; an empty claim has the providers that it releases.
-
-    A provider that a consumer is moved away from is not among them.
-    """
-    for claim in claims:
-        yield from claim.resources or state.allocations.get(claim.consumer_uuid, {})

@@ -96,15 +96,6 @@ class ProviderUsages:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderTraits:
-    """The traits of one provider; ``modified_at`` is the newest time of a trait record."""
-
-    provider: Provider
-    traits: tuple[str, ...]
-    modified_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class ProviderAggregates:
     """The aggregates that one provider is associated with, by UUID."""
 

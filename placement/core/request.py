@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-
-_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +16,7 @@ class RequestGroup:
     """
 
     suffix: str = ""
-    resources: Mapping[str, int] = field(default_factory=lambda: _NO_RESOURCES)
+    resources: Mapping[str, int] = field(default_factory=dict)
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
     member_of: tuple[frozenset[str], ...] = ()
@@ -58,7 +55,7 @@ class ProviderFilter:
 class SearchSettings:
     """Bounds and order of a search; from the options of [placement].
 
-    ``max_candidates`` None is unbounded. ``budget_seconds`` is the time
+    ``max_candidates`` is at least 1, None is unbounded. ``budget_seconds`` is the time
     limit of a request, ``randomize`` whether the caller passes a random generator.
     """
 

@@ -220,6 +220,6 @@ def load(tx: Transaction) -> View:
     finally:
         if collects:
             gc.enable()
-    if len(snapshot) >= FREEZE_PROVIDERS:
+    if snapshot.size >= FREEZE_PROVIDERS:
         gc.freeze()
     return View(snapshot, now, names, datetime.now(UTC), tx.lineage)

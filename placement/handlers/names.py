@@ -122,8 +122,10 @@ def delete_trait(request: Request) -> webob.Response:
 def list_traits_of_provider(request: Request) -> webob.Response:
     """Return the traits of the provider."""
     request.can(policies.LIST_TRAITS_OF_PROVIDER)
-    traits = trait.of_provider(request.services.store, request.route["uuid"])
-    return json_response(request, render.of_provider(traits), modified_at=traits.modified_at)
+    provider, traits = trait.of_provider(request.services.store, request.route["uuid"])
+    return json_response(
+        request, render.of_provider(provider, traits), modified_at=traits.modified_at
+    )
 
 
 @microversion.version_handler("1.6")
@@ -132,10 +134,12 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
     """Replace the traits of the provider; return them."""
     request.can(policies.UPDATE_TRAITS_OF_PROVIDER)
     command = parse.of_provider(request.json_body, request.version)
-    traits = trait.replace(
+    provider, traits = trait.replace(
         request.services.store, request.route["uuid"], command.generation, command.traits
     )
-    return json_response(request, render.of_provider(traits), modified_at=traits.modified_at)
+    return json_response(
+        request, render.of_provider(provider, traits), modified_at=traits.modified_at
+    )
 
 
 @microversion.version_handler("1.6")

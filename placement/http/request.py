@@ -5,6 +5,7 @@ into the response that :mod:`placement.errors` defines for its class.
 """
 
 import functools
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -212,18 +213,19 @@ OMITTED: Final = Omitted()
 
 def json_response(
     request: Request,
-    document: bytes,
+    document: bytes | Mapping[str, Any],
     *,
     status: int = 200,
     modified_at: datetime | Omitted | None = OMITTED,
     location: str | None = None,
 ) -> webob.Response:
-    """Return a response with a JSON body.
+    """Return a response with a JSON body, of a text or of a document.
 
     ``modified_at`` (naive UTC; None means now) is sent since 1.15, with ``cache-control``.
     ``location`` is a path below the mount point: ``/traits/CUSTOM_A``.
     """
-    response = webob.Response(document, status=status, content_type=JSON, charset=None)
+    body = document if isinstance(document, bytes) else json.dumps(document).encode("ascii")
+    response = webob.Response(body, status=status, content_type=JSON, charset=None)
     return _completed(request, response, modified_at, location)
 
 

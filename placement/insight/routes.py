@@ -71,7 +71,7 @@ def show_insight(request: Request) -> webob.Response:
         return document(
             release=metadata.version("openplacement"),
             enabled=enabled,
-            snapshot={"providers": len(snapshot), "roots": int(snapshot.forest.is_root.sum())},
+            snapshot={"providers": snapshot.size, "roots": int(snapshot.forest.is_root.sum())},
             last_write_seen=timestamp(view.refreshed_at),
         )
 

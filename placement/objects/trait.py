@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace as with_values
 
 from placement import exception
-from placement.core.model import Names, ProviderTraits
+from placement.core.model import Names, Provider
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -68,15 +68,16 @@ def _delete(tx: Transaction, name: str) -> None:
     tx.publish(names=True)
 
 
-def of_provider(store: Store, uuid: str) -> ProviderTraits:
-    """Return the traits of the provider.  Raises: ProviderNotFound."""
+def of_provider(store: Store, uuid: str) -> tuple[Provider, Names]:
+    """Return the provider and its traits.  Raises: ProviderNotFound."""
     with store.read() as tx:
         provider = existing(tx, uuid)
-        names = summary(tx.traits.of_provider(provider.id))
-    return ProviderTraits(provider, names.names, names.modified_at)
+        return provider, summary(tx.traits.of_provider(provider.id))
 
 
-def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> ProviderTraits:
+def replace(
+    store: Store, uuid: str, generation: int, traits: Iterable[str]
+) -> tuple[Provider, Names]:
     """Replace the traits of the provider; its generation increases if the set changes.
 
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate, TraitsNotFound (400).
@@ -86,7 +87,7 @@ def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> 
 
 def _replace(
     tx: Transaction, uuid: str, generation: int, traits: frozenset[str]
-) -> ProviderTraits:
+) -> tuple[Provider, Names]:
     provider = locked(tx, uuid)
     if provider.generation != generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
@@ -98,7 +99,7 @@ def _replace(
     if tx.traits.replace(provider.id, [trait.id for trait in locked_traits]):
         tx.publish(generation_bumped=[provider.id])
         provider = with_values(provider, generation=provider.generation + 1)
-    return ProviderTraits(provider, names.names, names.modified_at)
+    return provider, names
 
 
 def clear(store: Store, uuid: str) -> None:

@@ -76,7 +76,7 @@ class HealthChecks:
         keystone = self._keystone()
         if database.error is not None:
             return [database, keystone]
-        snapshot = _checked("snapshot", lambda: f"{len(self._current())} providers")
+        snapshot = _checked("snapshot", lambda: f"{self._current().size} providers")
         return [database, self._schema(), snapshot, keystone]
 
     def _check_database(self) -> str:

@@ -316,7 +316,7 @@ class SnapshotCollector:
         yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
         if self._snapshot is None:
             return
-        count = len(self._snapshot)
+        count = self._snapshot.size
         yield gauge("placement_snapshot_providers", "Number of resource providers.", count)
         refreshed_at = self._observer.refreshed_at
         if refreshed_at is not None:

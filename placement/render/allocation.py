@@ -1,6 +1,5 @@
-"""Allocations and usages as JSON."""
+"""Allocations and usages as JSON documents."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from placement.microversion import Version
 UNKNOWN_TYPE = "unknown"
 
 
-def of_consumer(consumer_allocations: ConsumerAllocations, version: Version) -> bytes:
+def of_consumer(consumer_allocations: ConsumerAllocations, version: Version) -> dict[str, Any]:
     """Return the body of GET /allocations/{consumer_uuid}.
 
     A consumer without allocations is not described.
@@ -29,7 +28,7 @@ def of_consumer(consumer_allocations: ConsumerAllocations, version: Version) -> 
     }
     if consumer_allocations.consumer is not None:
         document |= _describe(consumer_allocations.consumer, version)
-    return json.dumps(document).encode("ascii")
+    return document
 
 
 def _describe(consumer: Consumer, version: Version) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def _describe(consumer: Consumer, version: Version) -> dict[str, Any]:
     return attributes
 
 
-def on_provider(provider_allocations: ProviderAllocations, version: Version) -> bytes:
+def on_provider(provider_allocations: ProviderAllocations, version: Version) -> dict[str, Any]:
     """Return the body of GET /resource_providers/{uuid}/allocations."""
     allocations: dict[str, dict[str, Any]] = {
         uuid: {"resources": dict(entry.resources)}
@@ -52,33 +51,29 @@ def on_provider(provider_allocations: ProviderAllocations, version: Version) -> 
     if version >= (1, 28):
         for uuid, entry in provider_allocations.allocations.items():
             allocations[uuid]["consumer_generation"] = entry.generation
-    return json.dumps(
-        {
-            "allocations": allocations,
-            "resource_provider_generation": provider_allocations.provider.generation,
-        }
-    ).encode("ascii")
+    return {
+        "allocations": allocations,
+        "resource_provider_generation": provider_allocations.provider.generation,
+    }
 
 
-def of_provider(provider_usages: ProviderUsages) -> bytes:
+def of_provider(provider_usages: ProviderUsages) -> dict[str, Any]:
     """Return the body of the usages of a provider."""
-    return json.dumps(
-        {
-            "usages": dict(provider_usages.usages),
-            "resource_provider_generation": provider_usages.provider.generation,
-        }
-    ).encode("ascii")
+    return {
+        "usages": dict(provider_usages.usages),
+        "resource_provider_generation": provider_usages.provider.generation,
+    }
 
 
-def of_project(usages: Mapping[str, int]) -> bytes:
+def of_project(usages: Mapping[str, int]) -> dict[str, Any]:
     """Return the body of the usage of a project, by class (1.9 to 1.37)."""
-    return json.dumps({"usages": dict(usages)}).encode("ascii")
+    return {"usages": dict(usages)}
 
 
-def of_project_by_type(usages: Mapping[str, TypeUsage]) -> bytes:
+def of_project_by_type(usages: Mapping[str, TypeUsage]) -> dict[str, Any]:
     """Return the body of the usage of a project, by consumer type and class (1.38)."""
     by_type = {
         name: {"consumer_count": usage.consumer_count, **usage.resources}
         for name, usage in usages.items()
     }
-    return json.dumps({"usages": by_type}).encode("ascii")
+    return {"usages": by_type}

@@ -1,22 +1,19 @@
-"""Resource classes and traits as JSON; links begin with the mount prefix."""
+"""Resource classes and traits as JSON documents; links begin with the mount prefix."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from placement.core.model import ProviderTraits
+from placement.core.model import Names, Provider
 
 
-def resource_class(name: str, prefix: str) -> bytes:
+def resource_class(name: str, prefix: str) -> dict[str, Any]:
     """Return the body of one class."""
-    return json.dumps(_named(name, prefix)).encode("ascii")
+    return _named(name, prefix)
 
 
-def resource_classes(names: Iterable[str], prefix: str) -> bytes:
+def resource_classes(names: Iterable[str], prefix: str) -> dict[str, Any]:
     """Return the body of GET /resource_classes."""
-    return json.dumps({"resource_classes": [_named(name, prefix) for name in names]}).encode(
-        "ascii"
-    )
+    return {"resource_classes": [_named(name, prefix) for name in names]}
 
 
 def _named(name: str, prefix: str) -> dict[str, Any]:
@@ -24,16 +21,14 @@ def _named(name: str, prefix: str) -> dict[str, Any]:
     return {"name": name, "links": [{"rel": "self", "href": href}]}
 
 
-def traits(names: Sequence[str]) -> bytes:
+def traits(names: Sequence[str]) -> dict[str, Any]:
     """Return the body of GET /traits."""
-    return json.dumps({"traits": names}).encode("ascii")
+    return {"traits": names}
 
 
-def of_provider(provider_traits: ProviderTraits) -> bytes:
+def of_provider(provider: Provider, traits: Names) -> dict[str, Any]:
     """Return the body of the traits of a provider."""
-    return json.dumps(
-        {
-            "traits": provider_traits.traits,
-            "resource_provider_generation": provider_traits.provider.generation,
-        }
-    ).encode("ascii")
+    return {
+        "traits": traits.names,
+        "resource_provider_generation": provider.generation,
+    }

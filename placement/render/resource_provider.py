@@ -1,12 +1,13 @@
-"""Resource providers, their inventories and their aggregates as JSON text.
+"""Resource providers, as JSON text; their inventories and aggregates, as JSON documents.
 
 UUIDs, numbers and fixed words are inserted without escaping: they contain no
 character that JSON escapes. Names and the mount prefix are encoded.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
 
 from placement.core.model import Provider, ProviderAggregates
 from placement.microversion import Version
@@ -29,15 +30,15 @@ def provider_list(providers: Iterable[Provider], version: Version, prefix: str) 
     Cost: about 0.6 microseconds a provider.
     """
     pieces = _text_between_uuids(version, prefix)
-    write = _nested if version >= (1, 14) else _flat
-    texts = ",".join([write(provider, pieces) for provider in providers])
+    write = partial(_text, pieces=pieces, nested=version >= (1, 14))
+    texts = ",".join(map(write, providers))
     return f'{{"resource_providers":[{texts}]}}'.encode("ascii")
 
 
 def provider(provider: Provider, version: Version, prefix: str) -> bytes:
     """Return the body of one provider; links begin with the mount prefix."""
-    write = _nested if version >= (1, 14) else _flat
-    return write(provider, _text_between_uuids(version, prefix)).encode("ascii")
+    pieces = _text_between_uuids(version, prefix)
+    return _text(provider, pieces, nested=version >= (1, 14)).encode("ascii")
 
 
 def _text_between_uuids(version: Version, prefix: str) -> Sequence[str]:
@@ -50,37 +51,30 @@ def _text_between_uuids(version: Version, prefix: str) -> Sequence[str]:
     return ['"uuid":"', f'","links":[{starts[0]}', *between, f"{ends[-1]}]"]
 
 
-def _flat(provider: Provider, pieces: Sequence[str]) -> str:
+def _text(provider: Provider, pieces: Sequence[str], *, nested: bool) -> str:
+    parents = ""
+    if nested:
+        parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
+        parents = f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
     return (
-        f'{{"name":{quoted(provider.name)},"generation":{provider.generation},'
+        f'{{"name":{quoted(provider.name)},"generation":{provider.generation},{parents}'
         f"{provider.uuid.join(pieces)}}}"
     )
 
 
-def _nested(provider: Provider, pieces: Sequence[str]) -> str:
-    parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
-    return (
-        f'{{"name":{quoted(provider.name)},"generation":{provider.generation},'
-        f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
-        f"{provider.uuid.join(pieces)}}}"
-    )
-
-
-def one(inventory: Fields, generation: int) -> bytes:
+def one(inventory: Fields, generation: int) -> dict[str, Any]:
     """Return the body of one inventory of a provider at the generation."""
-    return json.dumps({**inventory, "resource_provider_generation": generation}).encode("ascii")
+    return {**inventory, "resource_provider_generation": generation}
 
 
-def all_of_provider(inventories: Mapping[str, Fields], generation: int) -> bytes:
+def all_of_provider(inventories: Mapping[str, Fields], generation: int) -> dict[str, Any]:
     """Return the body of the inventories of a provider, by class."""
-    return json.dumps(
-        {"inventories": inventories, "resource_provider_generation": generation}
-    ).encode("ascii")
+    return {"inventories": inventories, "resource_provider_generation": generation}
 
 
-def of_provider(association: ProviderAggregates, version: Version) -> bytes:
+def of_provider(association: ProviderAggregates, version: Version) -> dict[str, Any]:
     """Return the body of the aggregates of a provider; with the generation since 1.19."""
     document: dict[str, object] = {"aggregates": association.aggregates}
     if version >= (1, 19):
         document["resource_provider_generation"] = association.provider.generation
-    return json.dumps(document).encode("ascii")
+    return document

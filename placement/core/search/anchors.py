@@ -10,7 +10,7 @@ anchors that have an option for every slot, and divide them into three kinds:
 ``general``     all other roots: each root poses a problem
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from itertools import chain
@@ -56,22 +56,15 @@ def possible_anchors(
 
     Raises: SearchDeadlineExceeded.
     """
-    masks = chain(
-        (condition.local for condition in root_conditions(snapshot, plan)),
-        _roots_with_option(snapshot, domains, deadline),
-    )
-    return reduce(np.logical_and, masks, snapshot.forest.is_root)
-
-
-def _roots_with_option(
-    snapshot: Snapshot, domains: Sequence[Domain], deadline: Deadline
-) -> Iterator[Mask]:
-    """Yield for each domain the roots that have an option, in their tree or shared with it."""
+    roots = snapshot.forest.is_root.copy()
+    for condition in root_conditions(snapshot, plan):
+        roots &= condition.local
     shared_with = cache(partial(roots_in_aggregates, snapshot))  # many domains, few sets
     for domain in domains:
         deadline.check()
         shared = shared_with(frozenset(domain.shared_by_aggregate))
-        yield roots_of(snapshot, domain.local) | shared
+        roots &= roots_of(snapshot, domain.local) | shared
+    return roots
 
 
 def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:

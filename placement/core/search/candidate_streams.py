@@ -1,7 +1,7 @@
 """The candidates of each anchor, as a stream, and the order in which the streams are read.
 
-``CandidateGenerator`` turns the solutions of problems into candidates. ``depth_first`` exhausts
-one stream before the next; ``breadth_first`` takes one candidate of each stream in turn.
+``CandidateGenerator`` turns the solutions of problems into candidates. ``breadth_first`` takes one
+candidate of each stream in turn.
 """
 
 import random
@@ -23,15 +23,6 @@ from placement.core.snapshot.snapshot import Snapshot
 T = TypeVar("T")
 
 Stream = Iterator[Candidate]
-
-
-def depth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
-    """Yield all of the first stream, then all of the second, and so on.
-
-    >>> "".join(depth_first([iter("ab"), iter("cd")]))
-    'abcd'
-    """
-    return chain.from_iterable(streams)
 
 
 def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
@@ -57,11 +48,6 @@ def breadth_first(streams: Iterable[Iterator[T]]) -> Iterator[T]:
                 break
 
 
-def up_to(items: Iterable[T], count: int | None) -> Iterator[T]:
-    """Yield the first ``count`` items, all if it is None."""
-    return iter(items) if count is None else islice(items, count)
-
-
 def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
     """Yield the items in lists of ``count``; the last may be shorter.
 
@@ -71,11 +57,6 @@ def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
     remaining = iter(items)
     while batch := list(islice(remaining, count)):
         yield batch
-
-
-def sampled(rng: random.Random, count: int, limit: int | None) -> Sequence[int]:
-    """Return ``limit`` of the numbers below ``count``, a uniform sample in random order."""
-    return rng.sample(range(count), count if limit is None else min(limit, count))
 
 
 class _LazySolutions:
@@ -162,13 +143,14 @@ class CandidateGenerator:
         candidates differ only in the rows. The other anchors have separate streams from the
         beginning.
         """
+        sharing = self._problems.roots_that_share
         firsts: list[Candidate | None] = [None] * len(block.anchors)
         streams: dict[int, Stream] = {}
         for anchors in _by_first_subproblem(block):
             problem = block.problem(anchors[0], block.first_subproblems[anchors[0]])
             solution = self._solutions_of(problem, None).get(0)
             if solution is not None and not solution.is_in_other_trees:
-                alike = self._without_sharing(block, anchors)
+                alike = [number for number in anchors if block.anchors[number] not in sharing]
                 candidates = self._alike(block, alike, solution)
                 for number, candidate in zip(alike, candidates, strict=True):
                     firsts[number] = candidate
@@ -194,19 +176,11 @@ class CandidateGenerator:
         providers = zip(*[uuids] * len(options), strict=True)
         return map(Candidate, repeat(solution.shape), providers)
 
-    def _without_sharing(self, block: Block, numbers: list[int]) -> list[int]:
-        if not len(self._snapshot.sharing):
-            return numbers
-        return [number for number in numbers if not self._has_sharing(block, number)]
-
-    def _has_sharing(self, block: Block, number: int) -> bool:
-        return self._problems.has_sharing_provider(block.anchors[number])
-
     def _stream(
         self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
     ) -> Stream:
         """Yield the candidates of an anchor that were not yielded before."""
-        has_sharing = self._has_sharing(block, number)
+        has_sharing = block.anchors[number] in self._problems.roots_that_share
         subproblems: Sequence[int] = range(
             block.first_subproblems[number], block.first_subproblems[number + 1]
         )

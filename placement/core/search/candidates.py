@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from placement.core.model import ProviderState
 from placement.core.search.slots import Assignment, Options, SearchPlan
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Numbers
@@ -35,20 +34,6 @@ class Candidate(NamedTuple):
     shape: CandidateShape
     providers: tuple[str, ...]
 
-    @property
-    def allocations(self) -> dict[str, dict[str, int]]:
-        """The amounts by provider UUID and resource class."""
-        pairs = zip(self.providers, self.shape.allocations, strict=False)
-        return {uuid: dict(amounts) for uuid, amounts in pairs}
-
-    @property
-    def mappings(self) -> dict[str, tuple[str, ...]]:
-        """The providers that serve each group, by suffix in the order of the request."""
-        return {
-            suffix: tuple(self.providers[number] for number in numbers)
-            for suffix, numbers in self.shape.mappings.items()
-        }
-
 
 class WholeTrees(Iterable[ProviderEntry]):
     """All providers of some trees, in tree order; their text is cached by tree."""
@@ -61,20 +46,17 @@ class WholeTrees(Iterable[ProviderEntry]):
         rows = self._snapshot.forest.members_of_all(self._roots)
         return iter(self._snapshot.entries.take(rows.tolist()))
 
-    def texts(
-        self, form: str, render: Callable[[Sequence[ProviderState]], bytes]
-    ) -> Iterator[bytes]:
-        """Yield the texts of the trees; ``render`` is called once per form and tree."""
+    def texts(self, render: Callable[[Iterable[ProviderEntry]], bytes]) -> Iterator[bytes]:
+        """Yield the texts of the trees; ``render`` is called once for each tree.
+
+        Two threads may both call it; the results are equal.
+        """
         forest, entries = self._snapshot.forest, self._snapshot.entries
-        for row, entry in zip(
-            self._roots.tolist(), entries.take(self._roots.tolist()), strict=True
-        ):
-            yield entry.cached_text(form) or entry.text(
-                form,
-                lambda row=row: render(  # type: ignore[misc]
-                    [member.state for member in entries.take(forest.members(row))]
-                ),
-            )
+        roots = self._roots.tolist()
+        for row, root in zip(roots, entries.take(roots), strict=True):
+            if root.tree_text is None:
+                root.tree_text = render(entries.take(forest.members(row)))
+            yield root.tree_text
 
 
 @dataclass(frozen=True, slots=True)

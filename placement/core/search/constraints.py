@@ -14,37 +14,26 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.matching import MatchingConstraint
+from placement.core.search.matching import Matching, MatchingConstraint
 from placement.core.search.slots import Options, Problem, SearchPlan
-
-AllocatableAmounts = dict[tuple[int, str], int]
-"""Free amounts by option and contended resource class."""
 
 
 class RemainingCapacity:
     """The sums of a partial assignment; ``assign`` and ``unassign`` form a stack.
 
-    ``tree_of`` is filled below 1.29, where a candidate uses at most one provider
-    of a tree. An ``isolated`` slot shares its provider with no other isolated slot.
+    If the problem has ``tree_of``, a candidate uses at most one provider of a tree. An isolated
+    slot shares its provider with no other isolated slot.
     """
 
-    def __init__(
-        self,
-        requested: Sequence[Sequence[tuple[str, int]]],
-        allocatable: AllocatableAmounts,
-        *,
-        isolated: frozenset[int],
-        tree_of: Mapping[int, int],
-    ) -> None:
-        self._requested = requested
-        self._left = dict(allocatable)
-        self._isolated = isolated
-        self._tree_of = tree_of
+    def __init__(self, plan: SearchPlan, problem: Problem) -> None:
+        self._requested = [slot.resources for slot in plan.slots]
+        self._names = list(plan.contended)
+        self._left = dict(problem.allocatable)
+        self._isolated = frozenset(plan.isolated)
+        self._tree_of = problem.tree_of
         self._slots_at: dict[int, list[int]] = {}
-        self._names = sorted({name for _, name in allocatable})
 
     def assign(self, slot: int, option: int) -> bool:
         """Assign the slot and return True, if amounts and tree allow it."""
@@ -96,65 +85,35 @@ class RemainingCapacity:
 class Constraints:
     """The constraints between the slots of one problem that some assignment can violate.
 
-    ``allocatable``  amounts, by option and contended class
-    ``tree_of``      the tree of each option, if two options are in one tree and only one
-                     provider of a tree may be used; otherwise empty
-    ``matchings``    necessary conditions that are decided by bipartite matching
+    ``matchings`` are necessary conditions that are decided by bipartite matching. In the matching
+    of a class, all slots request the least amount.
     """
 
     plan: SearchPlan
     problem: Problem
-    allocatable: AllocatableAmounts
-    tree_of: Mapping[int, int]
     matchings: tuple[MatchingConstraint, ...]
 
     @classmethod
     def of(cls, plan: SearchPlan, problem: Problem) -> "Constraints":
         """Return the constraints of a problem."""
-        has_pairs = len(set(problem.tree_of.values())) < len(problem.tree_of)
-        tree_of = problem.tree_of if has_pairs else {}
-        allocatable = {
-            (option, name): left
-            for name, amounts in zip(plan.contended, problem.allocatable, strict=True)
-            for option, left in amounts.items()
-        }
-        matchings = []
-        if plan.isolated:
-            matchings.append(MatchingConstraint(plan.isolated, lambda _: 1, tree_of))
-        matchings += [
-            _class_constraint(requested, free, tree_of)
-            for requested, free in zip(plan.contended.values(), problem.allocatable, strict=True)
+        tree_of = problem.tree_of
+        least = {name: min(requested.values()) for name, requested in plan.contended.items()}
+        capacities = {name: defaultdict[int, int](int) for name in least}
+        for (option, name), amount in problem.allocatable.items():
+            at, of_class = tree_of.get(option, option), capacities[name]
+            of_class[at] = max(of_class[at], amount // least[name])
+        matchings = [
+            MatchingConstraint(tuple(requested), capacities[name].__getitem__, tree_of)
+            for name, requested in plan.contended.items()
         ]
-        return cls(plan, problem, allocatable, tree_of, tuple(matchings))
+        if plan.isolated:
+            matchings.insert(0, MatchingConstraint(plan.isolated, lambda _: 1, tree_of))
+        return cls(plan, problem, tuple(matchings))
 
     @property
     def are_isolation_only(self) -> bool:
         """Whether isolation is the only constraint between slots, if there is any."""
-        return not (self.allocatable or self.tree_of or self.plan.any_of)
-
-
-def _class_constraint(
-    requested: Mapping[int, int], free: Mapping[int, int], tree_of: Mapping[int, int]
-) -> MatchingConstraint:
-    """Return how many slots an option can serve, as if all requested the least amount."""
-    least = min(requested.values())
-    capacities: defaultdict[int, int] = defaultdict(int)
-    for option, amount in free.items():
-        merged = tree_of.get(option, option)
-        capacities[merged] = max(capacities[merged], amount // least)
-    return MatchingConstraint(tuple(requested), capacities.__getitem__, tree_of)
-
-
-class _Subtree(NamedTuple):
-    """The slots of one same_subtree, and its highest provider.
-
-    ``top`` is the option that must be the highest provider; None if any option may be.
-    ``descendants`` returns an option and the options below it.
-    """
-
-    slots: Sequence[int]
-    top: int | None
-    descendants: Callable[[int], Iterable[int]]
+        return not (self.problem.allocatable or self.problem.tree_of or self.plan.any_of)
 
 
 def split_by_subtree(
@@ -162,7 +121,7 @@ def split_by_subtree(
 ) -> Iterator[tuple[Options, ...]]:
     """Yield restrictions of the options under which every same_subtree holds.
 
-    Each assignment is in exactly one restriction.
+    Each assignment is in exactly one restriction. All matchings exist under each restriction.
     """
     subtrees, problem = constraints.plan.subtrees, constraints.problem
     descendants = _descendants(problem)
@@ -172,33 +131,17 @@ def split_by_subtree(
         restricted = next(levels[-1], None)
         if restricted is None:
             levels.pop()
-        elif not _can_match(constraints.matchings, restricted, deadline):
+        elif any(
+            Matching.of(restricted, constraint, deadline) is None
+            for constraint in constraints.matchings
+        ):
             continue
         elif len(levels) > len(subtrees):
             yield restricted
         else:
             number = len(levels) - 1
             top = problem.top[1] if problem.top and problem.top[0] == number else None
-            subtree = _Subtree(subtrees[number], top, descendants)
-            levels.append(_restrictions(restricted, subtree, deadline))
-
-
-def _restrictions(
-    options: tuple[Options, ...], subtree: _Subtree, deadline: Deadline
-) -> Iterator[tuple[Options, ...]]:
-    """Yield the options for each highest provider and each slot that it can be assigned to."""
-    for top, below in _below_each_top(options, subtree, deadline):
-        for restricted in _by_slot_at_top(top, below, options):
-            deadline.check()
-            yield restricted
-
-
-def _can_match(
-    matchings: Sequence[MatchingConstraint],
-    options: tuple[Options, ...],
-    deadline: Deadline,
-) -> bool:
-    return all(constraint.matching(options, deadline) is not None for constraint in matchings)
+            levels.append(_restrictions(restricted, subtrees[number], top, descendants, deadline))
 
 
 def _descendants(problem: Problem) -> Callable[[int], Iterable[int]]:
@@ -218,21 +161,29 @@ def _descendants(problem: Problem) -> Callable[[int], Iterable[int]]:
     return lambda top: range(top, top + sizes[top]) if top >= 0 else elsewhere[top]
 
 
-def _below_each_top(
-    options: tuple[Options, ...], subtree: _Subtree, deadline: Deadline
-) -> Iterator[tuple[int, dict[int, Options]]]:
-    """Yield the options of the slots at and below each possible highest provider."""
-    slots = subtree.slots
+def _restrictions(
+    options: tuple[Options, ...],
+    slots: Sequence[int],
+    top: int | None,
+    descendants: Callable[[int], Iterable[int]],
+    deadline: Deadline,
+) -> Iterator[tuple[Options, ...]]:
+    """Yield the options for each highest provider and each slot that it can be assigned to.
+
+    ``top`` is the option that must be the highest provider; None if any option may be.
+    """
     lists = list(dict.fromkeys(options[slot] for slot in slots))
     list_of = {slot: lists.index(options[slot]) for slot in slots}
     ranks = [{option: rank for rank, option in enumerate(slot_options)} for slot_options in lists]
-    tops = dict.fromkeys(chain.from_iterable(lists)) if subtree.top is None else (subtree.top,)
-    for top in tops:
+    for highest in dict.fromkeys(chain.from_iterable(lists)) if top is None else (top,):
         deadline.check()
-        descendants = subtree.descendants(top)
-        below = [tuple(sorted(rank.keys() & descendants, key=rank.__getitem__)) for rank in ranks]
+        inside = descendants(highest)
+        below = [tuple(sorted(rank.keys() & inside, key=rank.__getitem__)) for rank in ranks]
         if all(below):
-            yield top, {slot: below[list_of[slot]] for slot in slots}
+            below_by_slot = {slot: below[list_of[slot]] for slot in slots}
+            for restricted in _by_slot_at_top(highest, below_by_slot, options):
+                deadline.check()
+                yield restricted
 
 
 def _by_slot_at_top(

@@ -24,10 +24,6 @@ class MatchingConstraint:
     capacity: Callable[[int], int]
     merged: Mapping[int, int]
 
-    def matching(self, options: Sequence[Options], deadline: Deadline) -> "Matching | None":
-        """Return a matching of the constraint's slots, None if there is none."""
-        return Matching.of({slot: options[slot] for slot in self.slots}, self, deadline)
-
 
 class Matching:
     """An option for every slot; some slots may be fixed to their option.
@@ -49,19 +45,20 @@ class Matching:
 
     @classmethod
     def of(
-        cls, options: SlotOptions, constraint: MatchingConstraint, deadline: Deadline
+        cls, options: Sequence[Options], constraint: MatchingConstraint, deadline: Deadline
     ) -> "Matching | None":
-        """Return a matching of all slots, None if there is none.
+        """Return a matching of the constraint's slots, None if there is none.
 
         Raises: SearchDeadlineExceeded.
         """
-        if constraint.merged:
-            options = {
-                slot: [constraint.merged.get(option, option) for option in slot_options]
-                for slot, slot_options in options.items()
+        slot_options: SlotOptions = {slot: options[slot] for slot in constraint.slots}
+        if merged := constraint.merged:
+            slot_options = {
+                slot: [merged.get(option, option) for option in choices]
+                for slot, choices in slot_options.items()
             }
-        matching = cls(options, constraint, deadline)
-        for slot in options:
+        matching = cls(slot_options, constraint, deadline)
+        for slot in constraint.slots:
             if not matching._augment(slot):
                 return None
         return matching

@@ -12,16 +12,15 @@ the request are removed. So the builder
   the first same_subtree (``subproblems``): NUMA nodes that are alike pose the same
   problem, independent of the other node of the host. A very large tree is one subproblem.
 
-All this is done by arrays, for a block of anchors at a time. ``OptionRecords`` has a record of a
-few bytes for each option. The records of the options of a subproblem, concatenated, are the key of
+All this is done by arrays, for a block of anchors at a time. ``OptionRecords`` has a row of a few
+numbers for each option. The records of the options of a subproblem, concatenated, are the key of
 its problem: equal keys are equal problems, and only different problems are built and solved.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
-from typing import NamedTuple
+from itertools import chain, compress, count, islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,30 +42,14 @@ SubproblemKey = tuple[bytes, int]
 """The records of a subproblem's options, and the number that determines its sharing providers."""
 
 
-class OwnTree(NamedTuple):
-    """The options of one subproblem in the anchor's tree, decoded from their records.
-
-    An option is its position among the options of the subproblem. ``options`` has the options of
-    each need, in the order of ``OptionRecords.of_slot``. By option: ``any_of`` has the bits,
-    ``parents`` the parent, and ``allocatable`` the amounts of each contended class. ``top`` is -1
-    if the subproblem has none.
-    """
-
-    options: Sequence[Options]
-    any_of: Sequence[int]
-    parents: tuple[int, ...]
-    allocatable: Sequence[Sequence[int]]
-    top: int
-
-
 class OptionRecords:
-    """The record of each option: bits, the parent, and clipped allocatable amounts.
+    """The record of each option, a row of int32: bits, the parent, clipped allocatable amounts.
 
     There is a bit for each need, or two if slots inside and outside of the split same_subtree
-    have it; one for the top of a split; and one for each ``any_of`` list of the plan.
+    have it; one for the top of a split; and one for each ``any_of`` list of the plan. Then there
+    is a number for the parent, if the plan has subtrees, and one for each contended class.
 
-    A record has ``record_size`` bytes: the bits, then an int32 for the parent, if the plan has
-    subtrees, and one for each contended class. ``of_slot`` is the number of the bit by slot.
+    ``of_slot`` is the number of the bit by slot. A record has ``record_size`` bytes.
     """
 
     def __init__(
@@ -87,9 +70,7 @@ class OptionRecords:
         self._is_split = split is not None
         self._masks = [(domains[need].local, is_inside) for need, is_inside in columns]
         bits = len(columns) + self._is_split + len(plan.any_of)
-        self._width = -(-bits // 8)
-        self._words = (1 if plan.subtrees else 0) + len(plan.contended)
-        self.record_size = self._width + 4 * self._words
+        self.record_size = 4 * (bits + bool(plan.subtrees) + len(plan.contended))
         self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
 
     @cached_property
@@ -113,7 +94,7 @@ class OptionRecords:
 
     def any_of(self, row: int) -> int:
         """Return the trait lists that a provider satisfies, as bits."""
-        return sum(mask.item(row) << number for number, mask in enumerate(self._any_of))
+        return _bits(mask.item(row) for mask in self._any_of)
 
     def of_subproblems(self, index: SubproblemIndex) -> tuple[bytes, NDArray[np.int64], Numbers]:
         """Return the records of all options, how many each subproblem has, and their rows."""
@@ -128,46 +109,23 @@ class OptionRecords:
         bits += [mask[rows] for mask in self._any_of]
         option_bits = np.stack(bits)[:, is_option]
         option_rows, subproblem = rows[is_option], index.subproblem[is_option]
-        words = [index.nearest(is_option)] if self._plan.subtrees else []
+        parents = [index.nearest(is_option)] if self._plan.subtrees else []
         if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
             order = _by_bits(option_bits, subproblem)
             option_bits, option_rows = option_bits[:, order], option_rows[order]
-        words += [
-            self._relevant(number, option_bits, option_rows)
-            for number in range(len(self._plan.contended))
-        ]
-        packed = np.packbits(option_bits, axis=0, bitorder="little").T
-        records = np.concatenate([packed, *(_as_bytes(word) for word in words)], axis=1)
+        amounts = (self._relevant(name, option_bits, option_rows) for name in self._plan.contended)
+        records = np.stack([*option_bits, *parents, *amounts], axis=1, dtype=np.int32)
         counts = np.bincount(subproblem, minlength=len(index.roots))
         return records.tobytes(), counts, option_rows
 
-    def _relevant(self, number: int, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
+    def _relevant(self, name: str, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
         """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
-        name = list(self._plan.contended)[number]
         columns = sorted({self.of_slot[slot] for slot in self._plan.contended[name]})
         is_option = np.logical_or.reduce(bits[columns])
         most = min(self._requested[name], 2**31 - 1)
         clipped = np.minimum(self._allocatable[name][rows], np.int32(most))
         amounts: Numbers = np.where(is_option, clipped, np.int32(-1))
         return amounts
-
-    def decoded(self, records: bytes) -> OwnTree:
-        """Return the contents of the records of one subproblem."""
-        count = len(records) // self.record_size
-        table = np.frombuffer(records, dtype=np.uint8).reshape(count, self.record_size)
-        codes = [int.from_bytes(row.tobytes(), "little") for row in table[:, : self._width]]
-        words = table[:, self._width :].copy().view("<i4").T.tolist() if self._words else []
-        columns = len(self._masks)
-        return OwnTree(
-            options=[
-                tuple([at for at, code in enumerate(codes) if code >> column & 1])
-                for column in range(columns)
-            ],
-            any_of=[code >> (columns + self._is_split) for code in codes],
-            parents=tuple(words[0]) if self._plan.subtrees else (),
-            allocatable=words[1:] if self._plan.subtrees else words,
-            top=next((at for at, code in enumerate(codes) if code >> columns & 1), -1),
-        )
 
 
 def _by_bits(bits: NDArray[np.bool_], subproblem: NDArray[np.intp]) -> Indices:
@@ -180,10 +138,6 @@ def _by_bits(bits: NDArray[np.bool_], subproblem: NDArray[np.intp]) -> Indices:
     missing = (~bits).sum(axis=0, dtype=np.int64)
     rank = subproblem.astype(np.int64) * len(bits) + missing
     return np.argsort((rank << len(bits)) + weights @ bits, kind="stable")
-
-
-def _as_bytes(word: Numbers) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(word, dtype="<i4").view(np.uint8).reshape(len(word), 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +181,8 @@ class ProblemBuilder:
         self._records = OptionRecords(snapshot, plan, domains, self._split)
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
-        self._roots_that_share = frozenset(roots.tolist())
+        self.roots_that_share = frozenset(roots.tolist())
+        """The roots of trees in which a provider is a sharing provider."""
         self._problems: dict[SubproblemKey, Problem] = {}
 
     def blocks(
@@ -249,10 +204,6 @@ class ProblemBuilder:
                 possible += len(block.anchors)
                 yield block
             size = _next_size(begin, possible, expected)
-
-    def has_sharing_provider(self, anchor: int) -> bool:
-        """Return whether a provider of the anchor's tree is a sharing provider."""
-        return anchor in self._roots_that_share
 
     def _block(self, index: SubproblemIndex) -> Block:
         records, counts, rows = self._records.of_subproblems(index)
@@ -285,28 +236,31 @@ class ProblemBuilder:
         if not self._is_anything_shared:
             return [0] * len(anchors)
         aggregates = self._snapshot.tree_aggregates.number[anchors]
-        has_own = np.isin(anchors, numbers(self._roots_that_share))
+        has_own = np.isin(anchors, numbers(self.roots_that_share))
         keys: list[int] = np.where(has_own, ~anchors, aggregates).tolist()
         return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
-        plan, tree = self._plan, self._records.decoded(records)
+        plan, of_slot, size = self._plan, self._records.of_slot, self._records.record_size
+        table = np.frombuffer(records, dtype=np.int32).reshape(-1, size // 4)
+        columns: Iterator[list[int]] = iter(table.T.tolist())
+        local = [_set(column) for column in islice(columns, max(of_slot) + 1)]
+        tops = () if self._split is None else _set(next(columns))
+        any_of = list(islice(columns, len(plan.any_of)))
+        parents = tuple(next(columns)) if plan.subtrees else ()
         shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
         options = tuple(
-            tree.options[column] + shared[slot.need]
-            for column, slot in zip(self._records.of_slot, plan.slots, strict=True)
+            local[column] + shared[slot.need]
+            for column, slot in zip(of_slot, plan.slots, strict=True)
         )
         return Problem(
             options,
-            allocatable=tuple(
-                self._allocatable(number, name, options, tree)
-                for number, name in enumerate(plan.contended)
-            ),
-            any_of_bits=dict(self._any_of_bits(options, tree)) if plan.any_of else {},
-            parents=tree.parents,
+            allocatable=dict(self._allocatable(options, columns)),
+            any_of_bits=dict(self._any_of_bits(options, any_of)) if any_of else {},
+            parents=parents,
             ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
-            tree_of={} if plan.request.nested else dict(self._tree_of(options)),
-            top=None if self._split is None or tree.top < 0 else (self._split, tree.top),
+            tree_of={} if plan.request.nested else self._tree_of(options),
+            top=(self._split, tops[0]) if self._split is not None and tops else None,
         )
 
     def _options_shared(self, need: int, anchor: int) -> Options:
@@ -320,20 +274,21 @@ class ProblemBuilder:
         return tuple(~row for row in sorted(rows) if root.item(row) != anchor)
 
     def _allocatable(
-        self, number: int, name: str, options: Sequence[Options], tree: OwnTree
-    ) -> Mapping[int, int]:
-        """Return the amounts of a contended class at the options of its slots."""
-        return {
-            option: tree.allocatable[number][option]
-            if option >= 0
-            else self._records.clipped_allocatable(name, ~option)
-            for option in _union(options, self._plan.contended[name])
-        }
+        self, options: Sequence[Options], columns: Iterable[Sequence[int]]
+    ) -> Iterator[tuple[tuple[int, str], int]]:
+        """Yield the amounts of the contended classes at the options of their slots."""
+        for (name, slots), local in zip(self._plan.contended.items(), columns, strict=True):
+            for option in _union(options, slots):
+                is_local, clipped = option >= 0, self._records.clipped_allocatable
+                yield (option, name), local[option] if is_local else clipped(name, ~option)
 
-    def _any_of_bits(self, options: Sequence[Options], tree: OwnTree) -> Iterator[tuple[int, int]]:
+    def _any_of_bits(
+        self, options: Sequence[Options], columns: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
+        local = [_bits(column) for column in zip(*columns, strict=True)]
         for option in _union(options, self._plan.unsuffixed):
-            yield option, tree.any_of[option] if option >= 0 else self._records.any_of(~option)
+            yield option, local[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
         slots = [slot for slots in self._plan.subtrees for slot in slots]
@@ -342,9 +297,13 @@ class ProblemBuilder:
                 rows = self._snapshot.forest.ancestors(~option)
                 yield option, frozenset(~row for row in rows)
 
-    def _tree_of(self, options: Sequence[Options]) -> Iterator[tuple[int, int]]:
-        for option in _union(options, range(len(options))):
-            yield option, 0 if option >= 0 else ~self._snapshot.forest.root.item(~option)
+    def _tree_of(self, options: Sequence[Options]) -> Mapping[int, int]:
+        root = self._snapshot.forest.root
+        trees = {
+            option: 0 if option >= 0 else ~root.item(~option)
+            for option in _union(options, range(len(options)))
+        }
+        return trees if len(set(trees.values())) < len(trees) else {}
 
 
 def _next_size(examined: int, possible: int, expected: int | None) -> int:
@@ -357,6 +316,15 @@ def _next_size(examined: int, possible: int, expected: int | None) -> int:
         return doubled
     missing = -(-(expected - possible) * examined // possible)
     return min(max(missing + missing // 8, _MIN_BLOCK), doubled)
+
+
+def _bits(flags: Iterable[int]) -> int:
+    return sum(flag << number for number, flag in enumerate(flags))
+
+
+def _set(flags: Iterable[int]) -> Options:
+    """Return the options whose flag is set."""
+    return tuple(compress(count(), flags))
 
 
 def _union(options: Sequence[Options], slots: Iterable[int]) -> list[int]:

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.core.request import ProviderFilter, RequestGroup
-from placement.core.search.filters import in_aggregate, satisfying
-from placement.core.search.search import check_classes
+from placement.core.request import ProviderFilter
+from placement.core.search.filters import find_domain, in_aggregate
+from placement.core.search.search import check_classes, check_traits
 from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.exception import UnknownTrait
 
 
 def filter_providers(
@@ -29,23 +28,17 @@ def filter_providers(
     group = filters.group
     if group.in_tree is not None and group.in_tree not in snapshot.forest.row_of:
         return []
-    _check_traits(snapshot, group)
+    names = group.forbidden.union(*group.required)
+    check_traits(snapshot, names, 'Invalid trait(s) in "required" parameter')
     if not all(in_aggregate(snapshot, any_of).any() for any_of in group.member_of):
         return []
     check_classes(snapshot, group)
-    need = Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
-    mask = satisfying(snapshot, need)
-    satisfying_rows = np.flatnonzero(mask) if rows is None else rows[mask[rows]]
-    entries = snapshot.entries.take(satisfying_rows.tolist())
+    local = find_domain(snapshot, Need.of(group)).local
+    local_rows = np.flatnonzero(local) if rows is None else rows[local[rows]]
+    entries = snapshot.entries.take(local_rows.tolist())
     if not filters.name and filters.uuid is None:
         return entries
     return [entry for entry in entries if _has_identity(entry, filters)]
-
-
-def _check_traits(snapshot: Snapshot, group: RequestGroup) -> None:
-    unknown = group.forbidden.union(*group.required) - snapshot.trait_names
-    if unknown:
-        raise UnknownTrait(min(unknown), 'Invalid trait(s) in "required" parameter')
 
 
 def _has_identity(entry: ProviderEntry, filters: ProviderFilter) -> bool:

@@ -43,20 +43,13 @@ again, with the same arithmetic (``core.capacity``). Clock and randomness are ar
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
 from placement.core.search.anchors import Anchors, find_anchors
-from placement.core.search.candidate_streams import (
-    CandidateGenerator,
-    batches,
-    breadth_first,
-    depth_first,
-    sampled,
-    up_to,
-)
+from placement.core.search.candidate_streams import CandidateGenerator, batches, breadth_first
 from placement.core.search.candidates import Candidate, Candidates, WholeTrees
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
@@ -106,7 +99,7 @@ class _Search:
         self._deadline = deadline
         self._anchors: Anchors = find_anchors(snapshot, plan, domains, deadline)
         self._problems = ProblemBuilder(snapshot, plan, domains)
-        self._bound = _bound(settings)
+        self._bound = settings.max_candidates
         self._count = _least(self._bound, plan.request.limit)
 
     def ordered(self) -> Iterator[Candidate]:
@@ -116,7 +109,7 @@ class _Search:
         remaining = None if self._count is None else self._count - len(standalone)
         if remaining == 0:
             return iter(standalone)
-        return up_to(chain(standalone, self._others(generator, remaining)), self._count)
+        return islice(chain(standalone, self._others(generator, remaining)), self._count)
 
     def randomized(self, rng: random.Random) -> Iterator[Candidate]:
         """Yield a random choice of candidates, in random order."""
@@ -127,7 +120,7 @@ class _Search:
             return self._uniform_over_roots(rng)
         generator = self._generator(self._deadline)
         total = _least(self._bound, len(standalone) + len(other_candidates)) or 0
-        picked = sampled(rng, total, self._plan.request.limit)
+        picked = rng.sample(range(total), _least(total, self._plan.request.limit) or 0)
         return (
             generator.standalone([standalone.item(number)])[0]
             if number < len(standalone)
@@ -142,7 +135,7 @@ class _Search:
         """
         generator = self._generator(self._deadline.fraction(0.5))
         most = MAX_SAMPLED if self._bound is None else max(self._bound - standalone, 0)
-        candidates = list(up_to(self._others(generator), most + (self._bound is None)))
+        candidates = list(islice(self._others(generator), most + (self._bound is None)))
         if self._bound is None and len(candidates) > most:
             raise SearchDeadlineExceeded(self._settings.budget_seconds)
         return candidates
@@ -152,7 +145,7 @@ class _Search:
     ) -> Iterator[Candidate]:
         """Yield the candidates that are not standalone, root by root or one of each in turn."""
         if self._is_depth_first():
-            return depth_first(generator.streams(self._other_anchors()))
+            return chain.from_iterable(generator.streams(self._other_anchors()))
         return generator.breadth_first(self._other_anchors(), expected)
 
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
@@ -160,7 +153,7 @@ class _Search:
         standalone = self._anchors.standalone.tolist()
         anchors = [*standalone, *self._other_anchors().tolist()]
         rng.shuffle(anchors)
-        return up_to(breadth_first(generator.streams(anchors, rng)), self._count)
+        return islice(breadth_first(generator.streams(anchors, rng)), self._count)
 
     def _other_anchors(self) -> Indices:
         """Return the anchors that may have no candidate, or several."""
@@ -174,12 +167,6 @@ class _Search:
         if self._bound is None:
             return self._plan.request.limit is None
         return not self._settings.breadth_first
-
-
-def _bound(settings: SearchSettings) -> int | None:
-    """Return how many candidates to generate at most; a bound of 0 acts as 1."""
-    bound = settings.max_candidates
-    return None if bound is None or bound < 0 else max(bound, 1)
 
 
 def _least(*counts: int | None) -> int | None:
@@ -215,10 +202,10 @@ def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:
     Raises: UnknownTrait for root_required; then, group by group,
     UnknownResourceClass, UnknownTrait. Of several names the first in alphabetical order.
     """
-    _check_traits(snapshot, request.root_required | request.root_forbidden)
+    check_traits(snapshot, request.root_required | request.root_forbidden)
     for group in request.groups:
         check_classes(snapshot, group)
-        _check_traits(snapshot, group.forbidden.union(*group.required))
+        check_traits(snapshot, group.forbidden.union(*group.required))
 
 
 def check_classes(snapshot: Snapshot, group: RequestGroup) -> None:
@@ -231,7 +218,11 @@ def check_classes(snapshot: Snapshot, group: RequestGroup) -> None:
             raise UnknownResourceClass(name, "Invalid resource class in resources parameter")
 
 
-def _check_traits(snapshot: Snapshot, names: frozenset[str]) -> None:
+def check_traits(snapshot: Snapshot, names: frozenset[str], *message: str) -> None:
+    """Check that all traits exist; the message is the beginning of the error.
+
+    Raises: UnknownTrait.
+    """
     unknown = names - snapshot.trait_names
     if unknown:
-        raise UnknownTrait(min(unknown))
+        raise UnknownTrait(min(unknown), *message)

@@ -10,8 +10,8 @@ without the names of the providers.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from placement.core.request import CandidateRequest, RequestGroup
 
@@ -39,23 +39,16 @@ class Need:
     is_unsuffixed: bool
 
     @classmethod
-    def of(
-        cls,
-        group: RequestGroup,
-        resources: Iterable[tuple[str, int]],
-        required: tuple[frozenset[str], ...],
-        *,
-        is_unsuffixed: bool,
-    ) -> "Need":
-        """Return the need of these resources and traits of a group."""
+    def of(cls, group: RequestGroup) -> "Need":
+        """Return the need of a whole group, which one provider serves."""
         return cls(
-            resources=tuple(resources),
-            required=required,
+            resources=tuple(group.resources.items()),
+            required=group.required,
             forbidden=group.forbidden,
             member_of=group.member_of,
             not_member_of=group.not_member_of,
             in_tree=group.in_tree,
-            is_unsuffixed=is_unsuffixed,
+            is_unsuffixed=False,
         )
 
 
@@ -113,7 +106,12 @@ class SearchPlan:
                 for suffixes in request.same_subtree
                 if len(suffixes) > 1
             ),
-            any_of=_joint_trait_lists(request, len(unsuffixed)),
+            any_of=tuple(
+                any_of
+                for group in request.groups
+                if not group.suffix and len(group.resources) > 1
+                for any_of in group.required
+            ),
             contended=_contended(slots, isolated),
         )
 
@@ -125,23 +123,13 @@ class SearchPlan:
 
 
 def _needs(group: RequestGroup) -> Iterator[Need]:
+    need = Need.of(group)
     if group.suffix:
-        yield Need.of(group, group.resources.items(), group.required, is_unsuffixed=False)
+        yield need
         return
     required = group.required if len(group.resources) == 1 else ()
-    for name, amount in group.resources.items():
-        yield Need.of(group, [(name, amount)], required, is_unsuffixed=True)
-
-
-def _joint_trait_lists(
-    request: CandidateRequest, unsuffixed_slots: int
-) -> tuple[frozenset[str], ...]:
-    """Return the trait lists that several providers of the unsuffixed group satisfy together."""
-    if unsuffixed_slots < 2:
-        return ()
-    return tuple(
-        any_of for group in request.groups if not group.suffix for any_of in group.required
-    )
+    for amount in need.resources:
+        yield replace(need, resources=(amount,), required=required, is_unsuffixed=True)
 
 
 def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[str, dict[int, int]]:
@@ -166,23 +154,23 @@ class Problem:
     that they can serve (``problems``). A sharing provider of another tree is ``~row``.
 
     ``options``      per slot, its options: options in the root's tree first
-    ``allocatable``  per contended class (in the order of the plan), the allocatable
-                     amount at the options of its slots, clipped to the sum of the
-                     requested amounts
+    ``allocatable``  per option and contended class, if slots can take the class from the
+                     option: the allocatable amount, clipped to the sum of the requested
+                     amounts
     ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
                      ``any_of`` lists that its traits satisfy
     ``parents``      if the request has same_subtree: per option of the root's tree, the
                      nearest ancestor that is an option, or -1
     ``ancestors``    if the request has same_subtree: per option of another tree, itself
                      and its ancestors
-    ``tree_of``      per option a number for its tree, if a candidate must not use two
-                     providers of one tree (below 1.29)
+    ``tree_of``      per option a number for its tree, if two options are in one tree and a
+                     candidate must not use both (below 1.29); otherwise empty
     ``top``          index of a same_subtree, and the option that must be its highest
                      provider; None if any option may be
     """
 
     options: tuple[Options, ...]
-    allocatable: tuple[Mapping[int, int], ...]
+    allocatable: Mapping[tuple[int, str], int]
     any_of_bits: Mapping[int, int]
     parents: tuple[int, ...]
     ancestors: Mapping[int, frozenset[int]]

@@ -54,13 +54,11 @@ def solve(
     Raises: SearchDeadlineExceeded.
     """
     constraints = Constraints.of(plan, problem)
-    options = tuple(_shuffled(slot_options, rng) for slot_options in problem.options)
+    options = problem.options
+    if rng is not None:
+        options = tuple(tuple(rng.sample(choices, len(choices))) for choices in options)
     for part in split_by_subtree(constraints, options, deadline):
         yield from _solutions(constraints, part, deadline)
-
-
-def _shuffled(options: Options, rng: random.Random | None) -> Options:
-    return options if rng is None else tuple(rng.sample(options, len(options)))
 
 
 def _solutions(
@@ -149,24 +147,19 @@ class Backtracking:
         self._all_any_of = (1 << len(plan.any_of)) - 1
         self._symmetry_class = self._symmetry_classes()
         self._failed_states: set[Hashable] = set()
-        self._capacity = RemainingCapacity(
-            [slot.resources for slot in plan.slots],
-            constraints.allocatable,
-            isolated=frozenset(plan.isolated),
-            tree_of=constraints.tree_of,
-        )
+        self._capacity = RemainingCapacity(plan, constraints.problem)
 
     def assignments(self) -> Iterator[Assignment]:
-        """Yield every assignment that satisfies the constraints; without recursion."""
-        matchings = [
-            constraint.matching(self._options, self._deadline)
+        """Yield every assignment that satisfies the constraints; without recursion.
+
+        All matchings exist under the options, see ``split_by_subtree``.
+        """
+        matchings = (
+            Matching.of(self._options, constraint, self._deadline)
             for constraint in self._constraints.matchings
-        ]
-        existing = [matching for matching in matchings if matching is not None]
-        if len(existing) < len(matchings):
-            return
+        )
         chosen: list[int] = []
-        frames = [self._frame(0, existing, 0)]
+        frames = [self._frame(0, list(filter(None, matchings)), 0)]
         while frames:
             self._deadline.tick()
             depth = len(frames) - 1
@@ -246,9 +239,6 @@ class Backtracking:
         }
 
     def _properties(self, option: int) -> Hashable:
-        constraints = self._constraints
-        allocatable = tuple(
-            constraints.allocatable.get((option, name)) for name in constraints.plan.contended
-        )
-        any_of = constraints.problem.any_of_bits.get(option)
-        return allocatable, any_of, constraints.tree_of.get(option)
+        problem, contended = self._constraints.problem, self._constraints.plan.contended
+        allocatable = tuple(problem.allocatable.get((option, name)) for name in contended)
+        return allocatable, problem.any_of_bits.get(option), problem.tree_of.get(option)

@@ -45,7 +45,7 @@ class TreeMembers:
 
     def __init__(self, snapshot: Snapshot, roots: Numbers) -> None:
         forest = snapshot.forest
-        self._forest = forest
+        self.forest = forest
         self.roots = roots
         self.rows = forest.members_of_all(roots)
         self.tree_sizes: Offsets = forest.subtree_size[roots].astype(np.int64)
@@ -55,14 +55,7 @@ class TreeMembers:
     @cached_property
     def sizes(self) -> Offsets:
         """The number of providers of each subtree."""
-        return self._forest.subtree_size[self.rows].astype(np.int64)
-
-    def distance_to_parent(self, rows: Numbers) -> Numbers:
-        """Return the distances to the parents in tree order, ``len(self.rows)`` for roots."""
-        forest = self._forest
-        parent = forest.parent[rows]
-        distance: Numbers = np.where(parent >= 0, rows - parent, len(self.rows))
-        return distance
+        return self.forest.subtree_size[self.rows].astype(np.int64)
 
 
 class SubproblemIndex:
@@ -111,20 +104,15 @@ class SubproblemIndex:
         """
         first = np.repeat(self._firsts, self._sizes)
         here = np.arange(len(self.subproblem))
-        above = here - self._members.distance_to_parent(self.rows)
-        above[above < first] = -1
+        parent = self._members.forest.parent[self.rows]
+        above = here - (self.rows - parent)
+        above[(parent < 0) | (above < first)] = -1
         nearest = above[is_option]
         while (missing := np.flatnonzero((nearest >= 0) & ~is_option[nearest])).size:
             nearest[missing] = above[nearest[missing]]
         rank = np.cumsum(is_option) - 1
         first_rank = (rank - is_option + 1)[first[is_option]]
         return np.where(nearest >= 0, rank[nearest] - first_rank, -1).astype(np.int32)
-
-
-def whole_trees(members: TreeMembers, trees: Offsets) -> SubproblemIndex:
-    """Return each tree as one subproblem."""
-    undivided = np.full(len(trees), _UNDIVIDED)
-    return SubproblemIndex(members, members.starts[trees], members.tree_sizes[trees], undivided)
 
 
 def divided(
@@ -179,7 +167,9 @@ class Feasibility:
             has_top[members.tree_of[subtree_tops]] = True
             possible &= has_top
         if self.split is None:
-            return whole_trees(members, np.flatnonzero(possible))
+            trees, undivided = np.flatnonzero(possible), np.full(possible.sum(), _UNDIVIDED)
+            starts, sizes = members.starts[trees], members.tree_sizes[trees]
+            return SubproblemIndex(members, starts, sizes, undivided)
         split_tops = tops[self.split]
         split_tops = split_tops[possible[members.tree_of[split_tops]]]
         if len(self._plan.subtrees[self.split]) == len(self._plan.slots):

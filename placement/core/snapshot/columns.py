@@ -1,18 +1,18 @@
 """The inventories of one resource class, as arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from placement.core import capacity
-from placement.core.model import MAX_INT, Inventory
+from placement.core.model import Inventory
 from placement.core.snapshot.rows import (
     Amounts,
     Indices,
     Mask,
     Numbers,
-    mask_of,
+    Rows,
     numbers,
 )
 
@@ -90,31 +90,25 @@ class Column:
 
     def fitting(self, amount: int, size: int) -> Mask:
         """Return where one allocation of the amount fits, as a mask of ``size`` rows."""
-        if amount > MAX_INT:
-            return np.zeros(size, dtype=np.bool_)
-        is_valid = [low <= amount and amount % step == 0 for low, step in self.unit_rules]
-        enough = self.allocatable >= amount
-        if not all(is_valid):
-            enough &= np.array(is_valid, dtype=np.bool_)[self.unit_rule]
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[self.rows] = enough
-        return mask
+        return self._mask((self.allocatable >= amount) & self._follows_rules(amount), size)
 
     def admitting(self, amount: int, size: int) -> Mask:
         """Return where one allocation may have the amount, independent of usage."""
-        if amount > MAX_INT:
-            return np.zeros(size, dtype=np.bool_)
-        is_valid = np.array(
-            [low <= amount and amount % step == 0 for low, step in self.unit_rules],
-            dtype=np.bool_,
-        )
-        return mask_of(self.rows[(self.max_unit >= amount) & is_valid[self.unit_rule]], size)
+        return self._mask((self.max_unit >= amount) & self._follows_rules(amount), size)
 
     def has_allocatable(self, amount: int, size: int) -> Mask:
         """Return where several allocations can have the amount together, as a mask of rows."""
-        if amount > MAX_INT:
-            return np.zeros(size, dtype=np.bool_)
-        return mask_of(self.rows[self.allocatable >= amount], size)
+        return self._mask(self.allocatable >= amount, size)
+
+    def _follows_rules(self, amount: int) -> Mask | bool:
+        """Return which inventories have unit rules that admit the amount; True if all have."""
+        is_valid = [low <= amount and amount % step == 0 for low, step in self.unit_rules]
+        return all(is_valid) or np.array(is_valid, dtype=np.bool_)[self.unit_rule]
+
+    def _mask(self, is_set: Mask, size: int) -> Mask:
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[self.rows] = is_set
+        return mask
 
     def allocatable_by_row(self, size: int) -> Numbers:
         """Return the allocatable amount of every row, -1 without inventory."""
@@ -122,38 +116,34 @@ class Column:
         dense[self.rows] = self.allocatable
         return dense
 
-    def changed(self, cells: Mapping[int, Cell], removed: Iterable[int]) -> "Column":
+    def changed(self, cells: Mapping[int, Cell], removed: Sequence[int]) -> "Column":
         """Return the column with some cells set and some rows removed.
 
-        Costs a copy of ``allocatable`` and ``free`` if neither rows nor unit rules
-        change, as after a claim; otherwise a copy of all arrays.
+        Unit rules that no inventory has any longer may remain.
+        Cost: a copy of the arrays; for a claim, of all but ``rows``.
         """
-        rows, removed_rows = numbers(cells), numbers(removed)
-        column = self
-        if len(removed_rows):
-            column = self._take(np.flatnonzero(~np.isin(self.rows, removed_rows)), self.rows)
-        missing = column._missing(rows)
-        if len(missing):
-            column = column._with_rows(np.sort(missing))
-        return column._with_cells(rows, list(cells.values()))
-
-    def _missing(self, rows: Numbers) -> Numbers:
-        if not len(self.rows):
-            return rows
-        at = self.rows.searchsorted(rows)
-        missing: Numbers = rows[self.rows.take(at, mode="clip") != rows]
-        return missing
+        if not len(self):
+            return Column.of([(cell, numbers([row])) for row, cell in cells.items()])
+        rows, column = numbers(cells), self
+        missing = rows[self.rows.take(self.rows.searchsorted(rows), mode="clip") != rows]
+        if len(missing) or removed:
+            # the place of a new row has the values of a neighbor, until its cell is set
+            rows_after = Rows(self.rows).changed(missing, removed).numbers
+            neighbors = np.minimum(self.rows.searchsorted(rows_after), len(self) - 1)
+            column = self._take(neighbors, rows_after)
+        return column._with_cells(column.rows.searchsorted(rows), list(cells.values()))
 
     def renumbered(self, row_after: Numbers) -> "Column":
         """Return the column with other rows: ``row_after[row]`` is the new row, or -1."""
         rows = row_after[self.rows]
         order = np.argsort(rows, kind="stable")
-        return self._take(order[np.count_nonzero(rows < 0) :], rows)
+        at = order[np.count_nonzero(rows < 0) :]
+        return self._take(at, rows[at])
 
     def _take(self, at: Indices, rows: Numbers) -> "Column":
-        """Return some of the inventories, as inventories of these rows, which must ascend."""
+        """Return the inventories at some indices, as inventories of these rows."""
         return Column(
-            rows[at],
+            rows,
             self.allocatable[at],
             self.unit_rule[at],
             self.max_unit[at],
@@ -161,55 +151,19 @@ class Column:
             self.free[at],
         )
 
-    def _with_rows(self, rows: Numbers) -> "Column":
-        at = np.searchsorted(self.rows, rows)
-        return replace(
-            self,
-            rows=np.insert(self.rows, at, rows),
-            allocatable=np.insert(self.allocatable, at, -1),
-            unit_rule=np.insert(self.unit_rule, at, 0),
-            max_unit=np.insert(self.max_unit, at, MAX_INT),
-            free=np.insert(self.free, at, 0),
-        )
-
-    def _with_cells(self, rows: Numbers, cells: Sequence[Cell]) -> "Column":
-        at = self.rows.searchsorted(rows)
+    def _with_cells(self, at: Indices, cells: Sequence[Cell]) -> "Column":
         unit_rules = {rule: number for number, rule in enumerate(self.unit_rules)}
-        unit_rule = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells]
-        allocatable, free = self.allocatable.copy(), self.free.copy()
+        allocatable, unit_rule = self.allocatable.copy(), self.unit_rule.copy()
+        max_unit, free = self.max_unit.copy(), self.free.copy()
         allocatable[at] = [cell.allocatable for cell in cells]
+        unit_rule[at] = [unit_rules.setdefault(cell.unit_rule, len(unit_rules)) for cell in cells]
+        max_unit[at] = [cell.max_unit for cell in cells]
         free[at] = [cell.free for cell in cells]
-        column = Column(
-            self.rows,
-            allocatable,
-            _with_values(self.unit_rule, at, unit_rule),
-            _with_values(self.max_unit, at, [cell.max_unit for cell in cells]),
-            tuple(unit_rules),
-            free,
-        )
-        is_larger = len(unit_rules) > len(self.unit_rules)
-        return column._without_unused_rules() if is_larger else column
-
-    def _without_unused_rules(self) -> "Column":
-        used, unit_rule = np.unique(self.unit_rule, return_inverse=True)
-        return replace(
-            self,
-            unit_rule=unit_rule.astype(np.int32),
-            unit_rules=tuple(self.unit_rules[number] for number in used.tolist()),
-        )
+        return Column(self.rows, allocatable, unit_rule, max_unit, tuple(unit_rules), free)
 
 
 def _amounts(values: Iterable[int]) -> Amounts:
     return np.fromiter(values, dtype=np.int64)
-
-
-def _with_values(array: Numbers, at: Indices, values: list[int]) -> Numbers:
-    """Return the array with other values at some indices; itself if it has these values."""
-    if array[at].tolist() == values:
-        return array
-    copy = array.copy()
-    copy[at] = values
-    return copy
 
 
 NO_INVENTORIES = Column(

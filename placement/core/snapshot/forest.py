@@ -1,14 +1,14 @@
 """The trees of the providers: rows, parents and roots; and the aggregates of each tree."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from placement.core.model import Provider
-from placement.core.snapshot.entries import Entries
-from placement.core.snapshot.provider_table import ProviderTable, Shared, TreeOrder, tree_order
-from placement.core.snapshot.rows import CHUNK, NO_ROW, Indices, Mask, Numbers, numbers, resized
+from placement.core.snapshot.provider_table import ProviderTable, TreeOrder, tree_order
+from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, Rows, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,9 +19,8 @@ class Forest:
     children. So the same providers have the same rows in every process, and every subtree is a
     slice: the rows from ``row`` on, ``subtree_size[row]`` of them.
 
-    ``uuids`` and ``ids`` have an element for each provider. The other arrays have an element for
-    each row; rows after the last provider are free. ``parent`` and ``root`` are rows, -1 if there
-    is no such row. ``is_root`` and ``is_single`` are masks; a single provider is a tree of one.
+    Arrays and ``uuids`` have an element for each row. ``parent`` and ``root`` are rows; the parent
+    of a root is -1. ``is_root`` and ``is_single`` are masks; a single provider is a tree of one.
     """
 
     row_of: Mapping[str, int]
@@ -44,7 +43,7 @@ class Forest:
 
     @property
     def size(self) -> int:
-        """The number of rows, including free rows."""
+        """The number of rows."""
         return len(self.root)
 
     def members(self, root: int) -> range:
@@ -91,7 +90,7 @@ class Forest:
         Cost: the tree order of all providers.
         Raises: ParentLoop.
         """
-        count = len(self.uuids)
+        count = self.size
         retained_ids = {provider.id for provider in changed if self._has_identity(provider)}
         new = [provider for provider in changed if provider.id not in retained_ids]
         removed_rows = self.rows_with_ids(
@@ -105,7 +104,7 @@ class Forest:
             del row_of[self.uuids[row]]
         row_of.update({provider.uuid: count + number for number, provider in enumerate(new)})
         ids = np.append(self.ids, numbers(provider.id for provider in new))
-        parent = resized(self.parent[:count], len(ids), NO_ROW)
+        parent = np.append(self.parent, np.full(len(new), NO_ROW, dtype=np.int32))
         orphans = np.flatnonzero(np.isin(parent, removed_rows))
         parent[orphans] = [row_of.get(self.uuids[row], NO_ROW) for row in parent[orphans].tolist()]
         for provider in changed:
@@ -130,25 +129,18 @@ def _ordered(
     is_other = order != np.arange(len(order))
     first = int(is_other.argmax()) if is_other.any() else len(order)
     row_of.update(zip(uuids[first:], range(first, len(uuids)), strict=True))
-    size = -(-len(order) // CHUNK) * CHUNK
-    parent = resized(trees.parent, size, NO_ROW)
-    root = resized(trees.root, size, NO_ROW)
-    subtree_size = resized(trees.subtree_size, size, 0)
-    is_root = (root >= 0) & (parent == NO_ROW)
+    is_root = trees.parent == NO_ROW
     return Forest(
         row_of=row_of,
         uuids=uuids,
         ids=ids[order],
-        parent=parent,
-        root=root,
-        subtree_size=subtree_size,
+        parent=trees.parent,
+        root=trees.root,
+        subtree_size=trees.subtree_size,
         is_root=is_root,
-        is_single=is_root & (subtree_size == 1),
-        is_nested=bool((parent >= 0).any()),
+        is_single=is_root & (trees.subtree_size == 1),
+        is_nested=not is_root.all(),
     )
-
-
-NO_AGGREGATES = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,53 +156,18 @@ class TreeAggregates:
     aggregates: Sequence[frozenset[str]]
 
     @classmethod
-    def of(cls, forest: Forest, column: Shared[frozenset[str]]) -> "TreeAggregates":
-        """Return the aggregates of all trees; ``column`` has one set for each row.
+    def of(cls, forest: Forest, aggregates: Mapping[str, Rows]) -> "TreeAggregates":
+        """Return the aggregates of all trees, from the members of each aggregate.
 
-        Cost: array operations, and a union for each tree whose members have different sets.
+        Cost: a few array operations for each aggregate.
         """
-        number_of: dict[frozenset[str], int] = {frozenset(): NO_AGGREGATES}
-        # the sets of the column by their index there, and then by the index here
-        indices = numbers(
-            number_of.setdefault(aggregates, len(number_of)) for aggregates in column.values
-        )
-        number_of_row = indices[column.number]
-        rows = np.flatnonzero(number_of_row != NO_AGGREGATES)
-        sets = list(number_of)
-        pairs = np.unique(forest.root[rows].astype(np.int64) * len(sets) + number_of_row[rows])
-        of_root = pairs % len(sets)
-        roots, firsts = np.unique(pairs // len(sets), return_index=True)
-        ends = np.append(firsts[1:], len(pairs))
-        number = np.full(forest.size, NO_AGGREGATES, dtype=np.int32)
-        number[roots] = of_root[firsts]
-        for at in np.flatnonzero(ends - firsts > 1):
-            members = (sets[index] for index in of_root[firsts[at] : ends[at]])
-            union = frozenset().union(*members)
-            number[roots[at]] = number_of.setdefault(union, len(number_of))
-        return cls(number, list(number_of))
-
-    def renumbered(self, former: Numbers) -> "TreeAggregates":
-        """Return the aggregates of trees whose roots had other rows; -1 is a new provider."""
-        number = np.append(self.number, np.int32(NO_AGGREGATES))
-        return TreeAggregates(number[former], self.aggregates)
-
-    def changed(self, forest: Forest, entries: Entries, roots: Iterable[int]) -> "TreeAggregates":
-        """Return the aggregates after some trees changed; some unused sets may remain."""
-        number_of = {aggregates: number for number, aggregates in enumerate(self.aggregates)}
-        number: Numbers = resized(self.number, forest.size, NO_AGGREGATES)
-        for root in roots:
-            aggregates = _of_tree(forest, entries, root)
-            number[root] = number_of.setdefault(aggregates, len(number_of))
-        after = TreeAggregates(number, list(number_of))
-        return after._without_unused() if len(number_of) > len(number) + 1 else after
-
-    def _without_unused(self) -> "TreeAggregates":
-        used, number = np.unique(np.append(NO_AGGREGATES, self.number), return_inverse=True)
-        aggregates = [self.aggregates[at] for at in used.tolist()]
-        return TreeAggregates(number[1:].astype(np.int32), aggregates)
-
-
-def _of_tree(forest: Forest, entries: Entries, root: int) -> frozenset[str]:
-    if forest.is_single.item(root):
-        return entries.aggregates(root)
-    return frozenset().union(*(entries.aggregates(row) for row in forest.members(root)))
+        number = np.zeros(forest.size, dtype=np.int32)
+        sets = [frozenset[str]()]
+        for uuid, members in aggregates.items():
+            roots = forest.root[members.numbers]
+            before, which = np.unique(number[roots], return_inverse=True)
+            number[roots] = len(sets) + which
+            sets += [sets[at] | {uuid} for at in before.tolist()]
+        is_used = np.bincount(number, minlength=len(sets)) > 0
+        renumbered: Numbers = (np.cumsum(is_used, dtype=np.int32) - 1)[number]
+        return cls(renumbered, list(compress(sets, is_used)))

@@ -7,7 +7,7 @@ provider are created when they are first read: objects of all providers would be
 of a load, and a third of the memory of a process.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -141,30 +141,12 @@ class ProviderTable:
     traits: Shared[frozenset[str]]
     aggregates: Shared[frozenset[str]]
 
-    @classmethod
-    def of(cls, states: Iterable[ProviderState]) -> "ProviderTable":
-        """Return the table of some states."""
-        all_states = list(states)
-        providers = [state.provider for state in all_states]
-        return cls(
-            ids=numbers(provider.id for provider in providers),
-            uuids=[provider.uuid for provider in providers],
-            names=[provider.name for provider in providers],
-            generations=numbers(provider.generation for provider in providers),
-            parent_uuids=[provider.parent_uuid for provider in providers],
-            root_uuids=[provider.root_uuid for provider in providers],
-            modified_at=[provider.modified_at for provider in providers],
-            amounts=_amounts(all_states),
-            traits=shared((state.traits, state.traits) for state in all_states),
-            aggregates=shared((state.aggregates, state.aggregates) for state in all_states),
-        )
-
     def __len__(self) -> int:
         return len(self.uuids)
 
-    def provider(self, index: int) -> Provider:
-        """Return a new object for a provider."""
-        return Provider(
+    def state(self, index: int) -> ProviderState:
+        """Return a new object for a state; its parts are shared."""
+        provider = Provider(
             self.ids.item(index),
             self.uuids[index],
             self.names[index],
@@ -173,12 +155,9 @@ class ProviderTable:
             self.root_uuids[index],
             self.modified_at[index],
         )
-
-    def state(self, index: int) -> ProviderState:
-        """Return a new object for a state; its parts are shared."""
         inventories, used = self.amounts[index]
         return ProviderState(
-            self.provider(index), inventories, used, self.traits[index], self.aggregates[index]
+            provider, inventories, used, self.traits[index], self.aggregates[index]
         )
 
     def parents(self, index_of: Mapping[str, int]) -> Numbers:
@@ -229,31 +208,16 @@ def _taken(values: Sequence[T], at: Iterable[int]) -> list[T]:
     return [values[index] for index in at]
 
 
-def shared(items: Iterable[tuple[Hashable, T]]) -> Shared[T]:
-    """Return the column of some values; values with equal keys are stored once.
-
-    >>> shared([("a", 1), ("b", 2), ("a", 1)]).number.tolist()
-    [0, 1, 0]
-    """
-    number_of: dict[Hashable, int] = {}
-    values: list[T] = []
-    number = []
-    for key, value in items:
-        if key not in number_of:
-            number_of[key] = len(values)
-            values.append(value)
-        number.append(number_of[key])
-    return Shared(numbers(number), values)
-
-
-def _amounts(states: Iterable[ProviderState]) -> Shared[InventoriesAndUsed]:
-    """Return inventories and used amounts; equal mappings are one object."""
-    distinct: dict[Hashable, Mapping[str, Inventory]] = {}
-    return shared(
-        (
-            (inventories, tuple(sorted(state.used.items()))),
-            (distinct.setdefault(inventories, state.inventories), state.used),
-        )
-        for state in states
-        for inventories in (tuple(state.inventories.items()),)
-    )
+NO_PROVIDERS = ProviderTable(
+    ids=numbers(()),
+    uuids=(),
+    names=(),
+    generations=numbers(()),
+    parent_uuids=(),
+    root_uuids=(),
+    modified_at=(),
+    amounts=Shared(numbers(()), ()),
+    traits=Shared(numbers(()), ()),
+    aggregates=Shared(numbers(()), ()),
+)
+"""The table of a cloud without providers."""

@@ -6,7 +6,7 @@ as boolean masks over all rows. An array that is reachable from a snapshot is ne
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,6 @@ Numbers: TypeAlias = NDArray[np.int32]
 Amounts: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
-S = TypeVar("S", bound=np.generic)
-
-CHUNK = 1024
-"""The number of rows is a multiple of this, so that arrays rarely grow."""
 
 NO_ROW = -1
 """In an array of rows, the place of a provider that does not exist: the parent of a root."""
@@ -60,10 +56,10 @@ class Rows:
         return mask
 
     def changed(self, added: Iterable[int], removed: Iterable[int]) -> "Rows":
-        """Return the set with some rows added and some removed; one copy of the array."""
-        remaining = without(self.numbers, numbers(removed))
+        """Return the set with some rows added and some removed."""
+        remaining = np.delete(self.numbers, self.numbers.searchsorted(numbers(removed)))
         new = np.sort(numbers(added))
-        return Rows(np.insert(remaining, np.searchsorted(remaining, new), new))
+        return Rows(np.insert(remaining, remaining.searchsorted(new), new))
 
     def renumbered(self, row_after: Numbers) -> "Rows":
         """Return the set with other rows: ``row_after[row]`` is the new row, or -1."""
@@ -75,15 +71,3 @@ class Rows:
 
 
 NO_ROWS = Rows(numbers(()))
-
-
-def without(rows: Numbers, removed: Numbers) -> Numbers:
-    """Return sorted rows without some of them."""
-    return np.delete(rows, np.searchsorted(rows, removed)) if len(removed) else rows
-
-
-def resized(array: NDArray[S], size: int, filler: int) -> NDArray[S]:
-    """Return a copy of an array over rows with ``size`` rows; new rows contain ``filler``."""
-    copy = np.full(size, filler, dtype=array.dtype)
-    copy[: len(array)] = array
-    return copy

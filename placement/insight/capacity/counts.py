@@ -4,9 +4,9 @@ A *shape* is one future claim, written as a query for candidates. A root is *con
 meets all requirements of the shape except the amounts: somewhere in its tree, or shared with it,
 every need finds a provider that has the classes, the traits and the aggregates.
 
-``Reading`` sums up one resource class by root. Arrays are over all rows, int64, with values at the
-rows of roots. Amounts of sharing providers are separate: they count once for all roots that the
-provider is shared with.
+``ClassCapacity`` sums up one resource class by root. Arrays are over all rows, int64, with values
+at the rows of roots. Amounts of sharing providers are separate: they count once for all roots that
+the provider is shared with.
 
 ``simulate`` claims on a snapshot, one claim after another, for roots that no closed form counts.
 Every root takes the first candidate that the search returns for it as often as the candidate
@@ -18,15 +18,21 @@ that still has a candidate. Equal roots use the same solution.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 
-from placement.core.search.anchors import find_anchors, possible_anchors
+from placement.core.search.anchors import find_anchors
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import Domain, find_domain, find_domains
+from placement.core.search.filters import (
+    AmountCondition,
+    Domain,
+    domain_of,
+    find_domains,
+    sharing_by_aggregate,
+)
 from placement.core.search.problems import Block, ProblemBuilder
-from placement.core.search.slots import Assignment, Need, Problem, SearchPlan
+from placement.core.search.slots import Assignment, Problem, SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.columns import Column
 from placement.core.snapshot.rows import (
@@ -34,7 +40,6 @@ from placement.core.snapshot.rows import (
     Indices,
     Mask,
     Numbers,
-    mask_of,
     numbers,
 )
 from placement.core.snapshot.snapshot import Snapshot
@@ -47,79 +52,14 @@ MAX_AMOUNT = 2**63 - 1
 """More than all providers have free; a sum of requested amounts may be larger."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A plan by resource class.
-
-    ``totals`` has the total amounts of one claim, ``needs`` the numbers of the plan's needs that
-    request the class. ``single`` has the classes that only one slot requests: one provider serves
-    the whole amount.
-    """
-
-    plan: SearchPlan
-    totals: Mapping[str, int]
-    needs: Mapping[str, tuple[int, ...]]
-    single: frozenset[str]
-
-    @classmethod
-    def of(cls, plan: SearchPlan) -> "Shape":
-        """Return the shape of a plan."""
-        totals: dict[str, int] = {}
-        needs: dict[str, dict[int, None]] = {}
-        slots: dict[str, int] = {}
-        for slot in plan.slots:
-            for name, amount in slot.resources:
-                totals[name] = totals.get(name, 0) + amount
-                needs.setdefault(name, {})[slot.need] = None
-                slots[name] = slots.get(name, 0) + 1
-        return cls(
-            plan,
-            totals,
-            {name: tuple(numbers) for name, numbers in needs.items()},
-            frozenset(name for name, count in slots.items() if count == 1),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Considered:
-    """The considered roots, as ascending rows, and the capable providers by need, as masks."""
-
-    roots: np.ndarray[tuple[int], np.dtype[np.intp]]
-    capable: Sequence[Domain]
-
-
-def considered(snapshot: Snapshot, shape: Shape, deadline: Deadline) -> Considered:
-    """Return the roots that meet all requirements except the amounts.
-
-    Cost: the search for the domains.
-    Raises: SearchDeadlineExceeded.
-    """
-    capable = [_capable(snapshot, need) for need in shape.plan.needs]
-    roots = np.flatnonzero(possible_anchors(snapshot, shape.plan, capable, deadline))
-    return Considered(roots, capable)
-
-
-def _capable(snapshot: Snapshot, need: Need) -> Domain:
-    """Return the providers that meet the need if amounts are ignored."""
-    domain = find_domain(snapshot, replace(need, resources=()))
-    masks = [_having(snapshot, name) for name, _ in need.resources]
-    if not masks:
-        return domain
-    able = reduce(np.logical_and, masks)
-    return Domain(
-        domain.local & able,
-        tuple(row for row in domain.shared if able[row]),
-        {
-            uuid: able_rows
-            for uuid, rows in domain.shared_by_aggregate.items()
-            if (able_rows := tuple(row for row in rows if able[row]))
-        },
-    )
-
-
-def _having(snapshot: Snapshot, name: str) -> Mask:
-    column = snapshot.columns.get(name)
-    return mask_of(column.rows if column else numbers(()), snapshot.size)
+def capable_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
+    """Return the providers that meet each need if amounts are ignored."""
+    by_aggregate = cache(partial(sharing_by_aggregate, snapshot))
+    domains = []
+    for need in plan.needs:
+        present = [AmountCondition.of(snapshot, *amount).present for amount in need.resources]
+        domains.append(domain_of(snapshot, need, present, by_aggregate))
+    return domains
 
 
 @dataclass(slots=True)
@@ -260,18 +200,56 @@ class OfProviders:
 class ClassCapacity:
     """One class: sums over the trees of roots, and the sharing providers that roots can use.
 
-    ``bound`` is the number of claims for which a root has enough of the class. ``claim`` is the
-    part of ``counted`` that one claim takes. ``sharing`` has the rows of sharing providers by the
-    number of the set of aggregates.
+    ``bound`` is the number of claims for which a root has enough of the class. ``total`` is the
+    amount of one claim, ``claim`` the part of ``counted`` that one claim takes. ``sharing`` has
+    the rows of sharing providers by the number of the set of aggregates.
     """
 
     local: OfProviders
     bound: Amounts
+    total: int
     claim: int
     providers: OfProviders
     sharing: Mapping[int, Sequence[int]]
     numbers: Numbers
     root: Numbers
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        plan: SearchPlan,
+        name: str,
+        capable: Sequence[Domain],
+        domains: Sequence[Domain],
+    ) -> "ClassCapacity":
+        """Return the capacity of a class that a plan requests.
+
+        ``domains`` are the domains of the needs, ``capable`` the domains if amounts are ignored.
+        Cost: a few array operations, and one operation for every sharing provider.
+        """
+        slots = [slot for slot in plan.slots if name in dict(slot.resources)]
+        needs, is_single = {slot.need for slot in slots}, len(slots) == 1
+        total = sum(dict(slot.resources)[name] for slot in slots)
+        amount = min(total, MAX_AMOUNT)
+        capable = [capable[need] for need in needs]
+        able = _any([domains[need].local for need in needs])
+        free = free_by_row(snapshot, name)
+        counted = np.where(able, free // amount if is_single else free, 0)
+        providers = OfProviders(free, largest_by_row(snapshot, name), counted)
+        local = _by_tree(snapshot, providers, _any([domain.local for domain in capable]))
+        sharing = dict(_sharing(snapshot, capable))
+        claim = 1 if is_single else amount
+        return cls(
+            local=local,
+            bound=(local.counted + _shared_by_root(snapshot, counted, sharing)) // claim,
+            total=total,
+            claim=claim,
+            providers=providers,
+            sharing=sharing,
+            numbers=snapshot.tree_aggregates.number,
+            root=snapshot.forest.root,
+        )
 
     def free_of(self, roots: Indices) -> int:
         """Return the free amount in the trees of the roots and of their sharing providers."""
@@ -303,83 +281,50 @@ class ClassCapacity:
         yield from (row for row in rows if self.root.item(row) not in root_rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Reads the classes of a shape from a snapshot, for the considered roots."""
+def _by_tree(snapshot: Snapshot, providers: OfProviders, capable: Mask) -> OfProviders:
+    """Return the sums, and the largest amount, of the capable providers of every tree."""
+    rows = np.flatnonzero(capable)
+    root = snapshot.forest.root[rows]
+    free, largest, counted = (np.zeros(snapshot.size, dtype=np.int64) for _ in range(3))
+    np.add.at(free, root, providers.free[rows])
+    np.maximum.at(largest, root, providers.largest[rows])
+    np.add.at(counted, root, providers.counted[rows])
+    return OfProviders(free, largest, counted)
 
-    snapshot: Snapshot
-    shape: Shape
-    considered: Considered
-    domains: Sequence[Domain]
 
-    def of(self, name: str) -> ClassCapacity:
-        """Return the capacity of a class.
+def _sharing(snapshot: Snapshot, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield the sharing providers of every set of aggregates that has sharing providers."""
+    if not any(domain.shared for domain in capable):
+        return
+    for number, aggregates in enumerate(snapshot.tree_aggregates.aggregates):
+        rows = {
+            row
+            for domain in capable
+            for uuid in aggregates
+            for row in domain.shared_by_aggregate.get(uuid, ())
+        }
+        if rows:
+            yield number, sorted(rows)
 
-        Cost: a few array operations, and one operation for every sharing provider.
-        """
-        needs, total = self.shape.needs[name], min(self.shape.totals[name], MAX_AMOUNT)
-        is_single = name in self.shape.single
-        capable = [self.considered.capable[need] for need in needs]
-        able = _any([self.domains[need].local for need in needs])
-        free = free_by_row(self.snapshot, name)
-        providers = OfProviders(
-            free,
-            largest_by_row(self.snapshot, name),
-            np.where(able, free // total if is_single else free, 0),
-        )
-        local = self._local(providers, _any([domain.local for domain in capable]))
-        sharing = dict(self._sharing(capable))
-        claim = 1 if is_single else total
-        return ClassCapacity(
-            local=local,
-            bound=(local.counted + self._shared_by_root(providers.counted, sharing)) // claim,
-            claim=claim,
-            providers=providers,
-            sharing=sharing,
-            numbers=self.snapshot.tree_aggregates.number,
-            root=self.snapshot.forest.root,
-        )
 
-    def _local(self, providers: OfProviders, capable: Mask) -> OfProviders:
-        """Return the sums, and the largest amount, of every tree."""
-        rows = np.flatnonzero(capable)
-        root, size = self.snapshot.forest.root[rows], self.snapshot.size
-        free, largest, counted = (np.zeros(size, dtype=np.int64) for _ in range(3))
-        np.add.at(free, root, providers.free[rows])
-        np.maximum.at(largest, root, providers.largest[rows])
-        np.add.at(counted, root, providers.counted[rows])
-        return OfProviders(free, largest, counted)
-
-    def _sharing(self, capable: Sequence[Domain]) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield the sharing providers of every set of aggregates that has sharing providers."""
-        if not any(domain.shared for domain in capable):
-            return
-        for number, aggregates in enumerate(self.snapshot.tree_aggregates.aggregates):
-            rows = {
-                row
-                for domain in capable
-                for uuid in aggregates
-                for row in domain.shared_by_aggregate.get(uuid, ())
-            }
-            if rows:
-                yield number, sorted(rows)
-
-    def _shared_by_root(self, counted: Amounts, sharing: Mapping[int, Sequence[int]]) -> Amounts:
-        """Return the sum of ``counted`` over the providers that other trees share with a root."""
-        sums = np.zeros(self.snapshot.size, dtype=np.int64)
-        if not sharing:
-            return sums
-        numbers, root = self.snapshot.tree_aggregates.number, self.snapshot.forest.root
-        by_number = np.zeros(len(self.snapshot.tree_aggregates.aggregates), dtype=np.int64)
-        for number, rows in sharing.items():
-            by_number[number] = counted[rows].sum()
-        roots = np.flatnonzero(self.snapshot.forest.is_root)
-        sums[roots] = by_number[numbers[roots]]
-        for row in {row for rows in sharing.values() for row in rows}:
-            root_row = root.item(row)
-            if row in sharing.get(numbers.item(root_row), ()):
-                sums[root_row] -= counted.item(row)
+def _shared_by_root(
+    snapshot: Snapshot, counted: Amounts, sharing: Mapping[int, Sequence[int]]
+) -> Amounts:
+    """Return the sum of ``counted`` over the providers that other trees share with a root."""
+    sums = np.zeros(snapshot.size, dtype=np.int64)
+    if not sharing:
         return sums
+    numbers, root = snapshot.tree_aggregates.number, snapshot.forest.root
+    by_number = np.zeros(len(snapshot.tree_aggregates.aggregates), dtype=np.int64)
+    for number, rows in sharing.items():
+        by_number[number] = counted[rows].sum()
+    roots = np.flatnonzero(snapshot.forest.is_root)
+    sums[roots] = by_number[numbers[roots]]
+    for row in {row for rows in sharing.values() for row in rows}:
+        root_row = root.item(row)
+        if row in sharing.get(numbers.item(root_row), ()):
+            sums[root_row] -= counted.item(row)
+    return sums
 
 
 def largest_by_row(snapshot: Snapshot, name: str) -> Amounts:

@@ -1,8 +1,7 @@
 """``GET /insight/capacity``: the number of claims of a shape that still fit, by group of roots."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import webob
 
@@ -13,13 +12,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
 from placement.insight import http, queries
-from placement.insight.capacity.model import (
-    FORMULA,
-    Capacity,
-    CapacityOfRoots,
-    by_aggregate,
-    by_root_trait,
-)
+from placement.insight.capacity.model import FORMULA, CapacityOfRoots, by_root_trait, grouped
 from placement.insight.documents import document
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
@@ -31,9 +24,6 @@ CAPACITY_QUERY = queries.also(schemas.CANDIDATES_QUERY, by=TEXT)
 _VALIDATORS = validation.query_validators(CAPACITY_QUERY)
 BY = ("none", "aggregate", "root_trait", "root")
 
-Group = tuple[Mapping[str, str], Capacity]
-"""The properties that the roots of a group have in common, and their capacity."""
-
 
 def _by(text: str) -> tuple[str, str]:
     by, _, prefix = text.partition(":")
@@ -43,33 +33,6 @@ def _by(text: str) -> tuple[str, str]:
             "such as root_trait:CUSTOM_AZ_."
         )
     return by, prefix
-
-
-def capacity(
-    capacities: CapacityOfRoots, groups: Iterable[Group], *, query: str, microversion: str
-) -> bytes:
-    """Return the body of GET /insight/capacity."""
-    return document(
-        query=query,
-        microversion=microversion,
-        formula=FORMULA,
-        complete=capacities.is_finished,
-        **_fields(capacities.of(capacities.rows)),
-        by=[{**properties, **_fields(group)} for properties, group in groups],
-    )
-
-
-def _fields(capacity: Capacity) -> dict[str, Any]:
-    return {
-        "claims": capacity.claims,
-        "at_most": capacity.at_most,
-        "roots": capacity.roots,
-        "exact": capacity.is_exact,
-        "largest": capacity.largest,
-        "free": capacity.free,
-        "stranded": capacity.stranded,
-        "limited_by": capacity.limited_by,
-    }
 
 
 @accepts_json
@@ -84,12 +47,15 @@ def show_capacity(request: Request) -> webob.Response:
 
     def write(view: View) -> bytes:
         capacities = CapacityOfRoots(view.snapshot, shape, Deadline(seconds, time.monotonic))
-        groups = _groups(view.snapshot, capacities.rows, by, prefix)
-        return capacity(
-            capacities,
-            list(capacities.of_each(groups)),
+        total = capacities.of(capacities.rows)
+        groups = list(capacities.of_each(_groups(view.snapshot, capacities.rows, by, prefix)))
+        return document(
             query=queries.text(pairs),
             microversion=str(request.version),
+            formula=FORMULA,
+            complete=capacities.is_finished,
+            **total._asdict(),
+            by=[{**properties, **group._asdict()} for properties, group in groups],
         )
 
     return http.from_snapshot(request, write)
@@ -101,7 +67,7 @@ def _groups(
     """Yield the groups of the considered roots, with the properties they have in common."""
     match by:
         case "aggregate":
-            for uuid, roots in by_aggregate(snapshot, rows):
+            for uuid, roots in grouped(snapshot.aggregates, rows, snapshot.size):
                 yield {"aggregate": uuid}, roots
         case "root_trait":
             for name, roots in by_root_trait(snapshot, rows, prefix):

@@ -10,8 +10,7 @@ and ``step_size`` decide whether a provider accepts the amount.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Amounts, Indices, Mask, Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.capacity.counts import Reading, Shape, considered, simulate
+from placement.insight.capacity.counts import ClassCapacity, capable_domains, simulate
 
 Name = TypeVar("Name")
 NO_TRAIT = "none"
@@ -32,12 +31,12 @@ NO_TRAIT = "none"
 FORMULA = "capacity = int((total - reserved) * allocation_ratio); free = capacity - used"
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """The remaining capacity of some roots for a shape.
 
     ``claims`` is the number of claims that fit one after another, ``at_most`` an upper bound of
-    it. ``roots`` is the number of roots that have a candidate now. The other fields are by class:
+    it. If both are equal, the number is ``exact``: no other order of claims fits more claims.
+    ``roots`` is the number of roots that have a candidate now. The other fields are by class:
     ``largest`` is the largest amount that one claim gets from one provider, ``free`` the free
     amount, ``stranded`` the free amount after the claims, ``limited_by`` the number of roots on
     which the class is the first to run out.
@@ -46,15 +45,11 @@ class Capacity:
     claims: int
     at_most: int
     roots: int
+    exact: bool
     largest: Mapping[str, int]
     free: Mapping[str, int]
     stranded: Mapping[str, int]
     limited_by: Mapping[str, int]
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether no other order of claims fits more claims."""
-        return self.claims == self.at_most
 
 
 class CapacityOfRoots:
@@ -69,17 +64,19 @@ class CapacityOfRoots:
         check_names(snapshot, request)
         self.snapshot = snapshot
         self._deadline = deadline
-        self._shape = Shape.of(SearchPlan.of(request))
-        self._considered = considered(snapshot, self._shape, deadline)
-        self.rows: Indices = self._considered.roots
-        domains = find_domains(snapshot, self._shape.plan, deadline)
-        reading = Reading(snapshot, self._shape, self._considered, domains)
-        self._by_class = {name: reading.of(name) for name in self._shape.totals}
+        plan = self._plan = SearchPlan.of(request)
+        capable = capable_domains(snapshot, plan)
+        self.rows: Indices = np.flatnonzero(possible_anchors(snapshot, plan, capable, deadline))
+        domains = find_domains(snapshot, plan, deadline)
+        self._by_class = {
+            name: ClassCapacity.of(snapshot, plan, name, capable, domains)
+            for name in dict.fromkeys(name for slot in plan.slots for name, _ in slot.resources)
+        }
         self._count(domains, deadline)
 
     def _count(self, domains: Sequence[Domain], deadline: Deadline) -> None:
         """Count the claims of every row, the roots that fit now, and the bounds."""
-        snapshot, plan, size = self.snapshot, self._shape.plan, self.snapshot.size
+        snapshot, plan, size = self.snapshot, self._plan, self.snapshot.size
         possible = possible_anchors(snapshot, plan, domains, deadline)
         anchors = anchors_by_kind(snapshot, plan, domains, possible)
         bounds = np.stack([capacity.bound for capacity in self._by_class.values()])
@@ -94,7 +91,7 @@ class CapacityOfRoots:
             self._simulate(np.concatenate((anchors.general, anchors.shared_only)), deadline)
 
     def _simulate(self, roots: Indices, deadline: Deadline) -> None:
-        outcome = simulate(self.snapshot, self._shape.plan, deadline)
+        outcome = simulate(self.snapshot, self._plan, deadline)
         self.is_finished = outcome.is_finished
         for row, count in outcome.claims.items():
             self.claims[row] = count
@@ -116,18 +113,20 @@ class CapacityOfRoots:
     def of(self, roots: Indices) -> Capacity:
         """Return the capacity of some of the considered roots together."""
         claims = int(self.claims[roots].sum())
+        at_most = max(claims, self._at_most(roots))
         free = {name: capacity.free_of(roots) for name, capacity in self._by_class.items()}
         return Capacity(
             claims=claims,
-            at_most=max(claims, self._at_most(roots)),
+            at_most=at_most,
             roots=int(self.fits[roots].sum()),
+            exact=claims == at_most,
             largest={
                 name: capacity.largest_of(roots) for name, capacity in self._by_class.items()
             },
             free=free,
             stranded={
-                name: max(free[name] - claims * total, 0)
-                for name, total in self._shape.totals.items()
+                name: max(free[name] - claims * capacity.total, 0)
+                for name, capacity in self._by_class.items()
             },
             limited_by=self._limited_by(roots),
         )
@@ -159,11 +158,6 @@ class CapacityOfRoots:
         }
 
 
-def by_aggregate(snapshot: Snapshot, rows: Indices) -> Iterator[tuple[str, Indices]]:
-    """Yield the aggregates that contain any of the roots, with these roots."""
-    yield from _grouped(snapshot.aggregates, snapshot, rows)
-
-
 def by_root_trait(snapshot: Snapshot, rows: Indices, prefix: str) -> Iterator[tuple[str, Indices]]:
     """Yield the traits with this prefix that any of the roots has, with these roots.
 
@@ -171,7 +165,7 @@ def by_root_trait(snapshot: Snapshot, rows: Indices, prefix: str) -> Iterator[tu
     """
     traits = {name: having for name, having in snapshot.traits.items() if name.startswith(prefix)}
     with_traits = np.zeros(snapshot.size, dtype=bool)
-    for name, roots in _grouped(traits, snapshot, rows):
+    for name, roots in grouped(traits, rows, snapshot.size):
         with_traits[roots] = True
         yield name, roots
     without = rows[~with_traits[rows]]
@@ -179,10 +173,9 @@ def by_root_trait(snapshot: Snapshot, rows: Indices, prefix: str) -> Iterator[tu
         yield NO_TRAIT, without
 
 
-def _grouped(
-    sets: Mapping[str, Rows], snapshot: Snapshot, rows: Indices
-) -> Iterator[tuple[str, Indices]]:
+def grouped(sets: Mapping[str, Rows], rows: Indices, size: int) -> Iterator[tuple[str, Indices]]:
+    """Yield the sets that contain any of the roots, by name, with these roots."""
     for name in sorted(sets):
-        roots = rows[sets[name].mask(snapshot.size)[rows]]
+        roots = rows[sets[name].mask(size)[rows]]
         if len(roots):
             yield name, roots

@@ -35,7 +35,7 @@ from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import mask_of, numbers
-from placement.core.snapshot.snapshot import Snapshot
+from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.fitting_roots import (
@@ -75,7 +75,7 @@ def near_miss(
     and the list is not complete.
     Raises: SearchDeadlineExceeded if the deadline passed before the call.
     """
-    world = Snapshot.of([snapshot.entries.state(row) for row in rows])
+    world = EMPTY.apply([snapshot.entries.state(row) for row in rows])
     first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
     shortest: Iterable[Unmet] = ()
     lacks: dict[Unmet, None] = {}

@@ -47,9 +47,9 @@ def all_providers(snapshot: Snapshot) -> Providers:
 def reached_roots(snapshot: Snapshot, providers: Providers) -> Mask:
     """Return the roots that have one of the providers in their tree or shared with it."""
     local, shared = providers
-    aggregates = map(snapshot.entries.aggregates, np.flatnonzero(shared).tolist())
-    in_aggregates = roots_in_aggregates(snapshot, frozenset[str]().union(*aggregates))
-    return roots_of(snapshot, local) | in_aggregates
+    states = map(snapshot.entries.state, np.flatnonzero(shared).tolist())
+    aggregates = frozenset[str]().union(*(state.aggregates for state in states))
+    return roots_of(snapshot, local) | roots_in_aggregates(snapshot, aggregates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -199,10 +199,10 @@ class NearMisses:
 
         Trees are contiguous and begin with the root, also in the order by tree and score.
         """
-        forest, rows = self._snapshot.forest, len(self._snapshot)
+        forest = self._snapshot.forest
         if not forest.is_nested:
             return self._roots
-        order: Indices = np.lexsort((score[:rows], forest.root[:rows]))
+        order: Indices = np.lexsort((score, forest.root))
         return order[self._roots]
 
     def _best_shared(

@@ -11,12 +11,14 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.property.strategies import CLASSES, TRAITS
 from placement.tests.support.oracle import Found
+from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.queries import allocations_of, mappings_of
 
 World = list[ProviderState]
 
 
 def snapshot_of(world: World) -> Snapshot:
-    return Snapshot.of(world, class_names=CLASSES, trait_names=TRAITS)
+    return snapshot_of_states(world, class_names=CLASSES, trait_names=TRAITS)
 
 
 def search_in(
@@ -33,9 +35,9 @@ def found_in(
     return [
         (
             frozenset(
-                (u, c, n) for u, amounts in one.allocations.items() for c, n in amounts.items()
+                (u, c, n) for u, amounts in allocations_of(one).items() for c, n in amounts.items()
             ),
-            frozenset((suffix, frozenset(uuids)) for suffix, uuids in one.mappings.items()),
+            frozenset((suffix, frozenset(uuids)) for suffix, uuids in mappings_of(one).items()),
         )
         for one in response.candidates
     ]

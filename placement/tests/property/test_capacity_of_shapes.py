@@ -14,6 +14,7 @@ from placement.insight.capacity.model import CapacityOfRoots
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds
 from placement.tests.support.oracle import Oracle
+from placement.tests.support.queries import allocations_of
 
 MOST = 200
 
@@ -29,7 +30,7 @@ def candidates(snapshot, request):
 def after(snapshot, candidate):
     """Return the snapshot after a claim of the candidate."""
     changed = []
-    for uuid, amounts in candidate.allocations.items():
+    for uuid, amounts in allocations_of(candidate).items():
         state = snapshot.state(uuid)
         used = {name: state.used.get(name, 0) + amount for name, amount in amounts.items()}
         changed.append(replace(state, used={**state.used, **used}))
@@ -69,7 +70,7 @@ def test_standalone_roots_are_exact_in_any_order(world, request):
     snapshot = snapshot_of(flat)
     capacity = CapacityOfRoots(snapshot, request, Deadline(1, never))
     total = capacity.of(capacity.rows)
-    assert total.is_exact
+    assert total.exact
     assert total.claims == claimed(snapshot, request, random.Random(0).choice)
 
 

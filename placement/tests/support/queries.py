@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, SearchSettings
-from placement.core.search.candidates import Candidates
+from placement.core.search.candidates import Candidate, Candidates
 from placement.core.search.deadline import Deadline
 from placement.core.search.provider_filter import filter_providers
 from placement.core.search.search import search
@@ -21,6 +21,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.parse.resource_provider import provider_filter
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 Amounts = dict[str, dict[str, int]]
@@ -31,7 +32,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Return the snapshot of a world, with additional names of traits and classes."""
     states = world(world_text)
-    snapshot = Snapshot.of(states)
+    snapshot = snapshot_of_states(states)
     return snapshot.apply(
         (),
         class_names={*snapshot.class_names, *classes},
@@ -71,10 +72,24 @@ def name_of(snapshot: Snapshot, uuid: str) -> str:
     return state.provider.name
 
 
+def allocations_of(candidate: Candidate) -> Amounts:
+    """Return the amounts by provider UUID and resource class."""
+    pairs = zip(candidate.providers, candidate.shape.allocations, strict=False)
+    return {uuid: dict(amounts) for uuid, amounts in pairs}
+
+
+def mappings_of(candidate: Candidate) -> dict[str, tuple[str, ...]]:
+    """Return the providers that serve each group, by suffix in the order of the request."""
+    return {
+        suffix: tuple(candidate.providers[number] for number in numbers)
+        for suffix, numbers in candidate.shape.mappings.items()
+    }
+
+
 def offered(snapshot: Snapshot, query: str, version: Version = MAX_VERSION) -> list[Amounts]:
     """Return the allocations of each candidate, sorted."""
     offers = [
-        {name_of(snapshot, uuid): amounts for uuid, amounts in one.allocations.items()}
+        {name_of(snapshot, uuid): amounts for uuid, amounts in allocations_of(one).items()}
         for one in ask(snapshot, query, version).candidates
     ]
     return sorted(offers, key=_text)
@@ -85,7 +100,7 @@ def served(snapshot: Snapshot, query: str) -> list[dict[str, str]]:
     offers = [
         {
             suffix: " ".join(sorted(name_of(snapshot, uuid) for uuid in uuids))
-            for suffix, uuids in one.mappings.items()
+            for suffix, uuids in mappings_of(one).items()
         }
         for one in ask(snapshot, query).candidates
     ]

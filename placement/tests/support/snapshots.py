@@ -29,7 +29,7 @@ def by_name(snapshot) -> dict:
 def contents(snapshot) -> dict[str, object]:
     """Return all contents, by row: equal for equal databases, however they came to be known."""
     forest = snapshot.forest
-    roots = [forest.root.item(row) for row in range(len(snapshot))]
+    roots = [forest.root.item(row) for row in range(snapshot.size)]
     return {
         "states": list(snapshot.states()),
         "classes of states": [

@@ -31,7 +31,7 @@ LATEST = ADMIN | {"OpenStack-API-Version": "placement latest"}
 @accepts_json
 def show(request):
     request.can(policies.SHOW_PROVIDER)
-    return json_response(request, b'{"uuid": "%s"}' % request.route["uuid"].encode())
+    return json_response(request, {"uuid": request.route["uuid"]})
 
 
 @requires_json

@@ -13,9 +13,10 @@ import pytest
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
+from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.queries import allocations_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 GUIDE = Path(__file__).parents[4] / "doc" / "source" / "user"
@@ -53,7 +54,7 @@ EXAMPLES = list(examples())
 
 def shown(candidate, names):
     """Return a candidate in the notation of the guide."""
-    amounts_by_name = {names[uuid]: amounts for uuid, amounts in candidate.allocations.items()}
+    amounts_by_name = {names[uuid]: amounts for uuid, amounts in allocations_of(candidate).items()}
     return " + ".join(
         f"{name}: " + ", ".join(f"{kind}={n}" for kind, n in sorted(amounts_by_name[name].items()))
         for name in sorted(amounts_by_name)
@@ -72,7 +73,7 @@ def pairs_of(query, names):
 def test_an_example_returns_the_candidates_that_it_shows(example):
     providers = world(example.diagram)
     names = {state.provider.uuid: state.provider.name for state in providers}
-    snapshot = Snapshot.of(
+    snapshot = snapshot_of_states(
         providers,
         class_names=os_resource_classes.STANDARDS,
         trait_names=[*os_traits.get_traits(), "CUSTOM_TYPE1", "CUSTOM_TYPE2"],

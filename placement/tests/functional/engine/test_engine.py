@@ -27,6 +27,7 @@ from placement.tests.support.factories import (
     set_inventories,
     uuid,
 )
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.snapshots import (
     RecordingObserver,
     assert_exact,
@@ -99,7 +100,7 @@ def test_providers_read_together_have_all_of_their_inventories(engine, store, ot
     assert contents(snapshot) == contents(Engine(store).current())
     with store.read() as tx:
         names = SnapshotReader(tx.connection).names()
-        row_by_row = Snapshot.of(
+        row_by_row = snapshot_of_states(
             loaded(tx).values(), names.classes.values(), names.traits.values()
         )
     assert contents(snapshot) == contents(row_by_row)
@@ -125,7 +126,7 @@ def test_unchanged_snapshot_is_not_read_again(engine, reports, other_store):
     first = engine.current()
     assert engine.current() is first
     assert reports == ["load"]
-    assert len(first) == 1
+    assert first.size == 1
 
 
 def test_only_changed_providers_are_read(engine, reports, other_store, monkeypatch):

@@ -82,26 +82,26 @@ def test_a_trait_in_use_cannot_be_removed(store):
 def test_replace_traits_sets_the_traits(store):
     trait.ensure(store, "CUSTOM_A")
     provider = new_provider(store)
-    replaced = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
-    assert set(replaced.traits) == {VMX, "CUSTOM_A"}
-    assert len(replaced.traits) == 2
-    assert replaced.provider.generation == 1
+    changed, replaced = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
+    assert set(replaced.names) == {VMX, "CUSTOM_A"}
+    assert len(replaced.names) == 2
+    assert changed.generation == 1
     assert replaced.modified_at is not None
-    assert trait.of_provider(store, provider).traits == replaced.traits
-    assert set(trait.replace(store, provider, 1, [AVX, VMX]).traits) == {AVX, VMX}
+    assert trait.of_provider(store, provider)[1].names == replaced.names
+    assert set(trait.replace(store, provider, 1, [AVX, VMX])[1].names) == {AVX, VMX}
 
 
 def test_generation_increases_only_if_the_set_changes(store):
     provider = new_provider(store)
     trait.clear(store, provider)
-    assert trait.replace(store, provider, 0, []).provider.generation == 0
-    assert trait.replace(store, provider, 0, [VMX]).provider.generation == 1
-    assert trait.replace(store, provider, 1, [VMX]).provider.generation == 1
+    assert trait.replace(store, provider, 0, [])[0].generation == 0
+    assert trait.replace(store, provider, 0, [VMX])[0].generation == 1
+    assert trait.replace(store, provider, 1, [VMX])[0].generation == 1
     trait.clear(store, provider)
     assert generation(store, provider) == 2
     trait.clear(store, provider)
     assert generation(store, provider) == 2
-    assert trait.of_provider(store, provider).traits == ()
+    assert trait.of_provider(store, provider)[1].names == ()
 
 
 def test_an_old_generation_is_refused(store):
@@ -116,7 +116,7 @@ def test_unknown_traits_are_named_and_nothing_changes(store):
     with pytest.raises(exception.TraitsNotFound) as error:
         trait.replace(store, provider, 0, [VMX, *unknown])
     assert set(error.value.names) == set(unknown)
-    assert trait.of_provider(store, provider).traits == ()
+    assert trait.of_provider(store, provider)[1].names == ()
     assert generation(store, provider) == 0
 
 

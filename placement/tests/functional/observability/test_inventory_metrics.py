@@ -7,13 +7,13 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.snapshot import Snapshot
 from placement.observability import inventory_metrics
 from placement.observability.inventory_metrics import (
     InventoryMetrics,
     InventorySettings,
 )
 from placement.observability.metrics import MetricsMiddleware
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import snapshot_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
@@ -146,7 +146,7 @@ def test_without_the_number_of_consumers_there_are_none(metrics):
 @pytest.mark.parametrize("hosts", [100, 5_000])
 def test_a_scrape_stays_below_300_kilobytes_by_default(metrics, hosts):
     classes = {name: Inventory(100_000) for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
-    snapshot = Snapshot.of(
+    snapshot = snapshot_of_states(
         ProviderState(
             Provider(n, provider_uuid(str(n)), f"compute-{n:05}.example.org", 1, None,
                      provider_uuid(str(n))),

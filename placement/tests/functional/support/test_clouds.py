@@ -2,13 +2,13 @@
 
 import sqlalchemy as sa
 
-from placement.core.snapshot.snapshot import Snapshot
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.engine.engine import load
 from placement.tests.support import clouds
 from placement.tests.support.cloud_builder import cloud
 from placement.tests.support.factories import assert_sound, new_provider
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.snapshots import by_name
 
 
@@ -18,7 +18,7 @@ def test_a_loaded_cloud_is_the_cloud_that_was_built(store):
     assert_sound(store)
     with store.read() as tx:
         view = load(tx)
-    assert by_name(view.snapshot) == by_name(Snapshot.of(built.states))
+    assert by_name(view.snapshot) == by_name(snapshot_of_states(built.states))
     new_provider(store)
 
 

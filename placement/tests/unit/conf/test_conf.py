@@ -143,6 +143,12 @@ def test_the_search_is_set_as_configured(tmp_path):
     assert deploy.search_settings(read(text, tmp_path)) == expected
 
 
+@pytest.mark.parametrize(("option", "bound"), [(-1, None), (0, 1), (1, 1), (4, 4)])
+def test_a_bound_of_zero_acts_as_one_and_a_negative_one_as_none(tmp_path, option, bound):
+    text = f"[placement]\nmax_allocation_candidates = {option}\n"
+    assert deploy.search_settings(read(text, tmp_path)).max_candidates == bound
+
+
 def test_unnamed_consumers_are_whose_the_configuration_says(tmp_path):
     text = "[placement]\nincomplete_consumer_project_id = p\nincomplete_consumer_user_id = u\n"
     assert db_api.incomplete_consumer(read(text, tmp_path)) == IncompleteConsumer("p", "u")

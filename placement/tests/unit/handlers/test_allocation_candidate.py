@@ -21,9 +21,10 @@ from placement.insight.recording.model import RecordedRequest
 from placement.insight.recording.recorder import RecorderSettings
 from placement.microversion import MAX_VERSION
 from placement.tests.support.loggers import messages
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import world
 
-SNAPSHOT = Snapshot.of(
+SNAPSHOT = snapshot_of_states(
     world("""
         host1  VCPU=8  +CUSTOM_OLD
         host2  VCPU=4

@@ -50,6 +50,11 @@ def test_a_wrong_version_wins_over_a_wrong_path_and_authentication_over_both(htt
     http.get("/nowhere", headers={"OpenStack-API-Version": "placement 9.9"}, status=401)
 
 
+def test_a_document_is_encoded_as_ascii(http):
+    body = http.get("/things/%E2%98%83", headers=ADMIN).body
+    assert body == b'{"uuid": "\\u2603"}'
+
+
 def test_root_lists_versions(http):
     response = http.get("/")
     assert response.json == {

@@ -11,6 +11,7 @@ from placement.core.search.candidates import Candidate, Candidates, CandidateSha
 from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import VERSIONS, Version
 from placement.render.candidates import allocation_candidates
+from placement.tests.support.queries import allocations_of, mappings_of
 
 SINCE_110 = VERSIONS[10:]
 HOST, NODE, SHARE = (f"{digit * 8}-1111-2222-3333-444444444444" for digit in "abc")
@@ -69,6 +70,10 @@ FOUND = Candidates(
 )
 
 
+def body(candidates: Candidates, version: Version) -> bytes:
+    return allocation_candidates(candidates, REQUEST, version, lambda: None)
+
+
 def plainly(candidates: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
     """Say candidates the long way, as the interface describes them."""
     return {
@@ -81,16 +86,17 @@ def plainly(candidates: Candidates, request: CandidateRequest, version: Version)
 
 
 def candidate(each: Candidate, version: Version) -> dict[str, Any]:
+    allocations = allocations_of(each).items()
     shown: dict[str, Any] = {
-        "allocations": {uuid: {"resources": amounts} for uuid, amounts in each.allocations.items()}
+        "allocations": {uuid: {"resources": amounts} for uuid, amounts in allocations}
     }
     if version < (1, 12):
         shown["allocations"] = [
             {"resource_provider": {"uuid": uuid}, "resources": amounts}
-            for uuid, amounts in each.allocations.items()
+            for uuid, amounts in allocations
         ]
     if version >= (1, 34):
-        shown["mappings"] = {suffix: list(served) for suffix, served in each.mappings.items()}
+        shown["mappings"] = {suffix: list(served) for suffix, served in mappings_of(each).items()}
     return shown
 
 
@@ -117,20 +123,20 @@ def summary(state: ProviderState, request: CandidateRequest, version: Version) -
 @pytest.mark.parametrize("version", SINCE_110, ids=str)
 def test_each_version(version):
     expected = plainly(FOUND, REQUEST, version)
-    assert json.loads(allocation_candidates(FOUND, REQUEST, version)) == expected
+    assert json.loads(body(FOUND, version)) == expected
 
 
 @pytest.mark.parametrize("version", SINCE_110, ids=str)
 def test_text_that_is_kept_is_kept_apart_by_version(version):
     for warming in SINCE_110:
-        allocation_candidates(FOUND, REQUEST, warming)
+        body(FOUND, warming)
     expected = plainly(FOUND, REQUEST, version)
-    assert json.loads(allocation_candidates(FOUND, REQUEST, version)) == expected
+    assert json.loads(body(FOUND, version)) == expected
 
 
 @pytest.mark.parametrize("version", SINCE_110, ids=str)
 def test_none(version):
-    assert json.loads(allocation_candidates(Candidates((), ()), REQUEST, version)) == {
+    assert json.loads(body(Candidates((), ()), version)) == {
         "allocation_requests": [],
         "provider_summaries": {},
     }
@@ -140,5 +146,5 @@ def test_equal_answers_are_equal_to_the_byte():
     again = Candidates(
         FOUND.candidates, tuple(ProviderEntry(each.state) for each in FOUND.summaries)
     )
-    bodies = {allocation_candidates(each, REQUEST, VERSIONS[-1]) for each in (FOUND, again)}
+    bodies = {body(each, VERSIONS[-1]) for each in (FOUND, again)}
     assert len(bodies) == 1

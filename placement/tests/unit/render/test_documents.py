@@ -10,10 +10,10 @@ from placement.core.model import (
     Consumer,
     ConsumerAllocations,
     Inventory,
+    Names,
     Provider,
     ProviderAggregates,
     ProviderAllocations,
-    ProviderTraits,
     ProviderUsages,
     TypeUsage,
 )
@@ -25,8 +25,12 @@ C = "cccccccc-1111-2222-3333-444444444444"
 PROVIDER = Provider(1, A, "n", 7, None, A)
 
 
+def shown(document):
+    return json.loads(json.dumps(document))
+
+
 def test_an_inventory_has_six_fields_and_the_generation_of_its_provider():
-    assert json.loads(resource_provider.one(asdict(Inventory(4, reserved=1)), 7)) == {
+    assert shown(resource_provider.one(asdict(Inventory(4, reserved=1)), 7)) == {
         "total": 4,
         "reserved": 1,
         "min_unit": 1,
@@ -39,36 +43,34 @@ def test_an_inventory_has_six_fields_and_the_generation_of_its_provider():
 
 def test_inventories_are_by_class():
     body = resource_provider.all_of_provider({"VCPU": {"total": 1}}, 7)
-    assert json.loads(body) == {
+    assert shown(body) == {
         "inventories": {"VCPU": {"total": 1}},
         "resource_provider_generation": 7,
     }
 
 
 def test_numbers_stay_as_they_were_written():
-    assert b'"total": 1.0' in resource_provider.one({"total": 1.0}, 7)
+    assert '"total": 1.0' in json.dumps(resource_provider.one({"total": 1.0}, 7))
 
 
 def test_a_class_links_to_itself_below_the_mount_point():
     href = "/placement/resource_classes/CUSTOM_A"
     expected = {"name": "CUSTOM_A", "links": [{"rel": "self", "href": href}]}
-    assert json.loads(names.resource_class("CUSTOM_A", "/placement")) == expected
+    assert shown(names.resource_class("CUSTOM_A", "/placement")) == expected
     body = names.resource_classes(["CUSTOM_A"], "/placement")
-    assert json.loads(body) == {"resource_classes": [expected]}
+    assert shown(body) == {"resource_classes": [expected]}
 
 
 def test_traits_are_a_list():
-    assert json.loads(names.traits(("A", "B"))) == {"traits": ["A", "B"]}
-    body = names.of_provider(ProviderTraits(PROVIDER, ("A",), None))
-    assert json.loads(body) == {"traits": ["A"], "resource_provider_generation": 7}
+    assert shown(names.traits(("A", "B"))) == {"traits": ["A", "B"]}
+    body = names.of_provider(PROVIDER, Names(("A",), None))
+    assert shown(body) == {"traits": ["A"], "resource_provider_generation": 7}
 
 
 def test_aggregates_come_with_a_generation_since_1_19():
     aggregates = ProviderAggregates(PROVIDER, (A,))
-    assert json.loads(resource_provider.of_provider(aggregates, Version(1, 18))) == {
-        "aggregates": [A]
-    }
-    assert json.loads(resource_provider.of_provider(aggregates, Version(1, 19))) == {
+    assert shown(resource_provider.of_provider(aggregates, Version(1, 18))) == {"aggregates": [A]}
+    assert shown(resource_provider.of_provider(aggregates, Version(1, 19))) == {
         "aggregates": [A],
         "resource_provider_generation": 7,
     }
@@ -76,13 +78,13 @@ def test_aggregates_come_with_a_generation_since_1_19():
 
 def test_usages_are_by_class():
     body = allocation.of_provider(ProviderUsages(PROVIDER, {"VCPU": 0}))
-    assert json.loads(body) == {"usages": {"VCPU": 0}, "resource_provider_generation": 7}
-    assert json.loads(allocation.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
+    assert shown(body) == {"usages": {"VCPU": 0}, "resource_provider_generation": 7}
+    assert shown(allocation.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
 
 
 def test_the_number_of_consumers_stands_beside_the_classes():
     body = allocation.of_project_by_type({"INSTANCE": TypeUsage(2, {"VCPU": 3})})
-    assert json.loads(body) == {"usages": {"INSTANCE": {"consumer_count": 2, "VCPU": 3}}}
+    assert shown(body) == {"usages": {"INSTANCE": {"consumer_count": 2, "VCPU": 3}}}
 
 
 HELD = {A: AllocatedResources(7, {"VCPU": 2})}
@@ -101,20 +103,18 @@ OF_CONSUMER = ConsumerAllocations(Consumer(C, "p", "u", 3, None), HELD, None)
     ],
 )
 def test_a_consumer_is_described_more_and_more(minor, keys):
-    body = json.loads(allocation.of_consumer(OF_CONSUMER, Version(1, minor)))
+    body = shown(allocation.of_consumer(OF_CONSUMER, Version(1, minor)))
     assert body.keys() == {"allocations"} | keys
     assert body["allocations"] == {A: {"generation": 7, "resources": {"VCPU": 2}}}
 
 
 def test_a_consumer_without_type_is_of_type_unknown():
-    assert (
-        json.loads(allocation.of_consumer(OF_CONSUMER, MAX_VERSION))["consumer_type"] == "unknown"
-    )
+    assert shown(allocation.of_consumer(OF_CONSUMER, MAX_VERSION))["consumer_type"] == "unknown"
 
 
 def test_missing_consumer_is_not_described():
     body = allocation.of_consumer(ConsumerAllocations(None, {}, None), MAX_VERSION)
-    assert json.loads(body) == {"allocations": {}}
+    assert shown(body) == {"allocations": {}}
 
 
 def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
@@ -124,12 +124,7 @@ def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
         (28, {"consumer_generation": 3}),
         (39, {"consumer_generation": 3}),
     ):
-        assert json.loads(allocation.on_provider(allocations, Version(1, minor))) == {
+        assert shown(allocation.on_provider(allocations, Version(1, minor))) == {
             "allocations": {C: {"resources": {"VCPU": 2}} | more},
             "resource_provider_generation": 7,
         }
-
-
-def test_everything_is_ascii():
-    held = ConsumerAllocations(Consumer(C, "\u2603", "u", 3, None), HELD, None)
-    assert b"\\u2603" in allocation.of_consumer(held, MAX_VERSION)

@@ -15,8 +15,8 @@ LATER = (
 START = """
 import sys
 import placement.wsgi
-from placement.core.snapshot.snapshot import Snapshot
-Snapshot.of([])
+from placement.core.snapshot.snapshot import EMPTY
+EMPTY.apply([])
 print(*sys.modules)
 """
 

@@ -20,7 +20,6 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownResourceClass, UnknownTrait
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
@@ -31,6 +30,7 @@ from placement.insight.explanation.text import as_text
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.tests.support.cloud_builder import cloud
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
 FILE = Path(__file__).with_name("requests_of_operators.txt")
@@ -56,7 +56,7 @@ class SmallCloud:
         self.names = {provider.uuid: provider.name for provider in providers}
         self.names |= {uuid: name for name, uuid in built.aggregates.items()}
         traits = {name for state in built.states for name in state.traits}
-        self.snapshot = Snapshot.of(
+        self.snapshot = snapshot_of_states(
             built.states,
             class_names={*os_resource_classes.STANDARDS, "CUSTOM_GPU"},
             trait_names={*os_traits.get_traits(), *traits},

@@ -19,12 +19,12 @@ from placement.core.search.filters import find_domains
 from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
-from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.microversion import MAX_VERSION, Version
 from placement.render.candidates import allocation_candidates
-from placement.tests.support.queries import ask, name_of, request_of, snapshot_of
+from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.queries import ask, mappings_of, name_of, request_of, snapshot_of
 
 
 def devices(count, hosts=1, total=1):
@@ -124,7 +124,7 @@ def test_equal_options_of_many_groups_are_read_once():
     """2,500 groups on 10,000 devices took seconds before the deadline was checked first."""
     plan = SearchPlan.of(request_of(groups([1] * 40, "none")))
     options = CountedOptions(range(50))
-    problem = Problem((options,) * 40, (dict.fromkeys(options, 5),), {}, (), {}, {}, None)
+    problem = Problem((options,) * 40, {(at, "VGPU"): 5 for at in range(50)}, {}, (), {}, {}, None)
     CountedOptions.iterations = 0
     constraints = Constraints.of(plan, problem)
     Backtracking(constraints, problem.options, Deadline(60, time.monotonic))
@@ -162,7 +162,7 @@ def test_trees_too_large_to_divide_keep_their_place(monkeypatch):
     )
     query = "resources_A=VGPU:1&resources_B=VGPU:1&resources_C=DISK_GB:1&same_subtree=_A,_B"
     candidates = ask(snapshot, f"{query}&group_policy=none&limit=4").candidates
-    disks = [uuid for one in candidates for uuid in one.mappings["_C"]]
+    disks = [uuid for one in candidates for uuid in mappings_of(one)["_C"]]
     assert [name_of(snapshot, uuid) for uuid in disks] == list(hosts)
 
 
@@ -188,7 +188,8 @@ def calls_to_explain(levels):
     names = [f"CUSTOM_{n}" for n in range(4)]
     forbidden = "&".join(f"required_{n}=!{name}" for n, name in enumerate(names))
     query = f"{groups([1] * 4, 'isolate')}&{forbidden}&same_subtree=_0,_1,_2,_3"
-    plan, snapshot = SearchPlan.of(request_of(query)), Snapshot.of(states, trait_names=names)
+    plan = SearchPlan.of(request_of(query))
+    snapshot = snapshot_of_states(states, trait_names=names)
     events = Counter()
     sys.setprofile(lambda _frame, event, _: events.update([event]))
     try:

@@ -8,10 +8,15 @@ import pytest
 
 from placement.core.model import ProviderState
 from placement.core.search.candidates import Candidate
-from placement.core.snapshot.rows import CHUNK
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.oracle import Oracle
-from placement.tests.support.queries import ask, request_of, snapshot_of
+from placement.tests.support.queries import (
+    allocations_of,
+    ask,
+    mappings_of,
+    request_of,
+    snapshot_of,
+)
 from placement.tests.support.worlds import world
 
 HOSTS = 150
@@ -68,7 +73,7 @@ def root(candidate: Candidate) -> int:
 
 
 def text(candidate: Candidate) -> str:
-    return repr((candidate.allocations, candidate.mappings))
+    return repr((allocations_of(candidate), mappings_of(candidate)))
 
 
 def from_oracle(query: str) -> set[object]:
@@ -81,10 +86,10 @@ def from_oracle(query: str) -> set[object]:
 
 
 def as_from_oracle(candidate: Candidate) -> object:
-    amounts = candidate.allocations.items()
+    amounts = allocations_of(candidate).items()
     return (
         frozenset((uuid, name, n) for uuid, own in amounts for name, n in own.items()),
-        frozenset((suffix, frozenset(uuids)) for suffix, uuids in candidate.mappings.items()),
+        frozenset((suffix, frozenset(uuids)) for suffix, uuids in mappings_of(candidate).items()),
     )
 
 
@@ -111,16 +116,6 @@ def test_with_a_limit_roots_take_turns(query: str):
     for limit in (1, 7, 16, 17, 33, 60, len(by_root), len(by_root) + 1, 400, len(turns), 9999):
         candidates = ask(snapshot(), f"{query}&limit={limit}").candidates
         assert [text(candidate) for candidate in candidates] == turns[:limit]
-
-
-def test_trees_that_fill_all_rows_of_a_snapshot():
-    host = "cn{0} DISK_GB=1\n  d{0}x0 VGPU=1\n  d{0}x1 VGPU=1\n  d{0}x2 VGPU=1"
-    hosts = CHUNK // 4
-    full = snapshot_of("\n".join(host.format(number) for number in range(hosts)))
-    assert full.size == len(full) == CHUNK
-    query = "resources_N=DISK_GB:1&resources_A=VGPU:1&resources_C=VGPU:1&same_subtree=_N,_A"
-    assert len(ask(full, f"{query}&group_policy=none").candidates) == hosts * 6
-    assert len(ask(full, f"{query}&group_policy=none&limit=20").candidates) == 20
 
 
 def test_the_search_continues_after_trees_of_which_none_is_possible():

@@ -1,5 +1,7 @@
 """Bipartite matching of slots to options."""
 
+from dataclasses import replace
+
 from placement.core.search.deadline import Deadline
 from placement.core.search.matching import Matching, MatchingConstraint
 
@@ -8,24 +10,29 @@ NEVER = Deadline(1e9, lambda: 0.0)
 
 def capacity(number, merged=None):
     rule = number if callable(number) else lambda _: number
-    return MatchingConstraint((), rule, merged or {})
+    return MatchingConstraint((0, 1, 2, 3, 4), rule, merged or {})
 
 
 ONE = capacity(1)
 
 
+def matching_of(*options, constraint=ONE):
+    slots = constraint.slots[: len(options)]
+    return Matching.of(options, replace(constraint, slots=slots), NEVER)
+
+
 def test_all_slots_are_matched_if_possible():
-    assert Matching.of({0: (1, 2), 1: (1,), 2: (2, 3)}, ONE, NEVER)
-    assert Matching.of({0: (1, 2), 1: (1, 2), 2: (2, 1)}, ONE, NEVER) is None
+    assert matching_of((1, 2), (1,), (2, 3))
+    assert matching_of((1, 2), (1, 2), (2, 1)) is None
 
 
 def test_an_option_may_serve_several_slots():
-    assert Matching.of(dict.fromkeys(range(5), (1, 2)), capacity(lambda at: at + 1), NEVER)
-    assert Matching.of(dict.fromkeys(range(5), (1, 2)), capacity(2), NEVER) is None
+    assert matching_of(*[(1, 2)] * 5, constraint=capacity(lambda at: at + 1))
+    assert matching_of(*[(1, 2)] * 5, constraint=capacity(2)) is None
 
 
 def test_fixing_moves_others_but_not_those_fixed_before():
-    matching = Matching.of({0: (1, 2), 1: (1, 2)}, ONE, NEVER)
+    matching = matching_of((1, 2), (1, 2))
     assert matching
     first = matching.with_fixed(0, 2)
     assert first
@@ -35,12 +42,12 @@ def test_fixing_moves_others_but_not_those_fixed_before():
 
 
 def test_fixing_detects_a_dead_end_far_away():
-    matching = Matching.of({0: (1, 2), 1: (2, 3), 2: (3,)}, ONE, NEVER)
+    matching = matching_of((1, 2), (2, 3), (3,))
     assert matching
     assert matching.with_fixed(0, 2) is None
     assert matching.with_fixed(0, 1)
 
 
 def test_merged_options_count_as_one():
-    assert Matching.of({0: (1,), 1: (2,)}, ONE, NEVER)
-    assert Matching.of({0: (1,), 1: (2,)}, capacity(1, {1: 7, 2: 7}), NEVER) is None
+    assert matching_of((1,), (2,))
+    assert matching_of((1,), (2,), constraint=capacity(1, {1: 7, 2: 7})) is None

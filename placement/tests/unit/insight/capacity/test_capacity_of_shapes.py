@@ -10,8 +10,8 @@ from placement.insight.capacity.counts import simulate
 from placement.insight.capacity.model import (
     NO_TRAIT,
     CapacityOfRoots,
-    by_aggregate,
     by_root_trait,
+    grouped,
 )
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
@@ -36,7 +36,7 @@ def test_a_standalone_root_gives_what_its_scarcest_class_gives():
     shape_capacity = capacity(
         "cn VCPU=16(used=3, ratio=2.0, max=16) DISK_GB=100", "resources=VCPU:4,DISK_GB:20"
     )
-    assert (shape_capacity.claims, shape_capacity.roots, shape_capacity.is_exact) == (5, 1, True)
+    assert (shape_capacity.claims, shape_capacity.roots, shape_capacity.exact) == (5, 1, True)
     assert shape_capacity.limited_by == {"DISK_GB": 1}
     assert shape_capacity.free == {"VCPU": 29, "DISK_GB": 100}
     assert shape_capacity.stranded == {"VCPU": 9, "DISK_GB": 0}
@@ -100,7 +100,7 @@ def test_the_members_of_a_tree_are_used_one_after_the_other():
 def test_isolated_groups_of_a_tree_are_within_the_bound():
     query = "resources1=VCPU:4&resources2=VCPU:4&group_policy=isolate"
     shape_capacity = capacity("cn DISK_GB=1\n  numa0 VCPU=12\n  numa1 VCPU=4", query)
-    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.is_exact) == (
+    assert (shape_capacity.claims, shape_capacity.at_most, shape_capacity.exact) == (
         1,
         2,
         False,
@@ -135,7 +135,7 @@ def test_roots_are_grouped():
     snapshot = shape_capacity.snapshot
     aggregates = {
         uuid: shape_capacity.of(rows).claims
-        for uuid, rows in by_aggregate(snapshot, shape_capacity.rows)
+        for uuid, rows in grouped(snapshot.aggregates, shape_capacity.rows, snapshot.size)
     }
     assert aggregates == {aggregate_uuid("az1"): 4, aggregate_uuid("az2"): 1}
     traits = {
@@ -184,7 +184,7 @@ def test_a_budget_that_ends_leaves_the_bound(monkeypatch):
     shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: seconds[-1])
     total = shape_capacity.of(shape_capacity.rows)
     assert not shape_capacity.is_finished
-    assert (total.claims, total.at_most, total.is_exact) == (0, 5, False)
+    assert (total.claims, total.at_most, total.exact) == (0, 5, False)
 
 
 @pytest.mark.parametrize("amount", [2**31, 2**62, 2**63, 10**23, 10**400])
