@@ -230,6 +230,7 @@ def application(conf: cfg.ConfigOpts):
     from placement import deploy  # noqa: PLC0415  the import takes a second
 
     store = Store(db_api.settings(conf))
+    store.is_ready = True  # functional/test_deploy.py tests the checks of the start
     with db_api.placement_context_manager.replaced(store):
         yield deploy.loadapp(conf)
     store.dispose()
