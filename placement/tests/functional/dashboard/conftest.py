@@ -27,6 +27,11 @@ def chromium():
     playwright.stop()
 
 
+def expect(locator):
+    """Return Playwright's assertions on an element."""
+    return pytest.importorskip("playwright.sync_api").expect(locator)
+
+
 VIEWPORT = {"width": 1280, "height": 900}
 STORED = "document.cookie.length + localStorage.length + sessionStorage.length"
 
