@@ -178,28 +178,38 @@ def test_max_count_bounds_what_is_migrated(run, empty_store):
     assert run(manage.main, *limited, "2")[0] == 0
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_a_parent_loop_is_reported_and_others_are_migrated(run, empty_store, length):
-    """A root cannot be determined in the loop, nor for the child below it."""
+def test_parent_loops_are_reported_and_others_are_migrated(run, empty_store):
+    """A root cannot be determined in a loop of one to three, nor for the child below it."""
     make_first_revision(empty_store)
     add_provider = "INSERT INTO resource_providers (id, uuid, name) VALUES (:id, :name, :name)"
     set_parent = "UPDATE resource_providers SET parent_provider_id = :parent WHERE id = :id"
-    loop = [100 + number for number in range(length)]
-    execute(empty_store, add_provider, *({"id": id_, "name": f"p{id_}"} for id_ in [*loop, 200]))
-    parents = dict(zip(loop, loop[1:] + loop[:1], strict=True)) | {200: 100}
-    execute(empty_store, set_parent, *({"id": id_, "parent": at} for id_, at in parents.items()))
+    parents = {100: 100, 110: 111, 111: 110, 120: 121, 121: 122, 122: 120}
+    children = {200: 100, 210: 110, 220: 120}
+    added = [{"id": id_, "name": f"p{id_}"} for id_ in [*parents, *children]]
+    execute(empty_store, add_provider, *added)
+    execute(
+        empty_store,
+        set_parent,
+        *({"id": id_, "parent": parent} for id_, parent in (parents | children).items()),
+    )
     code, printed = run(manage.main, "db", "online_data_migrations")
     assert code == 2
     assert "3 rows matched query set_root_provider_ids, 3 migrated" in printed.out
     assert "2 rows matched query create_incomplete_consumers, 2 migrated" in printed.out
-    listed = ", ".join(map(str, [*loop, 200]))
-    assert f"{length + 1} resource providers (id {listed}) have no root" in printed.err
+    listed = "9 resource providers (id 100, 110, 111, 120, 121, ...) have no root"
+    assert listed in printed.err
     rootless = "SELECT COUNT(*) FROM resource_providers WHERE root_provider_id IS NULL"
-    assert scalar(empty_store, rootless) == length + 1
-    execute(empty_store, "UPDATE resource_providers SET parent_provider_id = NULL WHERE id = 100")
+    assert scalar(empty_store, rootless) == 9
+    end_loop = "UPDATE resource_providers SET parent_provider_id = NULL WHERE id = :id"
+    execute(empty_store, end_loop, {"id": 100}, {"id": 110})
+    code, printed = run(manage.main, "db", "online_data_migrations")
+    assert code == 2
+    assert "4 resource providers (id 120, 121, 122, 220) have no root" in printed.err
+    execute(empty_store, end_loop, {"id": 120})
     assert run(manage.main, "db", "online_data_migrations")[0] == 0
-    roots = "SELECT COUNT(*) FROM resource_providers WHERE root_provider_id = 100"
-    assert scalar(empty_store, roots) == length + 1
+    for root, count in ((100, 2), (110, 3), (120, 4)):
+        below = f"SELECT COUNT(*) FROM resource_providers WHERE root_provider_id = {root}"
+        assert scalar(empty_store, below) == count
     assert run(manage.main, "db", "sync")[0] == 0
 
 
@@ -227,6 +237,7 @@ def test_a_provider_whose_parent_does_not_exist_is_a_root(run, empty_store):
     )
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
 def test_max_count_is_a_positive_number(run, count):
     code, printed = run(manage.main, "db", "online_data_migrations", "--max-count", count)
