@@ -4,9 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
 from bench.harness import LABELS, PLACEMENT, UPSTREAM, Measurements
 
 _FLAT = re.compile(r"candidates, ([\d,]+) flat hosts, (limit=\d+|unlimited)$")
@@ -29,6 +26,9 @@ def plot_gpu(results: Mapping[str, Measurements], path: Path) -> None:
 
 def _plot(series: Series, path: Path, title: str) -> None:
     """Write the plot; the same results give the same file."""
+    import matplotlib as mpl  # noqa: PLC0415  half a second for modules that plot nothing
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(7, 5))
     axes = figure.subplots()
     requests = sorted({request for _, request in series})

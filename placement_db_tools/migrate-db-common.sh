@@ -6,7 +6,7 @@
 #   PROGRAMS           the programs that must be installed
 #   prepare            called once, after the configuration is read
 #   ask SIDE QUERY     run a statement on a side, `nova` or `placement`, and print what it returns
-#   exists TABLE       print a query that returns a row if the table exists
+#   existing NAMES     print a query that returns the names, of a list in SQL, that are tables
 #   copy               copy the tables; $skip_locks is not empty with --skip-locks
 
 # The revision of the schema that nova_api has; placement-manage goes on from there.
@@ -59,12 +59,11 @@ read_config() {
     done
 }
 
-# Tell how many of the tables a side has, by name.
+# Print which of the tables a side has.
 present() {
-    local table
-    for table in "${tables[@]}"; do
-        [[ -z $(ask "$1" "$(exists "$table")") ]] || printf '%s ' "$table"
-    done
+    local names
+    names=$(printf ", '%s'" "${tables[@]}")
+    ask "$1" "$(existing "${names#, }")" | tr '\n' ' '
 }
 
 check() {
@@ -83,13 +82,26 @@ check() {
     [[ -z $found ]] || fail 2 "$PLACEMENT_DB is not empty: it has $found"
 }
 
-verify() {
-    local table before after
+# Print each table of a side, and the number of its rows.
+count_rows() {
+    local table query=""
     for table in "${tables[@]}"; do
-        before=$(ask nova "SELECT COUNT(*) FROM $table")
-        after=$(ask placement "SELECT COUNT(*) FROM $table")
-        [[ $before == "$after" ]] || fail 3 "$table has $before rows, and $after were copied."
-        say "$table: $after rows"
+        query+="${query:+ UNION ALL }SELECT CONCAT('$table ', COUNT(*)) FROM $table"
+    done
+    ask "$1" "$query"
+}
+
+verify() {
+    local in_nova in_placement table count
+    local -A before=() after=()
+    in_nova=$(count_rows nova)
+    in_placement=$(count_rows placement)
+    while read -r table count; do before[$table]=$count; done <<< "$in_nova"
+    while read -r table count; do after[$table]=$count; done <<< "$in_placement"
+    for table in "${tables[@]}"; do
+        [[ ${before[$table]} == "${after[$table]}" ]] || fail 3 \
+            "$table has ${before[$table]} rows, and ${after[$table]} were copied."
+        say "$table: ${after[$table]} rows"
     done
 }
 

@@ -39,7 +39,10 @@ ask() {
         --execute="$2" "$database"
 }
 
-exists() { say "SHOW TABLES LIKE '${1//_/\\_}'"; }
+existing() {
+    say "SELECT table_name FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name IN ($1) ORDER BY 1"
+}
 
 # Read under locks on all tables, unless locks are not to be had.
 copy() {

@@ -33,8 +33,9 @@ on() {
 # Run a statement on a side, and print what it returns.
 ask() { on "$1" psql --no-psqlrc --quiet --tuples-only --no-align --command="$2"; }
 
-exists() {
-    say "SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tablename = '$1'"
+existing() {
+    say "SELECT tablename FROM pg_tables
+        WHERE schemaname = 'public' AND tablename IN ($1) ORDER BY 1"
 }
 
 # The dump sees one state without locks. A table's sequence goes with it, and goes on from where

@@ -25,7 +25,7 @@ from placement.db import tables
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.support import environment, loggers, servers
+from placement.tests.support import compiled, environment, loggers, servers
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 
@@ -88,6 +88,14 @@ def patient_explanations() -> Iterator[None]:
     """Explain each request, even if the machine is busy for a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("placement.insight.explanation.explain.BUDGET_SECONDS", 60)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_statements() -> Iterator[None]:
+    """Compile each SQL statement once in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        compiled.share(patch.setattr)
         yield
 
 
@@ -222,6 +230,7 @@ def application(conf: cfg.ConfigOpts):
     from placement import deploy  # noqa: PLC0415  the import takes a second
 
     store = Store(db_api.settings(conf))
+    store.is_ready = True  # functional/test_deploy.py tests the checks of the start
     with db_api.placement_context_manager.replaced(store):
         yield deploy.loadapp(conf)
     store.dispose()

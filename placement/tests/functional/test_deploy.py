@@ -3,8 +3,20 @@
 import pytest
 import webtest
 
-from placement import deploy
+from placement import db_api, deploy
+from placement.db.store import Store
 from placement.tests.support.processes import LATEST
+
+
+@pytest.fixture
+def application(conf):
+    """The service, started as in production: it checks and completes its database."""
+    store = Store(db_api.settings(conf))
+    assert not store.is_ready
+    with db_api.placement_context_manager.replaced(store):
+        yield deploy.loadapp(conf)
+    assert store.is_ready
+    store.dispose()
 
 
 @pytest.fixture

@@ -4,8 +4,11 @@ import atexit
 import json
 import os
 import sys
+import uuid
 from functools import cache
 from pathlib import Path
+
+import requests
 
 from placement.tests.support.preloaded import Commands
 from placement.tests.support.waiting import wait_until
@@ -55,6 +58,43 @@ class Client:
             timeout_seconds=60,
             stdin=stdin,
         )
+
+
+def add_host(url, name, parent=None, traits=(), aggregates=(), **totals):
+    """Create a provider by HTTP, which takes a fraction of a command; return its UUID."""
+    provider = str(uuid.uuid4())
+    _send(
+        "POST",
+        f"{url}/resource_providers",
+        {"name": name, "uuid": provider, "parent_provider_uuid": parent},
+    )
+    inventories = {resource_class: {"total": total} for resource_class, total in totals.items()}
+    documents = {"inventories": inventories, "traits": [*traits], "aggregates": [*aggregates]}
+    parts = [(part, document) for part, document in documents.items() if document]
+    for generation, (part, document) in enumerate(parts):
+        _send(
+            "PUT",
+            f"{url}/resource_providers/{provider}/{part}",
+            {"resource_provider_generation": generation, part: document},
+        )
+    return provider
+
+
+def add_claim(url, consumer, amounts, *, project="demo", kind="INSTANCE"):
+    """Claim the amounts, which are by provider and class, by HTTP."""
+    document = {
+        "allocations": {provider: {"resources": each} for provider, each in amounts.items()},
+        "project_id": project,
+        "user_id": "me",
+        "consumer_type": kind,
+        "consumer_generation": None,
+    }
+    _send("PUT", f"{url}/allocations/{consumer}", document)
+
+
+def _send(method, url, document):
+    headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+    requests.request(method, url, json=document, headers=headers, timeout=60).raise_for_status()
 
 
 @cache

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from placement.microversion import MAX_VERSION
-from placement.tests.support.openstack_client import OPENSTACK, Client
+from placement.tests.support.openstack_client import OPENSTACK, Client, add_host
 from placement.tests.support.processes import ApiProcess, read_terminal
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
@@ -22,12 +22,9 @@ EXPLAIN = "allocation candidate explain"
 def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
-        client = Client(service.url)
-        for number, vcpus in enumerate((8, 16), start=1):
-            host = client("resource provider create", f"host{number}")["uuid"]
-            client("resource provider inventory set", host, f"--resource=VCPU={vcpus}")
-        client("resource provider trait set", host, "--trait=COMPUTE_STATUS_DISABLED")
-        yield client
+        add_host(service.url, "host1", VCPU=8)
+        add_host(service.url, "host2", traits=["COMPUTE_STATUS_DISABLED"], VCPU=16)
+        yield Client(service.url)
 
 
 def test_a_request_that_does_not_fit_is_explained(openstack):

@@ -8,11 +8,10 @@ import pytest
 from placement.insight.repair.plan_file import planned_actions, read_document
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import hypervisor, migration, server
-from placement.tests.support.openstack_client import Client
+from placement.tests.support.openstack_client import Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
-OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 NO_GRACE = ["--grace-minutes", "0"]
 # the tests share one service
 pytestmark = pytest.mark.xdist_group("client insight")
@@ -23,15 +22,10 @@ def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         client = Client(service.url)
-        client.hosts = [
-            client("resource provider create", name)["uuid"] for name in ("host1", "host2")
-        ]
-        for host in client.hosts:
-            client("resource provider inventory set", host, "--resource=VCPU=16")
+        client.hosts = [add_host(service.url, name, VCPU=16) for name in ("host1", "host2")]
         claims = [[client.hosts[0]], [client.hosts[0]], client.hosts]
         for server, hosts in zip(SERVERS, claims, strict=True):
-            amounts = [f"--allocation=rp={host},VCPU=2" for host in hosts]
-            client("resource provider allocation set", server, *amounts, *OWNER)
+            add_claim(service.url, server, {host: {"VCPU": 2} for host in hosts})
         time.sleep(1.1)  # times are stored in whole seconds: the lists of the tests are newer
         yield client
 

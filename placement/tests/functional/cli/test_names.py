@@ -9,7 +9,7 @@ from placement.cli.names import CommandNames
 from placement.tests.support import nova_api as stand_in
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import flavor, server
-from placement.tests.support.openstack_client import AGGREGATE, Client
+from placement.tests.support.openstack_client import AGGREGATE, Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(5)]
@@ -28,24 +28,16 @@ def placement(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         client = Client(service.url)
-        client.hosts = {}
-        for name in ("cn1.example.org", "cn2.a.org", "cn2.b.org"):
-            host = client("resource provider create", name)["uuid"]
-            client("resource provider inventory set", host, "--resource=VCPU=16")
-            client.hosts[name] = host
-        host = client.hosts["cn1.example.org"]
-        child = client("resource provider create", "cn1_NUMA0", f"--parent-provider={host}")
-        client("resource provider inventory set", child["uuid"], "--resource=PCPU=8")
-        client(
-            *("resource provider aggregate set", host, f"--aggregate={AGGREGATE}"),
-            "--generation=1",
-        )
-        owner = [f"--project-id={PROJECT}", "--user-id=me"]
+        cn1 = add_host(service.url, "cn1.example.org", aggregates=[AGGREGATE], VCPU=16)
+        client.hosts = {"cn1.example.org": cn1}
+        for name in ("cn2.a.org", "cn2.b.org"):
+            client.hosts[name] = add_host(service.url, name, VCPU=16)
+        add_host(service.url, "cn1_NUMA0", cn1, PCPU=8)
         for uuid in (*SERVERS, MIGRATION):
             kind = "MIGRATION" if uuid == MIGRATION else "INSTANCE"
-            claim = [f"--allocation=rp={host},VCPU=2", f"--consumer-type={kind}"]
-            client("resource provider allocation set", uuid, *claim, *owner)
-        too_much = [f"--allocation=rp={host},VCPU=5", "--consumer-type=INSTANCE"]
+            add_claim(service.url, uuid, {cn1: {"VCPU": 2}}, project=PROJECT, kind=kind)
+        too_much = [f"--allocation=rp={cn1},VCPU=5", "--consumer-type=INSTANCE"]
+        owner = [f"--project-id={PROJECT}", "--user-id=me"]
         client.refused(
             "resource provider allocation set", SERVERS[0][:-1] + "a", *too_much, *owner
         )

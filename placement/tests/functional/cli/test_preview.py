@@ -5,10 +5,9 @@ import json
 import pytest
 
 from placement.core.model import SHARING_TRAIT
-from placement.tests.support.openstack_client import Client
+from placement.tests.support.openstack_client import Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 
-OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 WITHIN, SPANNING, POOLED = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(3))
 # the tests share one service
 pytestmark = pytest.mark.xdist_group("client resources")
@@ -20,20 +19,14 @@ def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         client = Client(service.url)
-        uuids = client.uuids = {}
-        for name, parent in (("cn1", None), ("numa", "cn1"), ("cn2", None), ("pool", None)):
-            options = [f"--parent-provider={uuids[parent]}"] if parent else []
-            uuids[name] = client("resource provider create", name, *options)["uuid"]
-            resource = "DISK_GB=100" if name == "pool" else "VCPU=16"
-            client("resource provider inventory set", uuids[name], f"--resource={resource}")
-        client("resource provider trait set", uuids["pool"], f"--trait={SHARING_TRAIT}")
-        for consumer, amounts in (
-            (WITHIN, {"numa": "VCPU=2"}),
-            (SPANNING, {"cn1": "VCPU=2", "numa": "VCPU=1"}),
-            (POOLED, {"numa": "VCPU=2", "pool": "DISK_GB=1"}),
-        ):
-            allocations = [f"--allocation=rp={uuids[n]},{text}" for n, text in amounts.items()]
-            client("resource provider allocation set", consumer, *allocations, *OWNER)
+        uuids = client.uuids = {
+            name: add_host(service.url, name, VCPU=16) for name in ("cn1", "cn2")
+        }
+        numa = uuids["numa"] = add_host(service.url, "numa", uuids["cn1"], VCPU=16)
+        pool = uuids["pool"] = add_host(service.url, "pool", traits=[SHARING_TRAIT], DISK_GB=100)
+        add_claim(service.url, WITHIN, {numa: {"VCPU": 2}})
+        add_claim(service.url, SPANNING, {uuids["cn1"]: {"VCPU": 2}, numa: {"VCPU": 1}})
+        add_claim(service.url, POOLED, {numa: {"VCPU": 2}, pool: {"DISK_GB": 1}})
         yield client
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from placement.tests.support.openstack_client import AGGREGATE, Client
+from placement.tests.support.openstack_client import AGGREGATE, Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
-OWNER = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
 # the tests share one service
 pytestmark = pytest.mark.xdist_group("client resources")
 
@@ -16,19 +15,11 @@ def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         client = Client(service.url)
-        host = client("resource provider create", "host1")["uuid"]
-        child = client("resource provider create", "numa0", f"--parent-provider={host}")["uuid"]
-        client("resource provider create", "host0")
-        client("resource provider inventory set", host, "--resource=DISK_GB=100")
-        client("resource provider inventory set", child, "--resource=VCPU=16")
-        client(
-            *("resource provider aggregate set", host, f"--aggregate={AGGREGATE}"),
-            "--generation=1",
-        )
+        client.host = add_host(service.url, "host1", aggregates=[AGGREGATE], DISK_GB=100)
+        client.child = add_host(service.url, "numa0", client.host, VCPU=16)
+        add_host(service.url, "host0")
         for server in SERVERS:
-            claim = f"--allocation=rp={child},VCPU=2"
-            client("resource provider allocation set", server, claim, *OWNER)
-        client.host, client.child = host, child
+            add_claim(service.url, server, {client.child: {"VCPU": 2}})
         yield client
 
 

@@ -112,8 +112,9 @@ HANGING = """
 import sys, time
 from types import SimpleNamespace
 from placement import wsgi
-from placement.cmd import api, server
-server.STOP_DEADLINE_SECONDS = 2
+from placement.cmd import server
+server.STOP_DEADLINE_SECONDS = 2  # before other modules import the value
+from placement.cmd import api
 
 def application(environ, start_response):
     if environ["PATH_INFO"] == "/hang":

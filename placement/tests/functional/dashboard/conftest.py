@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import urllib.error
 from pathlib import Path
 
@@ -25,6 +26,11 @@ def chromium():
     yield browser
     browser.close()
     playwright.stop()
+
+
+def expect(locator):
+    """Return Playwright's assertions on an element."""
+    return pytest.importorskip("playwright.sync_api").expect(locator)
 
 
 VIEWPORT = {"width": 1280, "height": 900}
@@ -121,8 +127,11 @@ def claim(consumer_generation: int | None, vcpus: int) -> object:
     }
 
 
-def _small(folder: Path) -> Service:
-    return _service(
+@pytest.fixture(scope="session")
+def small_data(tmp_path_factory):
+    """A folder with the data of ``small``; each service has a copy."""
+    folder = tmp_path_factory.mktemp("small")
+    service = _service(
         folder,
         ("POST", "/resource_providers", {"name": "host1", "uuid": HOST}),
         ("PUT", f"/resource_providers/{HOST}/inventories", inventories(0, VCPU=16, MEMORY_MB=32)),
@@ -136,20 +145,25 @@ def _small(folder: Path) -> Service:
         ("PUT", f"/resource_providers/{MARKUP}/inventories", inventories(0, VCPU=4)),
         ("PUT", f"/allocations/{SERVER}", claim(None, 4)),
     )
+    service.stop()
+    return folder / "data"
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
+def small(small_data, tmp_path_factory):
     """A host with a GPU below it, and a host whose name is markup; one server. Only for reads."""
-    service = _small(tmp_path_factory.mktemp("small"))
+    folder = tmp_path_factory.mktemp("small")
+    shutil.copytree(small_data, folder / "data")
+    service = _service(folder)
     yield service
     service.stop()
 
 
 @pytest.fixture
-def small_to_change(tmp_path):
+def small_to_change(small_data, tmp_path):
     """The same for one test, which may change or stop it."""
-    service = _small(tmp_path)
+    shutil.copytree(small_data, tmp_path / "data")
+    service = _service(tmp_path)
     yield service
     service.stop()
 

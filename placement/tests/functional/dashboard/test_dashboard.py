@@ -11,10 +11,9 @@ from placement.tests.functional.dashboard.conftest import (
     MARKUP_NAME,
     SERVER,
     claim,
+    expect,
 )
 from placement.tests.support.waiting import wait_until
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 

@@ -11,7 +11,6 @@ import pytest
 import webtest
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
-from keystoneclient.v3.client import Client
 
 from placement import wsgi
 from placement.tests.functional.keystone import serve
@@ -58,6 +57,8 @@ class KeystoneAdministrator:
     """The users, projects and tokens of a Keystone, as its administrator makes them."""
 
     def __init__(self, keystone):
+        from keystoneclient.v3.client import Client  # noqa: PLC0415  one process needs it
+
         self.keystone = keystone
         self._admin = self.session("admin", system_scope="all")
         self._client = Client(session=self._admin, endpoint_override=keystone)

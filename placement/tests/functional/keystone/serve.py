@@ -3,8 +3,8 @@
 Takes a folder with a ``keystone.conf``; makes the database in it, and prints where it listens.
 """
 
+import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -45,9 +45,23 @@ def initialise(folder, url):
         ["fernet_setup", "--keystone-user", user, "--keystone-group", group],
         ["bootstrap", "--bootstrap-password", PASSWORD, *endpoints],
     ):
-        program = Path(sys.executable).parent / "keystone-manage"
-        command = [program, "--config-file", file, *arguments]
-        subprocess.run(command, check=True, stdout=sys.stderr)
+        manage("--config-file", str(file), *arguments)
+
+
+def manage(*arguments):
+    """Run keystone-manage in a fork of this process, which imports it once."""
+    from keystone.cmd.manage import main  # noqa: PLC0415  after the configuration is written
+
+    def run():
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        sys.argv = ["keystone-manage", *arguments]
+        sys.exit(main())
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(f"keystone-manage {arguments} ended with {process.exitcode}")
 
 
 def main(folder):

@@ -25,7 +25,7 @@ PATHS = [
 ]
 DEFAULT = (1, 39)
 SECONDS_TO_WRITE = 60
-FORMATS = {
+FORMATS = {  # of Apache, by the names of its logs
     "common": '"%h %l %u %t \\"%r\\" %>s %O"',
     "combined": '"%h %l %u %t \\"%r\\" %>s %O \\"%{Referer}i\\" \\"%{User-Agent}i\\""',
 }
@@ -36,13 +36,18 @@ def backend():
     return "sqlite"
 
 
-def check_read(deployment, log, prefix="", pattern=""):
+def check_read(deployment, *logs, prefix="", pattern=""):
     """Send requests; check that the lines with the pattern contain the reads, and only these."""
     deployment.wait(f"{prefix}/")
     for path in PATHS:
         assert deployment.request("GET", prefix + path).status_code == 200
     deployment.request("POST", f"{prefix}/resource_providers", json={"name": "host"})
     deployment.request("PUT", f"{prefix}/traits/CUSTOM_A")
+    for log in logs:
+        check_log(deployment, log, pattern)
+
+
+def check_log(deployment, log, pattern):
     written = [*PATHS, "/traits/CUSTOM_A"]
     deadline = time.monotonic() + SECONDS_TO_WRITE
     while True:  # requests are logged in the order in which they end
@@ -74,24 +79,26 @@ def test_log_of_gunicorn(deployment):
     check_read(deployment, deployment.folder / "requests.log")
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_log_of_apache(deployment, name):
-    log = deployment.folder / "requests.log"
+def logs_of_apache(deployment):
+    """Return the logs of Apache in each format, and the change of its configuration for them."""
+    logs = {name: deployment.folder / f"{name}.log" for name in FORMATS}
     end = "</VirtualHost>"
-    fragment = f"CustomLog {log} {FORMATS[name]}\n{end}"
+    lines = [f"CustomLog {log} {FORMATS[name]}" for name, log in logs.items()]
+    return logs.values(), (end, "\n".join([*lines, end]))
+
+
+def test_logs_of_apache(deployment):
+    logs, fragment = logs_of_apache(deployment)
     path = start_uwsgi_behind_proxy(deployment)
-    start_apache_proxy(deployment, path, fragment=(end, fragment))
-    check_read(deployment, log, "/placement")
+    start_apache_proxy(deployment, path, fragment=fragment)
+    check_read(deployment, *logs, prefix="/placement")
 
 
 @pytest.mark.parametrize("backend", ["mariadb"])  # the daemons cannot read files of root
-@pytest.mark.parametrize("name", FORMATS)
-def test_log_of_apache_with_mod_wsgi(deployment, name):
-    log = deployment.folder / "requests.log"
-    end = "</VirtualHost>"
-    fragment = (end, f"CustomLog {log} {FORMATS[name]}\n{end}")
+def test_logs_of_apache_with_mod_wsgi(deployment):
+    logs, fragment = logs_of_apache(deployment)
     start_mod_wsgi(deployment, BIN / "placement-api", fragment=fragment)
-    check_read(deployment, log, "/placement")
+    check_read(deployment, *logs, prefix="/placement")
 
 
 def test_log_of_nginx(deployment):
@@ -104,4 +111,4 @@ def test_log_of_nginx(deployment):
         socket=("/run/placement/uwsgi.sock", f"{path}"),
     )
     start_nginx(deployment, nginx, site)
-    check_read(deployment, log, "/placement")
+    check_read(deployment, log, prefix="/placement")

@@ -156,15 +156,42 @@ def moved_url(servers_of, databases):
     return servers_of.url(databases[1])
 
 
-def migrate(backend, file, url, *options):
+def migrate(backend, file, url, *options, **environment):
     return run(
-        script_of(backend), *options, "--migrate", file, OS_PLACEMENT_DATABASE__CONNECTION=url
+        script_of(backend),
+        *options,
+        "--migrate",
+        file,
+        OS_PLACEMENT_DATABASE__CONNECTION=url,
+        **environment,
     )
 
 
-@pytest.mark.parametrize("options", [[], ["--skip-locks"]], ids=["locks", "skip-locks"])
-def test_tables_are_moved_and_served_from(backend, configured, moved_url, databases, options):
-    result = migrate(backend, configured, moved_url, *options)
+def migrate_and_stamp(backend, file, url, *options):
+    """Migrate with a ``placement-manage`` that does nothing, and stamp in this process.
+
+    The command takes a second; ``test_tables_are_moved_and_served_from`` runs it.
+    """
+    command = file.with_name("placement-manage")
+    command.write_text('#!/bin/sh\necho "called: $@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{os.environ['PATH']}"
+    result = migrate(backend, file, url, *options, PATH=path)
+    assert f"called: db stamp {INITIAL}\n" in result.stdout
+    store = Store(DatabaseSettings(connection=url))
+    migration.stamp(store, INITIAL)
+    store.dispose()
+    return result
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "move"),
+    [([], migrate), (["--skip-locks"], migrate_and_stamp)],
+    ids=["locks", "skip-locks"],
+)
+def test_tables_are_moved_and_served_from(backend, configured, moved_url, options, move):
+    result = move(backend, configured, moved_url, *options)
     assert (result.returncode, "ERROR" in result.stderr) == (0, False), result.stderr
     assert "resource_providers: 2 rows" in result.stdout
 
@@ -243,6 +270,7 @@ def test_a_missing_table_is_named(backend, configured, moved_url, databases, ser
     assert (result.returncode, "has no table allocations" in result.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url, servers_of):
     text = configured.read_text()
     line = next(line for line in text.splitlines() if line.startswith("MIGRATE_TABLES="))
@@ -251,7 +279,7 @@ def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url,
     early = [name for name in names if name not in late]
     for tables in (early, late):
         configured.write_text(text.replace(line, f'MIGRATE_TABLES="{" ".join(tables)}"'))
-        result = migrate(backend, configured, moved_url)
+        result = migrate_and_stamp(backend, configured, moved_url)
         assert (result.returncode, "ERROR" in result.stderr) == (0, False), result.stderr
     store = Store(DatabaseSettings(connection=moved_url))
     migration.sync(store)

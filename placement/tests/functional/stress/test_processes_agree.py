@@ -377,39 +377,53 @@ WEIGHTS = {
 }
 
 
-def serve(connection, url, seed):
-    """Write, and answer requests, as the other end of the connection says; until it is closed."""
+def serve(connection):
+    """Serve each database that the other end of the connection names, until it is closed."""
     from placement.insight.explanation import explain  # noqa: PLC0415
 
     explain.BUDGET_SECONDS = 60  # the machine may be busy for a second
     logging.disable()
-    with new_service(url) as service, suppress(EOFError):
-        writer = Writer(service, seed)
+    with suppress(EOFError):
         while True:
-            count, paths = connection.recv()
+            write_and_answer(connection, *connection.recv())
+
+
+def write_and_answer(connection, url, seed):
+    """Write, and answer requests, as the other end of the connection says, until it says None."""
+    with new_service(url) as service:
+        writer = Writer(service, seed)
+        while order := connection.recv():
+            count, paths = order
             writer.run(count)
             connection.send(service.answers(paths))
 
 
-@contextmanager
-def running_processes(url, seed):
-    """Yield connections to processes that serve."""
+@pytest.fixture(scope="module")
+def processes():
+    """Connections to processes that serve one database after the other."""
     spawn = multiprocessing.get_context("spawn")
     pairs = [spawn.Pipe() for _ in range(PROCESSES)]
-    processes = [
-        spawn.Process(target=serve, args=(theirs, url, seed + number), daemon=True)
-        for number, (_, theirs) in enumerate(pairs)
-    ]
+    processes = [spawn.Process(target=serve, args=(theirs,), daemon=True) for _, theirs in pairs]
     for process, (_, theirs) in zip(processes, pairs, strict=True):
         process.start()
         theirs.close()
+    yield [own for own, _ in pairs]
+    for own, _ in pairs:
+        own.close()
+    for process in processes:
+        process.join(60)
+
+
+@contextmanager
+def serving(connections, url, seed):
+    """Let the processes serve a database during the block."""
+    for number, connection in enumerate(connections):
+        connection.send((url, seed + number))
     try:
-        yield [own for own, _ in pairs]
+        yield
     finally:
-        for own, _ in pairs:
-            own.close()
-        for process in processes:
-            process.join(60)
+        for connection in connections:
+            connection.send(None)
 
 
 def answers_of(connections, counts, paths):
@@ -420,21 +434,23 @@ def answers_of(connections, counts, paths):
     return [connection.recv() for connection in connections]
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("agreement")  # the tests share the processes
 @pytest.mark.timeout(SECONDS + 300)
-def test_old_processes_answer_like_a_new_one(database_url, backend):
+def test_old_processes_answer_like_a_new_one(processes, database_url, backend):
     seed = int(os.environ.get("STRESS_SEED", random.getrandbits(20)))
     numbers = random.Random(seed)
     compared = rounds = candidates = 0
     feed = "/insight/providers?changed_since=unknown"
-    with running_processes(database_url, seed) as connections:
+    with serving(processes, database_url, seed):
         end = time.monotonic() + SECONDS
         while rounds < 2 or time.monotonic() < end:
             counts = [
-                numbers.randint(0, MOST_WRITES) if rounds else FIRST_WRITES for _ in connections
+                numbers.randint(0, MOST_WRITES) if rounds else FIRST_WRITES for _ in processes
             ]
-            answers_of(connections, counts, [])
+            answers_of(processes, counts, [])
             paths = [*REQUESTS, feed, f"{feed}&resources=VCPU:1"]
-            old = answers_of(connections, [0] * PROCESSES, paths)
+            old = answers_of(processes, [0] * PROCESSES, paths)
             with new_service(database_url) as service:
                 new = service.answers(paths)
                 token = service.get("/insight/providers")["token"]

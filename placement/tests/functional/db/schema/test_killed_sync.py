@@ -129,6 +129,7 @@ def serve_conf(conf, empty_database_url):
     return conf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prepare", [leave_empty, fill])
 def test_killed_sync_is_completed_by_the_next(empty_store, serve_conf, backend, prepare):
     """In between, the service refuses to start or is exact; then it is complete."""

@@ -20,6 +20,8 @@ HEADERS = {
     "X-Openstack-Request-Id": GLOBAL_ID,
 }
 
+ON_SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+
 
 @pytest.fixture
 def http(application):
@@ -60,6 +62,7 @@ def test_a_query_is_explained_as_json(explain):
     assert (code, document["fits"], document["query"]) == (0, 1, "resources=VCPU:4")
 
 
+@ON_SQLITE
 def test_unknown_names_are_refused_with_similar_names(http, explain):
     query = "resources=VCPUS:1&required=HW_CPU_X86_AVX3"
     code, printed = explain(query)
@@ -70,6 +73,7 @@ def test_unknown_names_are_refused_with_similar_names(http, explain):
     assert printed.err.strip() in response.json["errors"][0]["detail"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -84,6 +88,7 @@ def test_what_to_do_is_said(explain, arguments, sentence):
     assert sentence in printed.err
 
 
+@ON_SQLITE
 def test_the_query_is_read_at_the_microversion(explain):
     assert explain("resources=VCPU:4", "--microversion", "latest")[0] == 0
     code, printed = explain("resources=VCPU:4&in_tree=" + HOST, "--microversion", "1.30")
@@ -92,6 +97,7 @@ def test_the_query_is_read_at_the_microversion(explain):
     assert explain("resources=VCPU:4&in_tree=" + HOST, "--microversion", "1.31")[0] == 0
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("arguments", [(), ("resources=CUSTOM_NO:1",), ("resources=VCPU",)])
 def test_what_cannot_be_read_is_said(explain, arguments):
     code, printed = explain(*arguments)
@@ -129,6 +135,7 @@ def test_an_explanation_that_was_too_long_to_record_has_its_reason(store, explai
     assert printed.out.endswith(": capacity\n")
 
 
+@ON_SQLITE
 def test_an_invalid_request_is_found_with_similar_names(http, explain):
     query = "resources=VCPU:1&required=HW_CPU_X86_AVX3"
     http.get(f"/allocation_candidates?{query}", headers=HEADERS, status=400)
@@ -155,6 +162,7 @@ def test_one_host_that_fits(explain):
         assert (code, printed.out) == (0, "host1 fits resources=VCPU:8\n")
 
 
+@ON_SQLITE
 def test_a_host_that_does_not_exist_is_said_with_similar_names(explain):
     code, printed = explain("resources=VCPU:8", "--host", "host2")
     assert (code, printed.out) == (1, "")

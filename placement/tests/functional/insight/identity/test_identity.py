@@ -19,7 +19,7 @@ from placement.tests.support.factories import (
     new_provider,
     uuid,
 )
-from placement.tests.support.openstack_client import Client
+from placement.tests.support.openstack_client import Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 from placement.tests.support.waiting import wait_until
 
@@ -399,19 +399,15 @@ def openstack(tmp_path_factory):
         yield Client(service.url)
 
 
-def create(openstack, name, **inventory):
-    own = openstack("resource provider create", name)["uuid"]
-    for resource_class, total in inventory.items():
-        openstack("resource provider inventory set", own, f"--resource={resource_class}={total}")
-    return own
+def create(openstack, name, **totals):
+    return add_host(openstack.options[1], name, **totals)
 
 
 @runs_openstack
 def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_path):
     old, now = create(openstack, "os1", VCPU=8), create(openstack, "os1.example.org", VCPU=8)
     server = uuid()
-    owner = ["--project-id=demo", "--user-id=me", "--consumer-type=INSTANCE"]
-    openstack("resource provider allocation set", server, f"--allocation=rp={old},VCPU=2", *owner)
+    add_claim(openstack.options[1], server, {old: {"VCPU": 2}})
     conflict = openstack.refused("resource provider create", "os1", f"--uuid={NEW}")
     assert f"It is provider {old}: name os1, generation 2, last changed" in conflict
     assert "consumers 1. (HTTP 409)" in conflict

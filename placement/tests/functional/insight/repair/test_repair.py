@@ -48,6 +48,7 @@ def test_each_kind_is_repaired_and_undone(store, run_audit, apply, plan, name):
     assert kept(image(store)) == kept(before)
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", sorted(DEFECTS.keys() - set(REPAIRED)))
 def test_what_needs_a_decision_is_left(store, run_audit, apply, plan, name):
     code, make = DEFECTS[name]
