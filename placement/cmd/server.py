@@ -105,12 +105,6 @@ def _bind(probe: socket.socket, name: tuple[Any, ...], address: Address) -> None
         ) from error
 
 
-class RequestUriTooLong(RequestHeaderFieldsTooLarge):  # type: ignore[misc]
-    """The request line alone exceeds the limit of the head."""
-
-    code = 414
-
-
 class Parser(HTTPRequestParser):  # type: ignore[misc]
     """Parses one request as it arrives; sets ``error`` if it is too large or ambiguous.
 
@@ -130,9 +124,6 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
         """Parse the data; return how many bytes belong to this request."""
         consumed: int = super().received(data)
         if isinstance(self.error, RequestHeaderFieldsTooLarge):
-            line, _, rest = (self.header_plus + data).lstrip().partition(b"\r\n")
-            if not rest or len(line) >= self.adj.max_request_header_size:
-                self.error = RequestUriTooLong(self.error.body)
             # waitress parsed a placeholder instead of the head
             self.command, self.path, self.version = "-", "", "1.1"
         elif self.chunked and self._has_long_chunk_line():
@@ -206,8 +197,6 @@ class Refusal(ErrorTask):  # type: ignore[misc]
         match error.code:
             case 413:
                 return exception.RequestBodyTooLarge(limits.max_request_body_size - 1)
-            case 414:
-                return exception.RequestUriTooLong(limits.max_request_header_size)
             case 431:
                 return exception.RequestHeadTooLarge(limits.max_request_header_size)
             case 500:
@@ -257,6 +246,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         _allow_files()
         self._members: dict[int, Any] = {}
         self._is_stopping = False
+        self._cleanup_at = 0.0
         self._max_stored_bytes = _STORED_BODIES * settings.max_body_bytes
         super().__init__(
             settings.application,
@@ -269,8 +259,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             max_request_body_size=settings.max_body_bytes + 1,
             recv_bytes=_MEMORY_PER_BODY_BYTES,
             inbuf_overflow=_MEMORY_PER_BODY_BYTES,
-            connection_limit=_FILES,
-            cleanup_interval=_CLEANUP_SECONDS,
+            connection_limit=_CONNECTIONS + 2,  # counts the listener and the trigger
             clear_untrusted_proxy_headers=False,
             log_socket_errors=False,
             ident=None,
@@ -280,16 +269,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         """Bind the socket to the reserved address, which other workers also use."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         super().bind_server_socket()
-
-    def readable(self) -> bool:
-        """Return whether another connection is accepted."""
-        return len(self.active_channels) < _CONNECTIONS and bool(super().readable())
-
-    def maintenance(self, now: float) -> None:
-        """Close the connections of slow clients."""
-        for channel in list(self.active_channels.values()):
-            if channel.is_overdue(now):
-                channel.handle_close()
 
     def has_too_many_bodies(self) -> bool:
         """Return whether the stored bodies of all connections exceed their limit."""
@@ -308,6 +287,20 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
+        now = time.time()
+        if now >= self._cleanup_at:
+            self._cleanup_at = now + _CLEANUP_SECONDS
+            self._close_overdue(now)
+
+    def _close_overdue(self, now: float) -> None:
+        """Close the connections of slow clients.
+
+        ``maintenance`` of waitress runs before each poll, which could then report the closed
+        descriptor as an error of the next connection that gets it.
+        """
+        for channel in list(self.active_channels.values()):
+            if channel.is_overdue(now):
+                channel.handle_close()
 
     def _close_idle(self, *, is_late: bool) -> None:
         """Close idle connections; if ``is_late``, also connections with an incomplete request."""

@@ -5,11 +5,13 @@ import re
 import resource
 import socket
 import stat
+import threading
 from contextlib import ExitStack, suppress
 
 import psutil
 import pytest
 
+from placement.cmd import server
 from placement.tests.support.processes import ApiProcess
 from placement.tests.support.waiting import wait_until
 
@@ -107,6 +109,34 @@ def test_slow_clients_occupy_no_threads(api, connect, beginning):
             connection.recv(1)  # still open, without a response
 
 
+def test_slow_clients_at_the_connection_limit_are_closed(monkeypatch):
+    for name, value in {"_CONNECTIONS": 3, "_TIMEOUT_SECONDS": 1, "_CLEANUP_SECONDS": 0}.items():
+        monkeypatch.setattr(server, name, value)
+    settings = server.Settings(hello, server.Address("127.0.0.1", 0), 1, MEBIBYTE)
+    limited = server.Server(settings)
+    address = ("127.0.0.1", int(limited.effective_port))
+    with ExitStack() as stack:
+        stack.callback(limited.trigger.close)
+        thread = threading.Thread(target=limited.serve)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(limited.stop)
+        connections = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(4)
+        ]
+        for connection in connections[:3]:
+            connection.sendall(HEAD)
+        connections[3].sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert statuses(connections[3].recv(2**16)) == [200]
+        assert [connection.recv(1) for connection in connections[:3]] == [b""] * 3
+
+
+def hello(_environ, start_response):
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+
+
 def test_slow_request_is_completed(connect):
     connection = connect()
     for byte in b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":
@@ -172,8 +202,8 @@ def test_chunked_body_is_limited(api, send):
 @pytest.mark.parametrize(
     ("status", "head"),
     [
-        (414, b"GET /traits?name=%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 4 * MEBIBYTE)),
-        (414, b"GET /traits?name=" + b"x" * MEBIBYTE),
+        (431, b"GET /traits?name=%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 4 * MEBIBYTE)),
+        (431, b"GET /traits?name=" + b"x" * MEBIBYTE),
         (431, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Accept: a/b\r\n" * 300_000 + b"\r\n"),
     ],
     ids=["path", "endless path", "headers"],
