@@ -10,7 +10,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +21,7 @@ from sqlalchemy.engine import make_url
 from placement import exception, wsgi
 from placement.cmd import errors, workers
 from placement.cmd.errors import CommandError
-from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
+from placement.cmd.server import Settings, bound_socket, refusal, serve
 from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth, request_log
@@ -120,12 +119,12 @@ def run(options: argparse.Namespace) -> int:
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
         request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))
-    with closing(ReservedAddress(Address(options.host, options.port))) as reserved:
+    with bound_socket(options.host, options.port) as bound:
         application, engine = wsgi.load(conf)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
         settings = Settings(
-            application, reserved.address, options.threads, conf.api.max_request_body_size
+            application, bound, options.host, options.threads, conf.api.max_request_body_size
         )
         _serve(settings, conf, options, partial(wsgi.preload, engine))
     return 0
@@ -139,7 +138,7 @@ def _serve(
 ) -> None:
     reload = partial(reload_configuration, conf)
     is_development = options.development is not None
-    announce = partial(_announce, settings.address, conf, is_development=is_development)
+    announce = partial(_announce, _url(settings), conf, is_development=is_development)
     if options.workers == 1:
         signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
         preload()
@@ -230,16 +229,21 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _announce(address: Address, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
+def _url(settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.listener.getsockname()[1]}"
+
+
+def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
     """Print the addresses of service and database; in development, also an example request."""
-    print(f"Placement listens on {address.url}")
+    print(f"Placement listens on {url}")
     database = make_url(conf.placement_database.connection)
     print(f"The database is {database.render_as_string(hide_password=True)}")
     if conf.insight.page:
-        print(f"The dashboard is at {address.url}{page.PATH}/")
+        print(f"The dashboard is at {url}{page.PATH}/")
     if is_development:
         print(
-            f"Try: curl -H 'X-Auth-Token: admin' {address.url}/resource_classes "
+            f"Try: curl -H 'X-Auth-Token: admin' {url}/resource_classes "
             "-H 'OpenStack-API-Version: placement latest'"
         )
     sys.stdout.flush()

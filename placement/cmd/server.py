@@ -44,65 +44,35 @@ _TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """The host and port that a server listens on."""
-
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        """The URL of the server."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a server process."""
 
     application: WSGIApplication
-    address: Address
+    listener: socket.socket  # bound, and inherited by all workers
+    host: str
     threads: int
     max_body_bytes: int
 
 
-class ReservedAddress:
-    """An address that is reserved for the workers as long as the command runs.
-
-    Every worker has a socket (SO_REUSEPORT), and the kernel distributes connections among the
-    workers. A second command could then use the same port unnoticed, so the address must be
-    free at start. Port 0 is replaced by a free port, which all workers use.
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to the address; port 0 is replaced by a free port.
 
     Raises: OSError if the address is in use or does not belong to this machine.
     """
-
-    def __init__(self, address: Address) -> None:
-        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        family, *_, name = addresses[0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            _bind(probe, name, address)
-            name = probe.getsockname()
-        self._socket = socket.socket(family)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        self._socket.bind(name)
-        self.address = Address(address.host, name[1])
-
-    def close(self) -> None:
-        """Release the address."""
-        self._socket.close()
-
-
-def _bind(probe: socket.socket, name: tuple[Any, ...], address: Address) -> None:
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     try:
-        probe.bind(name)
+        bound.bind(address)
     except OSError as error:
+        bound.close()
         raise OSError(
-            f"Cannot listen on {address.host}, port {address.port}: {error.strerror}. Choose "
-            "another address by --host, or another port by --port."
+            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another address by "
+            "--host, or another port by --port."
         ) from error
+    return bound
 
 
 class Parser(HTTPRequestParser):  # type: ignore[misc]
@@ -244,6 +214,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def __init__(self, settings: Settings) -> None:
         _allow_files()
+        listener = settings.listener
         self._members: dict[int, Any] = {}
         self._is_stopping = False
         self._cleanup_at = 0.0
@@ -251,9 +222,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         super().__init__(
             settings.application,
             map=self._members,
-            host=settings.address.host,
-            port=settings.address.port,
-            server_name=settings.address.host,
+            _sock=listener,
+            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
+            bind_socket=False,
+            server_name=settings.host,
             threads=settings.threads,
             max_request_header_size=_HEAD_LIMIT_BYTES,
             max_request_body_size=settings.max_body_bytes + 1,
@@ -264,11 +236,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             log_socket_errors=False,
             ident=None,
         )
-
-    def bind_server_socket(self) -> None:
-        """Bind the socket to the reserved address, which other workers also use."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        super().bind_server_socket()
 
     def has_too_many_bodies(self) -> bool:
         """Return whether the stored bodies of all connections exceed their limit."""
@@ -284,6 +251,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         while self.active_channels:
             self._close_idle(is_late=time.monotonic() > give_up_at)
             self._serve_once()
+        self.task_dispatcher.shutdown()  # requests of closed connections
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
