@@ -8,14 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
-from osc_lib.exceptions import CommandError
 
 from placement.cli import client
 from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, Root, live_findings
-from placement.insight.audit.model import COMPUTE_NODE, Finding, InvalidList, Skipped, names_in
+from placement.insight.audit.model import COMPUTE_NODE, Finding, Skipped, names_in
 from placement.insight.audit.text import NOTHING_FOUND, by_provider, row_lines
 from placement.insight.consumers.model import ListedConsumer, from_document
 from placement.insight.feed import change_token
@@ -88,13 +87,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
         audited = ServiceConsumers(self.app)
-        try:
-            document = self._database(parsed_args)
-            live = self._live(parsed_args, audited)
-        except InvalidList as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(_failure(error)) from error
+        document = self._database(parsed_args)
+        live = self._live(parsed_args, audited)
         findings = [*document["findings"], *_documents(live, audited)]
         if parsed_args.plan:
             skipped = [*map(_skipped, document["skipped"]), *live.skipped]
@@ -163,10 +157,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
         found, database = map(Finding.from_json, findings), str(audited.epoch())
-        try:
-            planned = write_plan(arguments.plan, database, found, arguments.code)
-        except OSError as error:
-            raise CommandError(f"The plan could not be written: {_failure(error)}") from error
+        planned = write_plan(arguments.plan, database, found, arguments.code)
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
         if planned.actions:
             self.app.stderr.write(
@@ -178,10 +169,6 @@ def _documents(live: LiveFindings, audited: ServiceConsumers) -> Iterator[Docume
     names = audited.names() if live.findings else {}
     for finding in live.findings:
         yield replace(finding, names=names_in(finding.rows, names)).as_json()
-
-
-def _failure(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
 
 
 def _skipped(document: Document) -> Skipped:

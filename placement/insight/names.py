@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from placement.core.text import printable
+from placement.exception import BadRequest
 
 Names = Mapping[str, str]
 """Names by UUID."""
@@ -17,7 +18,7 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
 _MOST_NEAREST: Final = 5
 
 
-class UnknownName(Exception):  # noqa: N818  named by the mistake
+class UnknownName(BadRequest):
     """No thing has the name, or several have it; the message lists the nearest names."""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from placement.core.model import Inventory, ProviderSummary
 from placement.core.text import timestamp
+from placement.exception import BadRequest
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import document
 
@@ -24,7 +25,7 @@ MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 """The reasons why a provider could be meant, the closest match first."""
 
 
-class CannotPlan(Exception):  # noqa: N818
+class CannotPlan(BadRequest):
     """The change is not possible; the message states the reason and the action."""
 
 
