@@ -6,6 +6,7 @@ It reads ``placement.conf`` like any deployment; with ``--development`` it needs
 import argparse
 import ipaddress
 import logging
+import math
 import re
 import signal
 import sys
@@ -31,8 +32,6 @@ LOG = logging.getLogger(__name__)
 DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
 
-_LAST_PORT = 65535
-
 # The page reads every few seconds; these lines would hide those of other clients.
 _READ_OF_PAGE = re.compile(r'\S+ "GET /insight/\S*" status: [23]')
 
@@ -45,17 +44,21 @@ def main() -> int:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command line; exit with a usage message if they are invalid."""
     parser = argparse.ArgumentParser(
-        prog="placement-api", description="Serve Placement over HTTP."
+        prog="placement-api",
+        description="Serve Placement over HTTP.",
+        epilog="The other options are those of oslo.config and oslo.log: --config-file FILE and "
+        "--config-dir DIR replace the default locations; --debug logs more.",
     )
     version = f"%(prog)s {metadata.version('openplacement')}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=_port, default=8778, help="port to listen on (%(default)s)")
     parser.add_argument(
-        "--threads", type=_positive, default=8, help="threads a worker (%(default)s)"
+        "--port", type=_number(0, 65535), default=8778, help="port to listen on (%(default)s)"
     )
-    parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
-    _add_configuration(parser)
+    parser.add_argument(
+        "--threads", type=_number(1), default=8, help="threads a worker (%(default)s)"
+    )
+    parser.add_argument("--workers", type=_number(1), default=1, help="processes (%(default)s)")
     parser.add_argument(
         "--development",
         nargs="?",
@@ -69,47 +72,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="accept every token from any client that can reach this machine",
     )
-    return parser.parse_args(arguments)
+    parsed, others = parser.parse_known_args(arguments)
+    return argparse.Namespace(**vars(parsed), configuration=others)
 
 
-def _add_configuration(parser: argparse.ArgumentParser) -> None:
-    # One list for both, because later files take precedence.
-    add_to_configuration = partial(
-        parser.add_argument, dest="configuration", action="append", default=[]
-    )
-    add_to_configuration(
-        "--config-file",
-        metavar="FILE",
-        type="--config-file={}".format,
-        help="read options from FILE instead of placement.conf in the default locations",
-    )
-    add_to_configuration(
-        "--config-dir",
-        metavar="DIR",
-        type="--config-dir={}".format,
-        help="read options from all *.conf files in DIR instead of placement.conf.d",
-    )
+def _number(minimum: int, maximum: float = math.inf) -> Callable[[str], int]:
+    """Return a function that converts an argument to a number within these bounds."""
 
+    def number(text: str) -> int:
+        value = int(text)
+        if not minimum <= value <= maximum:
+            raise argparse.ArgumentTypeError(f"{text} is less than {minimum} or too large")
+        return value
 
-def _positive(text: str) -> int:
-    number = _integer(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
-
-
-def _port(text: str) -> int:
-    number = _integer(text)
-    if not 0 <= number <= _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {_LAST_PORT}")
-    return number
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def run(options: argparse.Namespace) -> int:
