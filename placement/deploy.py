@@ -57,7 +57,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     if config.healthcheck.enabled:
         current, url = app_services.engine.current, auth.keystone_url(config)
         checks = HealthChecks(app_services.store, current, url)
-        application = health.HealthMiddleware(application, config, checks)
+        application = health.with_health_checks(application, config, checks)
     return application, app_services.engine
 
 

@@ -3,9 +3,10 @@
 For programs and tests of other projects; requires the extra ``fixtures``.
 """
 
+import functools
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from unittest import mock
@@ -18,19 +19,6 @@ from wsgi_intercept import interceptor
 
 from placement import deploy
 from placement.http import auth
-
-# The groups of options that the application depends on.
-_GROUPS = (
-    "placement",
-    "api",
-    "placement_database",
-    "oslo_policy",
-    "oslo_middleware",
-    "cors",
-    "insight",
-)
-
-_Values = dict[str, dict[str, object]]
 
 
 def new_url() -> str:
@@ -62,8 +50,11 @@ class CurrentApplication:
             return self._application
 
 
-def _values(conf: cfg.ConfigOpts) -> _Values:
-    return {group: dict(conf[group]) for group in _GROUPS if group in conf}
+def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
+    """Return the values of all options; a group is an option with the values of its options."""
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value for name, value in conf.items()
+    }
 
 
 class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
@@ -79,10 +70,8 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
 
     def __init__(self, conf: cfg.ConfigOpts, latest_microversion: bool = False) -> None:  # noqa: FBT001, FBT002, RUF100
         conf.set_override("auth_strategy", auth.NOAUTH2, group="api")
-        self._conf = conf
-        self._loaded: WSGIApplication | None = None
         self._patches = ExitStack()
-        super().__init__(self._load, url=new_url())
+        super().__init__(functools.cache(lambda: CurrentApplication(conf)), url=new_url())
         headers = {"x-auth-token": "admin"}
         if latest_microversion:
             headers["OpenStack-API-Version"] = "placement latest"
@@ -91,12 +80,6 @@ class PlacementDirect(interceptor.RequestsInterceptor):  # type: ignore[misc]
             service_type="placement",
             raise_exc=False,
         )
-
-    def _load(self) -> WSGIApplication:
-        """Return the application, loaded on first use and shared by all connections."""
-        if self._loaded is None:
-            self._loaded = CurrentApplication(self._conf)
-        return self._loaded
 
     def __enter__(self) -> adapter.Adapter:
         """Intercept requests to the URL, and the lookup of endpoints."""

@@ -6,22 +6,10 @@ table is complete.
 """
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from types import MappingProxyType
 from typing import NamedTuple
 
 from placement import exception
-
-UNDEFINED = "placement.undefined_code"
-CONCURRENT_UPDATE = "placement.concurrent_update"
-DUPLICATE_NAME = "placement.duplicate_name"
-INVENTORY_IN_USE = "placement.inventory.inuse"
-PROVIDER_IN_USE = "placement.resource_provider.inuse"
-PROVIDER_CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
-PROVIDER_NOT_FOUND = "placement.resource_provider.not_found"
-QUERY_DUPLICATE_KEY = "placement.query.duplicate_key"
-QUERY_BAD_VALUE = "placement.query.bad_value"
-QUERY_MISSING_VALUE = "placement.query.missing_value"
 
 RETRY_SOON = (("Retry-After", "1"),)
 
@@ -30,28 +18,24 @@ class HttpError(NamedTuple):
     """The status, the error code and additional headers of an error response."""
 
     status: int
-    code: str = UNDEFINED
+    code: str = "placement.undefined_code"
     headers: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The reason phrase of the status: ``Not Found``."""
-        return HTTPStatus(self.status).phrase
 
 
 _BAD_REQUEST = HttpError(400)
 _NOT_FOUND = HttpError(404)
 _CONFLICT = HttpError(409)
-_CONCURRENT = HttpError(409, CONCURRENT_UPDATE)
+_CONCURRENT = HttpError(409, "placement.concurrent_update")
+_DUPLICATE = HttpError(409, "placement.duplicate_name")
 
 UNEXPECTED = HttpError(500)
 
 TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType(
     {
         exception.BadRequest: _BAD_REQUEST,
-        exception.DuplicateQueryKey: HttpError(400, QUERY_DUPLICATE_KEY),
-        exception.BadQueryValue: HttpError(400, QUERY_BAD_VALUE),
-        exception.MissingQueryValue: HttpError(400, QUERY_MISSING_VALUE),
+        exception.DuplicateQueryKey: HttpError(400, "placement.query.duplicate_key"),
+        exception.BadQueryValue: HttpError(400, "placement.query.bad_value"),
+        exception.MissingQueryValue: HttpError(400, "placement.query.missing_value"),
         exception.InvalidVersion: _BAD_REQUEST,
         exception.PolicyNotAuthorized: HttpError(403),
         exception.RouteNotFound: _NOT_FOUND,
@@ -63,11 +47,13 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.UnsupportedMediaType: HttpError(415),
         exception.RequestHeadTooLarge: HttpError(431),
         exception.ProviderNotFound: _NOT_FOUND,
-        exception.DuplicateProvider: HttpError(409, DUPLICATE_NAME),
+        exception.DuplicateProvider: _DUPLICATE,
         exception.CannotCreateProvider: _BAD_REQUEST,
         exception.CannotSaveProvider: _BAD_REQUEST,
-        exception.ProviderHasChildren: HttpError(409, PROVIDER_CANNOT_DELETE_PARENT),
-        exception.ProviderInUse: HttpError(409, PROVIDER_IN_USE),
+        exception.ProviderHasChildren: HttpError(
+            409, "placement.resource_provider.cannot_delete_parent"
+        ),
+        exception.ProviderInUse: HttpError(409, "placement.resource_provider.inuse"),
         exception.StaleProviderGeneration: _CONCURRENT,
         exception.StaleGenerationPleaseUpdate: _CONCURRENT,
         exception.StaleConsumerGeneration: _CONCURRENT,
@@ -76,7 +62,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.InventoryNotFoundForDelete: _NOT_FOUND,
         exception.NoInventoryRecord: _BAD_REQUEST,
         exception.InventoryExists: _CONCURRENT,
-        exception.InventoryInUse: HttpError(409, INVENTORY_IN_USE),
+        exception.InventoryInUse: HttpError(409, "placement.inventory.inuse"),
         exception.SingleInventoryInUse: _CONCURRENT,
         exception.ResourceClassNotFound: _NOT_FOUND,
         exception.UnknownClassOrTrait: _BAD_REQUEST,
@@ -93,7 +79,9 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.NoAllocations: _NOT_FOUND,
         exception.ProviderToAllocateNotFound: _BAD_REQUEST,
         exception.NotAllocatable: _CONFLICT,
-        exception.ReshapedProviderNotFound: HttpError(400, PROVIDER_NOT_FOUND),
+        exception.ReshapedProviderNotFound: HttpError(
+            400, "placement.resource_provider.not_found"
+        ),
         exception.Conflict: _CONCURRENT,
         exception.DatabaseUnavailable: HttpError(503, headers=RETRY_SOON),
         exception.PolicyCheckFailed: HttpError(503, headers=RETRY_SOON),

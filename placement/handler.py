@@ -31,7 +31,7 @@ from placement.http.request import (
     error_response,
     unexpected,
 )
-from placement.http.routing import Route, Routes
+from placement.http.routing import Routes
 from placement.insight import routes as insight
 
 LOG = logging.getLogger(__name__)
@@ -128,24 +128,22 @@ class PlacementHandler:
         environ = request.environ
         environ[CONTEXT] = RequestContext.from_environ(environ)
         environ[SERVICES] = self.services
-        environ[VERSION] = _version(environ)
+        is_insight = _is_insight(environ["PATH_INFO"])
+        default = microversion.MAX_VERSION if is_insight else microversion.MIN_VERSION
+        header = environ.get("HTTP_OPENSTACK_API_VERSION")
+        environ[VERSION] = microversion.negotiate(header, default)
         request_body.check_headers(environ, self.services.max_body_bytes)
         route = self._routes.find(_path(environ))
-        handler = _handler(route, environ["REQUEST_METHOD"])
+        handler = route.methods.get(environ["REQUEST_METHOD"])
+        if handler is None:
+            raise exception.MethodNotAllowed(tuple(route.methods))
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
         response = handler(request)
-        if _is_insight(environ["PATH_INFO"]):
+        if is_insight:
             # browsers may cache the response, for If-None-Match; shared proxies may not
             response.headers["cache-control"] = "private, no-cache"
         return response
-
-
-def _version(environ: WSGIEnvironment) -> microversion.Version:
-    header = environ.get("HTTP_OPENSTACK_API_VERSION")
-    if _is_insight(environ["PATH_INFO"]):
-        return microversion.negotiate(header, default=microversion.MAX_VERSION)
-    return microversion.negotiate(header)
 
 
 def _is_insight(path: str) -> bool:
@@ -162,13 +160,6 @@ def _with_canonical_uuids(parameters: Mapping[str, str]) -> dict[str, str]:
         name: canonical(text) if name.endswith("uuid") else text
         for name, text in parameters.items()
     }
-
-
-def _handler(route: Route, method: str) -> HandlerFunction:
-    try:
-        return route.methods[method]
-    except KeyError:
-        raise exception.MethodNotAllowed(tuple(route.methods)) from None
 
 
 def _path(environ: WSGIEnvironment) -> str:

@@ -7,20 +7,13 @@ Source: API reference, "Microversions"; the header is ``OpenStack-API-Version: p
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from placement import exception
 
 HEADER = "openstack-api-version"
 SERVICE_TYPE = "placement"
 LATEST = "latest"
-
-ResponseT = TypeVar("ResponseT")
-
-_ERRORS: Mapping[int, type[exception.PlacementException]] = {
-    404: exception.RouteNotFound,
-    405: exception.MethodNotAllowed,
-}
 
 
 class Version(NamedTuple):
@@ -85,69 +78,54 @@ def _requested_version(header: str) -> str | None:
     return None
 
 
-class HasVersion(Protocol):
-    """The part of a request that this module uses."""
-
-    @property
-    def version(self) -> Version:
-        """The microversion of the request."""
-
-
-RequestT = TypeVar("RequestT", bound=HasVersion)
-Handler = Callable[[RequestT], ResponseT]
+Handler = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Generic[RequestT, ResponseT]):
+class Window:
     """A handler and the versions that it serves, ``first`` to ``last``, both included."""
 
     first: Version
     last: Version
-    handler: Handler[RequestT, ResponseT]
+    handler: Handler
 
 
 @dataclass(frozen=True)
-class Versioned(Generic[RequestT, ResponseT]):
+class Versioned:
     """A handler composed of handlers, each for a window of versions.
 
     Outside of the windows it raises ``error``. The OpenAPI document is generated from them.
     """
 
-    windows: tuple[Window[RequestT, ResponseT], ...]
+    windows: tuple[Window, ...]
     error: type[exception.PlacementException] = exception.RouteNotFound
 
-    def __call__(self, request: RequestT) -> ResponseT:
+    def __call__(self, request: Any) -> Any:
         """Return the response of the handler for the version of the request."""
-        version = request.version
         for window in self.windows:
-            if window.first <= version <= window.last:
+            if window.first <= request.version <= window.last:
                 return window.handler(request)
         raise self.error
 
 
-def version_handler(
-    first: str, last: str | None = None, *, status: int = 404
-) -> Callable[[Handler[RequestT, ResponseT]], Versioned[RequestT, ResponseT]]:
-    """Return a decorator that limits a handler to these versions, both included.
+def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Versioned]:
+    """Return a decorator that limits a handler to these versions and newer ones.
 
-    Other versions get ``status``: 404, or 405 without an ``allow`` header.
+    Older versions get ``status``: 404, or 405 without an ``allow`` header.
     """
+    error = exception.MethodNotAllowed if status == 405 else exception.RouteNotFound
 
-    def decorate(handler: Handler[RequestT, ResponseT]) -> Versioned[RequestT, ResponseT]:
-        return Versioned((_window((first, last), handler),), _ERRORS[status])
+    def decorate(handler: Handler) -> Versioned:
+        return Versioned((_window((first, None), handler),), error)
 
     return decorate
 
 
-def by_version(
-    handlers: Mapping[tuple[str, str | None], Handler[Any, ResponseT]],
-) -> Versioned[Any, ResponseT]:
+def by_version(handlers: Mapping[tuple[str, str | None], Handler]) -> Versioned:
     """Return a handler composed of several: ``{("1.2", "1.6"): _rename, ...}``."""
     return Versioned(tuple(_window(bounds, handler) for bounds, handler in handlers.items()))
 
 
-def _window(
-    bounds: tuple[str, str | None], handler: Handler[RequestT, ResponseT]
-) -> Window[RequestT, ResponseT]:
+def _window(bounds: tuple[str, str | None], handler: Handler) -> Window:
     first, last = bounds
     return Window(parse(first), parse(last) if last else MAX_VERSION, handler)

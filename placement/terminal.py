@@ -4,7 +4,6 @@ Python writes what it has buffered when it exits, after the command has returned
 failure with a traceback. So commands write it while their errors are still handled.
 """
 
-import errno
 import os
 import signal
 import sys
@@ -18,18 +17,12 @@ CLOSED: Final = 128 + signal.SIGPIPE
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit code after Ctrl-C."""
 
-UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""The errors of the device that the output is written to."""
-
 _ERASE_LINE = "\r\x1b[K"
 
 
 def describe(error: OSError) -> str:
-    """Return what is wrong with the output and what to do about it."""
-    return (
-        f"The output cannot be written: {error.strerror}. Check the file or device that it is "
-        "written to, then run the command again."
-    )
+    """Return the reason of an error, beginning with its file if there is one."""
+    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
 
 
 def accept_all_characters() -> None:

@@ -1,7 +1,6 @@
 """``openstack allocation candidate explain`` and ``openstack allocation request list``."""
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
@@ -67,7 +66,6 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the explanation."""
-        colored = self.app.stdout.isatty() and "NO_COLOR" not in os.environ
         names = CommandNames(self.app)
         if parsed_args.request_id:
             records = self._records(parsed_args.request_id)
@@ -75,12 +73,12 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
                 (record for record in records if record["kind"] == "no_candidates"), records[0]
             )
             known = _known(names, [newest])
-            fields = client.recorded(newest, known, colored=colored)
+            fields = client.recorded(newest, known)
             fields |= {"recorded": len(records)} if len(records) > 1 else {}
         else:
             document = self._current(parsed_args, names)
             known = names.in_query(document["query"])
-            fields = client.explanation(document, known, colored=colored)
+            fields = client.explanation(document, known)
         return tuple(fields), cells(fields.values(), known)
 
     def _records(self, request_id: str) -> list[dict[str, Any]]:

@@ -8,20 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
-from osc_lib.exceptions import CommandError
 
 from placement.cli import client
 from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement.insight.audit.model import (
-    COMPUTE_NODE,
-    AuditedProviders,
-    Finding,
-    InvalidList,
-    Skipped,
-)
+from placement.insight.audit.model import COMPUTE_NODE, AuditedProviders, Finding, Skipped
 from placement.insight.audit.text import NOTHING_FOUND, by_provider, row_lines
 from placement.insight.consumers.model import from_document
 from placement.insight.feed import change_token
@@ -52,13 +45,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
-        try:
-            document = self._database(parsed_args)
-            live = self._live(parsed_args) if parsed_args.live else NO_LIST
-        except InvalidList as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(_failure(error)) from error
+        document = self._database(parsed_args)
+        live = self._live(parsed_args) if parsed_args.live else NO_LIST
         codes = parsed_args.code
         listed = [*document["findings"], *self._documents(live.findings)]
         findings = [finding for finding in listed if not codes or finding["code"] in codes]
@@ -149,19 +137,12 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
         found = map(Finding.from_json, findings)
         database = str(change_token.epoch(self._providers["token"]))
-        try:
-            planned = write_plan(arguments.plan, database, found, arguments.code)
-        except OSError as error:
-            raise CommandError(f"The plan could not be written: {_failure(error)}") from error
+        planned = write_plan(arguments.plan, database, found, arguments.code)
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
         if planned.actions:
             self.app.stderr.write(
                 f"To apply them on an API host: placement-manage audit --apply {arguments.plan}\n"
             )
-
-
-def _failure(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
 
 
 def _rows(finding: Document) -> Shown:

@@ -21,7 +21,7 @@ from osc_placement import version
 
 from placement import terminal
 from placement.core.text import printable
-from placement.insight.explanation.command import InvalidOptions
+from placement.exception import PlacementException
 from placement.insight.explanation.text import (
     closest_line,
     funnel_lines,
@@ -41,8 +41,6 @@ Table = tuple[Sequence[str], Iterable[Any]]
 Options = Mapping[str, tuple[str, str, str]]
 """The option, the metavar and the help for each parameter of a query."""
 
-RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
-
 
 def get(app: Any, url: str) -> Any:
     """Return the document at a URL.
@@ -53,29 +51,19 @@ def get(app: Any, url: str) -> Any:
     Raises: CommandError if the service does not have the route or something else responded, and
     the errors of osc-placement for error responses.
     """
-    manager = app.client_manager
     requested_version = app.api_version["placement"]
     newest = requested_version in version.NEGOTIATE_VERSIONS
     try:
-        client = manager.placement  # it may negotiate the version
+        client = app.client_manager.placement  # it may negotiate the version
         response = client.request("GET", url, **({"version": "latest"} if newest else {}))
         return response.json()
     except exceptions.NotFound as error:
         if error.message not in _MISSING:
             raise
-        raise CommandError(wrong_endpoint(manager) or _missing_route(url)) from error
-    except ConnectionError as error:
-        raise CommandError(
-            f"{str(error).rstrip('.')}. Check that the service runs, and the endpoint: "
-            "--os-endpoint, or the one in the catalog."
-        ) from error
-    except (ValueError, LookupError, TypeError) as error:
-        # no document of Placement: Keystone's middleware, a proxy or another program responded
-        raise CommandError(
-            wrong_endpoint(manager)
-            or f"GET {url.partition('?')[0]} failed: {_cause(error)}. Check the token, and the "
-            "endpoint in the catalog."
-        ) from error
+        raise failure(url, error) from error
+    except (ConnectionError, ValueError, LookupError, TypeError) as error:
+        # Keystone's middleware, a proxy or another program responded, or nothing
+        raise failure(url, _cause(error)) from error
 
 
 def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
@@ -109,48 +97,13 @@ def _cause(error: BaseException) -> BaseException:
     return cause or error
 
 
-def _missing_route(url: str) -> str:
-    return (
-        f"The service has no {url.partition('?')[0]}: it is an older release of this service, or "
-        "another implementation of Placement. Upgrade it, or run the command of placement-manage "
-        "on an API host."
+def failure(url: str, cause: object) -> CommandError:
+    """Return the error of a request to which the service did not respond with a document."""
+    return CommandError(
+        f"GET {url.partition('?')[0]} failed: {printable(str(cause)).strip().rstrip('.')}. Check "
+        "that the service runs and is this implementation of Placement, and that the endpoint has "
+        "the right path: --os-endpoint, or the catalog."
     )
-
-
-def wrong_endpoint(manager: Any) -> str | None:
-    """Return a sentence about an endpoint at which Placement does not respond; None otherwise.
-
-    Placement has a version document at the path of its endpoint, which needs no token. A wrong
-    path is a 404, or the page of another program.
-    """
-    client = manager.placement
-    try:
-        endpoint = client.session.get_endpoint(**client.ks_filter)
-        response = client.session.request(
-            "/",
-            "GET",
-            endpoint_filter=client.ks_filter,
-            headers={"Accept": "application/json"},
-            raise_exc=False,
-        )
-    except ClientException:
-        return None
-    if response.status_code not in {200, 404} or _has_versions(response):
-        return None
-    service_type = client.ks_filter["service_type"]
-    return (
-        f"The endpoint {endpoint} of service type {service_type} has no version document (HTTP "
-        f"{response.status_code}); is the path right? Check --os-endpoint, or the catalog: "
-        f"`openstack endpoint list --service {service_type}`."
-    )
-
-
-def _has_versions(response: Any) -> bool:
-    try:
-        document = response.json()
-    except ValueError:
-        return False
-    return isinstance(document, dict) and "versions" in document
 
 
 class WrittenOutput:
@@ -176,15 +129,13 @@ class WrittenOutput:
         run: Callable[[Any], int] = super().run  # type: ignore[misc]
         try:
             return terminal.written(lambda: run(parsed_args))
-        except InvalidOptions as error:
-            raise CommandError(str(error)) from None
+        except PlacementException as error:
+            raise CommandError(printable(str(error))) from None
         except BrokenPipeError:
             terminal.discard_unwritten()
             raise
         except OSError as error:
             terminal.discard_unwritten()
-            if error.errno not in terminal.UNWRITABLE:
-                raise
             raise CommandError(terminal.describe(error)) from error
 
 
@@ -283,15 +234,11 @@ def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
     return dedent("\n".join(funnel_lines(with_names)))
 
 
-def _fits(number: int | None, *, colored: bool) -> str:
-    text = "not determined" if number is None else str(number)
-    color = GREEN if number else RED
-    return f"{color}{text}{PLAIN}" if colored else text
+def _fits(number: int | None) -> str:
+    return "not determined" if number is None else str(number)
 
 
-def explanation(
-    document: Mapping[str, Any], names: Names = _NO_NAMES, *, colored: bool
-) -> dict[str, Any]:
+def explanation(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[str, Any]:
     """Return the fields of an explanation, the result first."""
     if "root" in document:
         fields = {
@@ -301,7 +248,7 @@ def explanation(
         }
     else:
         fields = {
-            "fits": Shown(document["fits"], partial(_fits, colored=colored)),
+            "fits": Shown(document["fits"], _fits),
             "roots": document["roots"],
             "funnel": Shown(document["funnel"], partial(_funnel, names)),
             "near_misses": Shown(document["near_misses"], by_line(closest_line)),
@@ -316,14 +263,12 @@ def explanation(
     }
 
 
-def recorded(
-    document: Mapping[str, Any], names: Names = _NO_NAMES, *, colored: bool
-) -> dict[str, Any]:
+def recorded(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[str, Any]:
     """Return the fields of a recorded request: its reason, then its explanation."""
     columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
     fields = {name: document[name] for name in columns}
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
-        return {**explanation(document["explanation"], names, colored=colored), **fields}
+        return {**explanation(document["explanation"], names), **fields}
     if "claim" in document:
         subject = {"claim": facts(document["claim"])}
     else:
@@ -332,5 +277,5 @@ def recorded(
 
 
 def _refusal(explanation: Mapping[str, Any]) -> str:
-    """Return the sentence of a refusal, or its facts if an earlier release recorded it."""
+    """Return the sentence of a refusal, or its facts if it was too long to record."""
     return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()

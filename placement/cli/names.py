@@ -22,14 +22,15 @@ from osc_lib.exceptions import CommandError
 
 from placement.cli.client import get
 from placement.core.text import canonical_uuid
-from placement.insight.names import Names, UnknownName, uuid_of, uuids_in
+from placement.insight.names import Names, uuid_of, uuids_in
 
 SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""
 
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
-_AGGREGATES_WITH_UUID: Final = "2.41"
+_HEADERS: Final = {"OpenStack-API-Version": f"{_NOVA} 2.41"}  # aggregates have UUIDs since 2.41
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _PAGE: Final = 1000
 _SECONDS_TO_KEEP: Final = 60.0
 _AGGREGATES = frozenset({"--member-of", "--not-member-of"})
@@ -57,13 +58,12 @@ class CloudNames:
     @cached_property
     def aggregates(self) -> Names:
         """The names of all aggregates of nova by UUID."""
-        document = self._get(_NOVA, "/os-aggregates", _AGGREGATES_WITH_UUID)
-        return _names(document, "aggregates", "uuid")
+        return self._names(_NOVA, "/os-aggregates", "aggregates", "uuid")
 
     @cached_property
     def projects(self) -> Names:
         """The names of all projects by id."""
-        return _names(self._get(_KEYSTONE, "/projects"), "projects", "id")
+        return self._names(_KEYSTONE, "/projects", "projects")
 
     def servers(self, wanted: Collection[str] | None = None) -> Names:
         """Return names of servers by UUID: of the wanted servers, or of all, as far as known.
@@ -86,20 +86,20 @@ class CloudNames:
             if not wanted:
                 return
             query |= {"uuid": next(iter(wanted))}
-        while page := _names(self._get(_NOVA, f"/servers?{urlencode(query)}"), "servers", "id"):
+        while page := self._names(_NOVA, f"/servers?{urlencode(query)}", "servers"):
             yield page
-            if query.get("marker") == (marker := list(page)[-1]):
-                return
-            query["marker"] = marker
+            query["marker"] = list(page)[-1]
 
-    def _get(self, service: str, path: str, microversion: str | None = None) -> Any:
-        """Return a document, empty if the service failed."""
+    def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
+        """Return the names in a list of a service, empty if the service failed."""
         if service in self._unresponsive:
             return {}
-        headers = {"OpenStack-API-Version": f"{service} {microversion}"} if microversion else {}
         try:
-            return self._session.get(f"{self._url(service)}{path}", headers=headers).json()
-        except (ClientException, ValueError, RecursionError) as error:
+            url = f"{self._url(service)}{path}"
+            document = self._session.get(url, headers=_HEADERS).json()
+            rows = [(row[uuid], row["name"]) for row in document[key]]
+            return {uuid: name for uuid, name in rows if {type(uuid), type(name)} == {str}}
+        except (ClientException, *_MALFORMED) as error:
             self.failures[service] = str(error).partition("\n")[0]
             if not isinstance(error, HttpError):  # it may allow another list
                 self._unresponsive.add(service)
@@ -114,19 +114,6 @@ class CloudNames:
         if url is None or url == self._session.get_endpoint(**endpoint):
             raise ValueError(f"there is no endpoint of {service} in the catalog")
         return str(url).rstrip("/")
-
-
-def _names(document: Any, key: str, uuid: str) -> Names:
-    rows = document.get(key) if isinstance(document, dict) else None
-    return {
-        row[uuid]: row["name"]
-        for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, dict) and _is_text(row.get("name")) and _is_text(row.get(uuid))
-    }
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 class NamesDocument:
@@ -182,14 +169,17 @@ class CommandNames(CloudNames):
     # --- options --------------------------------------------------------------------------
 
     def provider(self, text: str) -> str:
-        """Return the UUID of a provider from its UUID or name.  Raises: CommandError."""
+        """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
         if uuid := canonical_uuid(text):
             return uuid
         equal = self._providers({"name": text})
-        return next(iter(equal)) if equal else _uuid_of(text, self.providers, "provider")
+        return next(iter(equal)) if equal else uuid_of(text, self.providers, "provider")
 
     def aggregate(self, text: str) -> str:
-        """Return the UUID of an aggregate from its UUID or name.  Raises: CommandError."""
+        """Return the UUID of an aggregate from its UUID or name.
+
+        Raises: CommandError, UnknownName.
+        """
         if uuid := canonical_uuid(text):
             return uuid
         names = self.aggregates
@@ -199,10 +189,13 @@ class CommandNames(CloudNames):
                 f"{text} is not the UUID of an aggregate, and nova did not list the names of "
                 f"aggregates: {failure}"
             )
-        return _uuid_of(text, names, "aggregate")
+        return uuid_of(text, names, "aggregate")
 
     def aggregates_of(self, value: str) -> str:
-        """Return a value of ``member_of`` with UUIDs in place of names.  Raises: CommandError."""
+        """Return a value of ``member_of`` with UUIDs in place of names.
+
+        Raises: CommandError, UnknownName.
+        """
         operator = next(text for text in ("!in:", "in:", "!", "") if value.startswith(text))
         texts = value.removeprefix(operator).split(",")
         return operator + ",".join(map(self.aggregate, texts))
@@ -210,18 +203,11 @@ class CommandNames(CloudNames):
     def project(self, text: str) -> str:
         """Return the id of a project from its id or name.
 
-        Without a list of projects, the text is an id. Raises: CommandError.
+        Without a list of projects, the text is an id. Raises: UnknownName.
         """
         if canonical_uuid(text) or not self.projects or text in self.projects:
             return text
-        return _uuid_of(text, self.projects, "project")
-
-
-def _uuid_of(text: str, names: Names, kind: str) -> str:
-    try:
-        return uuid_of(text, names, kind)
-    except UnknownName as error:
-        raise CommandError(str(error)) from None
+        return uuid_of(text, self.projects, "project")
 
 
 def resolve_groups(names: CommandNames, arguments: argparse.Namespace) -> None:

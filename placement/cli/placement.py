@@ -19,9 +19,9 @@ from placement.cli.client import (
     WrittenOutput,
     cells,
     consumers,
+    failure,
     get,
     given,
-    wrong_endpoint,
 )
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
@@ -31,7 +31,6 @@ from placement.insight.consumers.model import from_document
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import (
     COLUMNS,
-    CannotPlan,
     StoredAmounts,
     identity_from,
     nothing_found,
@@ -65,10 +64,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
         query = {"name": parsed_args.host, "days": parsed_args.days}
         document = get(self.app, f"/insight/identity?{urlencode(query)}")
         identity = identity_from(document)
-        try:
-            message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
-        except (CannotPlan, OSError) as error:
-            raise CommandError(printable(str(error))) from None
+        message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         if message:
             self.app.stderr.write(f"{message}\n")
         rows = list(rows_of(identity))
@@ -203,13 +199,8 @@ class ServeDashboard(WrittenOutput, command.Command):
         response = self._get("/insight", {})
         is_document = "json" in response.headers.get("Content-Type", "")
         if response.status_code != 200 or not is_document:
-            manager: Any = self.app.client_manager
-            raise CommandError(
-                wrong_endpoint(manager)
-                or f"GET /insight returned {response.status_code}: "
-                f"{response.content.decode(errors='replace')}. The service must be this "
-                "implementation of Placement, and your roles must pass placement:insight:*."
-            )
+            content = response.content.decode(errors="replace")
+            raise failure("/insight", f"{response.status_code}: {content}")
 
     def _get(self, path: str, headers: Mapping[str, str]) -> UpstreamResponse:
         if path == NAMES:

@@ -137,13 +137,11 @@ class PreviewChange(WrittenOutput, command.Lister):
 def _reshaped(path: str, forest: Forest) -> tuple[Holders, Mapping[str, str]]:
     """Return the consumers of a reshape with their new providers; no provider moves.
 
-    Raises: CommandError.
+    Raises: CommandError, OSError.
     """
     try:
         allocations = json.loads(Path(path).read_text(encoding="utf-8"))["allocations"]
         holders = [(uuid, list(claim["allocations"])) for uuid, claim in allocations.items()]
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}.") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CommandError(
             f"{path} is not the body of a POST /reshaper: a JSON object whose member allocations "

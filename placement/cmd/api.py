@@ -6,11 +6,11 @@ It reads ``placement.conf`` like any deployment; with ``--development`` it needs
 import argparse
 import ipaddress
 import logging
+import math
 import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +22,7 @@ from sqlalchemy.engine import make_url
 from placement import exception, wsgi
 from placement.cmd import errors, workers
 from placement.cmd.errors import CommandError
-from placement.cmd.server import Address, ReservedAddress, Settings, refusal, serve
+from placement.cmd.server import Settings, bound_socket, refusal, serve
 from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth, request_log
@@ -31,8 +31,6 @@ LOG = logging.getLogger(__name__)
 
 DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
-
-_LAST_PORT = 65535
 
 # The page reads every few seconds; these lines would hide those of other clients.
 _READ_OF_PAGE = re.compile(r'\S+ "GET /insight/\S*" status: [23]')
@@ -46,17 +44,21 @@ def main() -> int:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command line; exit with a usage message if they are invalid."""
     parser = argparse.ArgumentParser(
-        prog="placement-api", description="Serve Placement over HTTP."
+        prog="placement-api",
+        description="Serve Placement over HTTP.",
+        epilog="The other options are those of oslo.config and oslo.log: --config-file FILE and "
+        "--config-dir DIR replace the default locations; --debug logs more.",
     )
     version = f"%(prog)s {metadata.version('openplacement')}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=_port, default=8778, help="port to listen on (%(default)s)")
     parser.add_argument(
-        "--threads", type=_positive, default=8, help="threads a worker (%(default)s)"
+        "--port", type=_number(0, 65535), default=8778, help="port to listen on (%(default)s)"
     )
-    parser.add_argument("--workers", type=_positive, default=1, help="processes (%(default)s)")
-    _add_configuration(parser)
+    parser.add_argument(
+        "--threads", type=_number(1), default=8, help="threads a worker (%(default)s)"
+    )
+    parser.add_argument("--workers", type=_number(1), default=1, help="processes (%(default)s)")
     parser.add_argument(
         "--development",
         nargs="?",
@@ -70,47 +72,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="accept every token from any client that can reach this machine",
     )
-    return parser.parse_args(arguments)
+    parsed, others = parser.parse_known_args(arguments)
+    return argparse.Namespace(**vars(parsed), configuration=others)
 
 
-def _add_configuration(parser: argparse.ArgumentParser) -> None:
-    # One list for both, because later files take precedence.
-    add_to_configuration = partial(
-        parser.add_argument, dest="configuration", action="append", default=[]
-    )
-    add_to_configuration(
-        "--config-file",
-        metavar="FILE",
-        type="--config-file={}".format,
-        help="read options from FILE instead of placement.conf in the default locations",
-    )
-    add_to_configuration(
-        "--config-dir",
-        metavar="DIR",
-        type="--config-dir={}".format,
-        help="read options from all *.conf files in DIR instead of placement.conf.d",
-    )
+def _number(minimum: int, maximum: float = math.inf) -> Callable[[str], int]:
+    """Return a function that converts an argument to a number within these bounds."""
 
+    def number(text: str) -> int:
+        value = int(text)
+        if not minimum <= value <= maximum:
+            raise argparse.ArgumentTypeError(f"{text} is less than {minimum} or too large")
+        return value
 
-def _positive(text: str) -> int:
-    number = _integer(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
-
-
-def _port(text: str) -> int:
-    number = _integer(text)
-    if not 0 <= number <= _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {_LAST_PORT}")
-    return number
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -120,12 +95,12 @@ def run(options: argparse.Namespace) -> int:
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
         request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))
-    with closing(ReservedAddress(Address(options.host, options.port))) as reserved:
+    with bound_socket(options.host, options.port) as bound:
         application, engine = wsgi.load(conf)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
         settings = Settings(
-            application, reserved.address, options.threads, conf.api.max_request_body_size
+            application, bound, options.host, options.threads, conf.api.max_request_body_size
         )
         _serve(settings, conf, options, partial(wsgi.preload, engine))
     return 0
@@ -139,7 +114,7 @@ def _serve(
 ) -> None:
     reload = partial(reload_configuration, conf)
     is_development = options.development is not None
-    announce = partial(_announce, settings.address, conf, is_development=is_development)
+    announce = partial(_announce, _url(settings), conf, is_development=is_development)
     if options.workers == 1:
         signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
         preload()
@@ -230,16 +205,21 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _announce(address: Address, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
+def _url(settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.listener.getsockname()[1]}"
+
+
+def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
     """Print the addresses of service and database; in development, also an example request."""
-    print(f"Placement listens on {address.url}")
+    print(f"Placement listens on {url}")
     database = make_url(conf.placement_database.connection)
     print(f"The database is {database.render_as_string(hide_password=True)}")
     if conf.insight.page:
-        print(f"The dashboard is at {address.url}{page.PATH}/")
+        print(f"The dashboard is at {url}{page.PATH}/")
     if is_development:
         print(
-            f"Try: curl -H 'X-Auth-Token: admin' {address.url}/resource_classes "
+            f"Try: curl -H 'X-Auth-Token: admin' {url}/resource_classes "
             "-H 'OpenStack-API-Version: placement latest'"
         )
     sys.stdout.flush()

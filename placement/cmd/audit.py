@@ -9,12 +9,11 @@ from oslo_config import cfg
 
 from placement import db_api
 from placement.cmd import repair
-from placement.cmd.errors import CommandError
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
-from placement.insight.audit.model import AuditedProviders, AuditSettings, InvalidList
+from placement.insight.audit.model import AuditedProviders, AuditSettings
 from placement.insight.audit.report import Audit, audit, findings_document
 from placement.insight.audit.text import findings_text
 from placement.insight.consumers.model import ConsumerFilter
@@ -68,13 +67,10 @@ def run(conf: cfg.ConfigOpts) -> int:
     options = conf.category
     if options.apply:
         return repair.run(conf)
-    try:
-        with db_api.opened(conf) as store:
-            report = _audit(store, options)
-            if options.plan:
-                return _write_plan(store, report, options)
-    except InvalidList as error:
-        raise CommandError(str(error)) from error
+    with db_api.opened(conf) as store:
+        report = _audit(store, options)
+        if options.plan:
+            return _write_plan(store, report, options)
     findings = [finding.as_json() for finding in report.findings]
     print(
         findings_document(report).decode()

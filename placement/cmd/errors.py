@@ -15,7 +15,6 @@ from placement import terminal
 from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
 from placement.core.text import printable_lines
 from placement.db import errors
-from placement.db.schema.compatibility import REVISIONS
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
 from placement.terminal import INTERRUPTED
 
@@ -68,28 +67,13 @@ def message(error: BaseException) -> str:
     for kind, describe in _DESCRIPTIONS:
         if isinstance(error, kind):
             return describe(error)
-    for kinds, template in _TEMPLATES:
-        if isinstance(error, kinds):
-            return template.format(str(error).partition("\n")[0].rstrip("."))
     return _LOCATION.sub(r"\1", str(error))
 
 
 # How oslo.config names the place of an invalid value.
 _LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
 
-
-_TEMPLATES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
-    (
-        (cfg.ConfigFilesNotFoundError, cfg.ConfigDirNotFoundError),
-        f"{{}}. Check --config-file, --config-dir and {CONFIG_DIR_VARIABLE}.",
-    ),
-    ((ArgumentError,), "[placement_database]connection is not a valid URL of a database: {}."),
-    (
-        (DBAPIError,),
-        "The database does not have the expected schema: {}. Run `placement-manage db sync`.",
-    ),
-    ((ImportError,), "{}. Install it; drivers of databases are extras of openplacement."),
-)
+_CHECK_FILES = f"{{}}. Check --config-file, --config-dir and {CONFIG_DIR_VARIABLE}."
 
 
 def _unavailable(error: DatabaseUnavailable) -> str:
@@ -126,24 +110,6 @@ def _first_file() -> str:
     return (config_files() or [f"/etc/placement/{CONFIG_FILE}"])[0]
 
 
-def _unknown_revision(error: AlembicError) -> str:
-    match = re.search(r"revision identified by '(.*)'", str(error))
-    if match is None:
-        return str(error)
-    return (
-        f"The revision {match[1]} is unknown. Known are {', '.join(REVISIONS)} and "
-        "head; `placement-manage db version` prints the revision of the database."
-    )
-
-
-def _of_file(error: OSError) -> str:
-    """Return the error of the operating system, beginning with the file."""
-    if error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}."
-    is_of_output = error.errno in terminal.UNWRITABLE
-    return terminal.describe(error) if is_of_output else str(error)
-
-
 def _missing_connection() -> str:
     return (
         f"No database is configured. Set [placement_database]connection in {_first_file()}, name "
@@ -152,10 +118,22 @@ def _missing_connection() -> str:
     )
 
 
+def _as(template: str) -> Callable[[Any], str]:
+    """Return a function that inserts the first line of an error into the template."""
+    return lambda error: template.format(str(error).partition("\n")[0].rstrip("."))
+
+
 _DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
     (DatabaseUnavailable, _unavailable),
     (PolicyCheckFailed, _policy_check_failed),
-    (AlembicError, _unknown_revision),
     (UnicodeDecodeError, _undecodable),
-    (OSError, _of_file),
+    (OSError, terminal.describe),
+    (cfg.ConfigFilesNotFoundError, _as(_CHECK_FILES)),
+    (cfg.ConfigDirNotFoundError, _as(_CHECK_FILES)),
+    (ArgumentError, _as("[placement_database]connection is not a valid URL of a database: {}.")),
+    (
+        DBAPIError,
+        _as("The database does not have the expected schema: {}. Run `placement-manage db sync`."),
+    ),
+    (ImportError, _as("{}. Install it; drivers of databases are extras of openplacement.")),
 )

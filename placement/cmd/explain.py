@@ -5,7 +5,6 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,15 +20,12 @@ from placement.engine.engine import Engine
 from placement.insight.explanation import command, explain
 from placement.insight.explanation import query as parse
 from placement.insight.explanation.text import as_text
-from placement.insight.names import UnknownName, uuid_of
+from placement.insight.names import uuid_of
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
 from placement.insight.recording.model import INVALID_REQUEST
-from placement.microversion import Version
 
 Document = Mapping[str, Any]
-
-FOUND, NOT_FOUND = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,26 +46,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Print the explanation; return 0, or 1 if the query cannot be read or nothing is recorded."""
+    """Print the explanation, and return 0.
+
+    Raises: PlacementException if the query cannot be read or nothing is recorded.
+    """
     arguments = conf.category
-    try:
-        with db_api.opened(conf) as store:
-            if arguments.request_id:
-                _print_recorded(store, arguments.request_id, as_json=arguments.json)
-            else:
-                _print_current(store, arguments)
-    except exception.DatabaseUnavailable:
-        raise  # the caller reports the reason, which the message lacks
-    except (exception.PlacementException, UnknownName) as error:
-        print(printable(str(error)), file=sys.stderr)
-        return NOT_FOUND
-    return FOUND
+    with db_api.opened(conf) as store:
+        if arguments.request_id:
+            _print_recorded(store, arguments.request_id, as_json=arguments.json)
+        else:
+            _print_current(store, arguments)
+    return 0
 
 
 def _print_current(store: Store, arguments: Any) -> None:
     if not arguments.query:
         raise exception.BadRequest('Give a query, such as "resources=VCPU:4", or --request-id.')
-    version = _version(arguments.microversion or microversion.LATEST)
+    requested = arguments.microversion or microversion.LATEST
+    version = microversion.negotiate(f"{microversion.SERVICE_TYPE} {requested}")
     query = arguments.query.strip().partition("?")
     pairs = parse_qsl(query[2] or query[0], keep_blank_values=True)
     question = parse.question(pairs, version)
@@ -79,17 +73,6 @@ def _print_current(store: Store, arguments: Any) -> None:
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
     _print(explain.document(snapshot, question), as_json=arguments.json)
-
-
-def _version(text: str) -> Version:
-    """Return a supported microversion.  Raises: BadRequest."""
-    try:
-        return microversion.negotiate(f"{microversion.SERVICE_TYPE} {text}")
-    except (exception.InvalidVersion, exception.UnacceptableVersion):
-        newest = microversion.MAX_VERSION
-        raise exception.BadRequest(
-            f"--microversion {text}: use a number from 1.10 to {newest}, or latest."
-        ) from None
 
 
 def _provider(snapshot: Snapshot, host: str) -> str:

@@ -31,10 +31,10 @@ Command = Callable[[cfg.ConfigOpts], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit status."""
     command_line = sys.argv[1:] if arguments is None else list(arguments)
-    return errors.run("placement-manage", lambda: _main(command_line))
+    return errors.run("placement-manage", lambda: _run(command_line))
 
 
-def _main(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf.set_default("use_stderr", True)  # standard output has only the result
@@ -42,10 +42,6 @@ def _main(arguments: list[str]) -> int:
     conf.register_cli_opt(
         cfg.SubCommandOpt("category", title="Command categories", handler=_add_categories)
     )
-    return _run(conf, arguments)
-
-
-def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
     try:
         conf(
             arguments,

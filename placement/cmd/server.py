@@ -44,71 +44,35 @@ _TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """The host and port that a server listens on."""
-
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        """The URL of the server."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a server process."""
 
     application: WSGIApplication
-    address: Address
+    listener: socket.socket  # bound, and inherited by all workers
+    host: str
     threads: int
     max_body_bytes: int
 
 
-class ReservedAddress:
-    """An address that is reserved for the workers as long as the command runs.
-
-    Every worker has a socket (SO_REUSEPORT), and the kernel distributes connections among the
-    workers. A second command could then use the same port unnoticed, so the address must be
-    free at start. Port 0 is replaced by a free port, which all workers use.
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to the address; port 0 is replaced by a free port.
 
     Raises: OSError if the address is in use or does not belong to this machine.
     """
-
-    def __init__(self, address: Address) -> None:
-        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        family, *_, name = addresses[0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            _bind(probe, name, address)
-            name = probe.getsockname()
-        self._socket = socket.socket(family)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        self._socket.bind(name)
-        self.address = Address(address.host, name[1])
-
-    def close(self) -> None:
-        """Release the address."""
-        self._socket.close()
-
-
-def _bind(probe: socket.socket, name: tuple[Any, ...], address: Address) -> None:
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     try:
-        probe.bind(name)
+        bound.bind(address)
     except OSError as error:
+        bound.close()
         raise OSError(
-            f"Cannot listen on {address.host}, port {address.port}: {error.strerror}. Choose "
-            "another address by --host, or another port by --port."
+            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another address by "
+            "--host, or another port by --port."
         ) from error
-
-
-class RequestUriTooLong(RequestHeaderFieldsTooLarge):  # type: ignore[misc]
-    """The request line alone exceeds the limit of the head."""
-
-    code = 414
+    return bound
 
 
 class Parser(HTTPRequestParser):  # type: ignore[misc]
@@ -130,9 +94,6 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
         """Parse the data; return how many bytes belong to this request."""
         consumed: int = super().received(data)
         if isinstance(self.error, RequestHeaderFieldsTooLarge):
-            line, _, rest = (self.header_plus + data).lstrip().partition(b"\r\n")
-            if not rest or len(line) >= self.adj.max_request_header_size:
-                self.error = RequestUriTooLong(self.error.body)
             # waitress parsed a placeholder instead of the head
             self.command, self.path, self.version = "-", "", "1.1"
         elif self.chunked and self._has_long_chunk_line():
@@ -206,8 +167,6 @@ class Refusal(ErrorTask):  # type: ignore[misc]
         match error.code:
             case 413:
                 return exception.RequestBodyTooLarge(limits.max_request_body_size - 1)
-            case 414:
-                return exception.RequestUriTooLong(limits.max_request_header_size)
             case 431:
                 return exception.RequestHeadTooLarge(limits.max_request_header_size)
             case 500:
@@ -255,41 +214,28 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def __init__(self, settings: Settings) -> None:
         _allow_files()
+        listener = settings.listener
         self._members: dict[int, Any] = {}
         self._is_stopping = False
+        self._cleanup_at = 0.0
         self._max_stored_bytes = _STORED_BODIES * settings.max_body_bytes
         super().__init__(
             settings.application,
             map=self._members,
-            host=settings.address.host,
-            port=settings.address.port,
-            server_name=settings.address.host,
+            _sock=listener,
+            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
+            bind_socket=False,
+            server_name=settings.host,
             threads=settings.threads,
             max_request_header_size=_HEAD_LIMIT_BYTES,
             max_request_body_size=settings.max_body_bytes + 1,
             recv_bytes=_MEMORY_PER_BODY_BYTES,
             inbuf_overflow=_MEMORY_PER_BODY_BYTES,
-            connection_limit=_FILES,
-            cleanup_interval=_CLEANUP_SECONDS,
+            connection_limit=_CONNECTIONS + 2,  # counts the listener and the trigger
             clear_untrusted_proxy_headers=False,
             log_socket_errors=False,
             ident=None,
         )
-
-    def bind_server_socket(self) -> None:
-        """Bind the socket to the reserved address, which other workers also use."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        super().bind_server_socket()
-
-    def readable(self) -> bool:
-        """Return whether another connection is accepted."""
-        return len(self.active_channels) < _CONNECTIONS and bool(super().readable())
-
-    def maintenance(self, now: float) -> None:
-        """Close the connections of slow clients."""
-        for channel in list(self.active_channels.values()):
-            if channel.is_overdue(now):
-                channel.handle_close()
 
     def has_too_many_bodies(self) -> bool:
         """Return whether the stored bodies of all connections exceed their limit."""
@@ -305,9 +251,24 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         while self.active_channels:
             self._close_idle(is_late=time.monotonic() > give_up_at)
             self._serve_once()
+        self.task_dispatcher.shutdown()  # requests of closed connections
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
+        now = time.time()
+        if now >= self._cleanup_at:
+            self._cleanup_at = now + _CLEANUP_SECONDS
+            self._close_overdue(now)
+
+    def _close_overdue(self, now: float) -> None:
+        """Close the connections of slow clients.
+
+        ``maintenance`` of waitress runs before each poll, which could then report the closed
+        descriptor as an error of the next connection that gets it.
+        """
+        for channel in list(self.active_channels.values()):
+            if channel.is_overdue(now):
+                channel.handle_close()
 
     def _close_idle(self, *, is_late: bool) -> None:
         """Close idle connections; if ``is_late``, also connections with an incomplete request."""

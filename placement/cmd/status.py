@@ -23,6 +23,7 @@ from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
 from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
+from placement.db.store import Store
 from placement.db.tables import (
     inventories,
     resource_classes,
@@ -67,17 +68,18 @@ _QUERIES = (
 class Checks(upgradecheck.UpgradeCommands):
     """The checks; they also run against the schema of an earlier release."""
 
+    store: Store
+
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    def _read(self, statement: sa.Select[Any]) -> int:
-        with db_api.opened(self._conf) as store, store.read() as tx:
+    def _count(self, statement: sa.Select[Any]) -> int:
+        with self.store.read() as tx:
             return int(tx.connection.scalar(statement) or 0)
 
     def _roots(self) -> Result:
-        rootless = sa.text("root_provider_id IS NULL")
-        count = sa.select(sa.func.count()).select_from(sa.table("resource_providers"))
-        if not self._read(count.where(rootless)):
+        rootless = resource_providers.c.root_provider_id.is_(None)
+        if not self._count(sa.select(_COUNT).select_from(resource_providers).where(rootless)):
             return Result(Code.SUCCESS)
         return Result(
             Code.FAILURE,
@@ -87,7 +89,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _consumers(self) -> Result:
         missing = data_migrations.without_record().order_by(None).subquery()
-        count = self._read(sa.select(sa.func.count()).select_from(missing))
+        count = self._count(sa.select(_COUNT).select_from(missing))
         if not count:
             return Result(Code.SUCCESS)
         return Result(
@@ -97,7 +99,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def _usage_counters(self) -> Result:
-        with db_api.opened(self._conf) as store, store.read() as tx:
+        with self.store.read() as tx:
             columns = sa.inspect(tx.connection).get_columns("inventories")
             if not any(column["name"] == "used" for column in columns):
                 return Result(Code.SUCCESS)  # `db sync` adds the column
@@ -111,7 +113,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def _odd_rows(self) -> Result:
-        with db_api.opened(self._conf) as store, store.read() as tx:
+        with self.store.read() as tx:
             sentences = list(inconsistent_rows(tx.connection))
         if not sentences:
             return Result(Code.SUCCESS)
@@ -136,16 +138,14 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             auth.check_is_configured(self._conf)
             if not self._conf.placement_database.sync_on_startup:
-                with db_api.opened(self._conf) as store:
-                    revisions.check_is_new_enough(store)
+                revisions.check_is_new_enough(self.store)
         except RuntimeError as error:
             return Result(Code.FAILURE, f"The API does not start: {error}")
         return Result(Code.SUCCESS)
 
     def _database_revision(self) -> Result:
         try:
-            with db_api.opened(self._conf) as store:
-                warning = revisions.unknown_revision(store)
+            warning = revisions.unknown_revision(self.store)
         except IncompatibleSchema as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.WARNING, warning) if warning else Result(Code.SUCCESS)
@@ -187,23 +187,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     options.register_opts(conf)
-    upgradecheck.register_cli_options(conf, Checks(conf))
+    checks = Checks(conf)
+    upgradecheck.register_cli_options(conf, checks)
     upgradecheck.CONF = conf  # the library reads --json from it
     command_line = sys.argv[1:] if arguments is None else list(arguments)
-    return errors.run("placement-status", lambda: _run(conf, command_line), failure=CANNOT_CHECK)
+    return errors.run(
+        "placement-status", lambda: _run(conf, checks, command_line), failure=CANNOT_CHECK
+    )
 
 
-def _run(conf: cfg.ConfigOpts, arguments: list[str]) -> int:
+def _run(conf: cfg.ConfigOpts, checks: Checks, arguments: list[str]) -> int:
     conf(
         arguments,
         project="placement",
         version=metadata.version("openplacement"),
         default_config_files=config_files(),
     )
-    with db_api.opened(conf) as store:
-        revisions.check_has_tables(store)
-    status: int = conf.command.action_fn()
-    return status
+    with db_api.opened(conf) as checks.store:
+        revisions.check_has_tables(checks.store)
+        status: int = conf.command.action_fn()
+        return status
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ cotyledon is the process manager of OpenStack services. It forks the workers, re
 that exit, forwards SIGTERM and SIGHUP to the workers, and enforces a deadline for their shutdown.
 A signal that arrives while a worker is being forked is handled after the fork.
 
-The sockets of all workers listen on one address (SO_REUSEPORT).
+All workers accept connections from one socket, which they inherit.
 """
 
 import multiprocessing
+import signal
 import threading
 from collections.abc import Callable
 
@@ -15,8 +16,6 @@ import cotyledon
 from cotyledon.types import WorkerId
 
 from placement.cmd.server import STOP_DEADLINE_SECONDS, Server, Settings
-
-_KILL_MARGIN_SECONDS = 2
 
 
 class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped if not installed
@@ -79,22 +78,20 @@ def run(
         mp_context=multiprocessing.get_context("fork"),
     )
 
-    manager.register_hooks(on_terminate=_kill_after_deadline)
+    def stop() -> None:
+        settings.listener.close()  # connections are refused once no worker accepts them
+        signal.signal(signal.SIGALRM, lambda *_: _kill_workers())
+
+    manager.register_hooks(on_terminate=stop)
     manager.add(Worker, workers=count, args=(settings, reload, preload))
     manager.run()
 
 
-def _kill_after_deadline() -> None:
-    """Kill the workers that remain after the deadline.
+def _kill_workers() -> None:
+    """Kill the workers that remain after the deadline, when cotyledon has set the alarm.
 
     cotyledon waits for the workers without a limit. A worker that is stopped, or that lost SIGTERM
     while it started, does not end at the deadline.
     """
-    timer = threading.Timer(STOP_DEADLINE_SECONDS + _KILL_MARGIN_SECONDS, _kill_workers)
-    timer.daemon = True
-    timer.start()
-
-
-def _kill_workers() -> None:
     for process in multiprocessing.active_children():
         process.kill()

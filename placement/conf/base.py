@@ -15,16 +15,6 @@ _PATHS = [
         sample_default="<Path>",
         help="""
 The directory where the Python modules of placement are installed.
-
-Other options use it as their default. It rarely needs to be changed.
-
-Possible values:
-
-* The full path to a directory.
-
-Related options:
-
-* ``state_path``
 """,
     ),
     cfg.StrOpt(
@@ -34,10 +24,6 @@ Related options:
 The top-level directory for state of the service.
 
 The option is accepted for tools that expect it: the service stores its state only in the database.
-
-Possible values:
-
-* The full path to a directory. Defaults to the value of ``pybasedir``.
 """,
     ),
 ]

@@ -25,8 +25,9 @@ Record requests without allocation candidates and refused claims, with their rea
 or rename a provider that were refused because the name or UUID was taken, each once an hour;
 ``GET /insight/identity`` lists them.
 
-A record is written after the response has been sent, so no response waits for it. If a record
-cannot be written, it is discarded, and a warning is logged once a minute.
+A record is written after the response has been sent. Only the next request on the same connection
+waits for it. If a record cannot be written, it is discarded, and a warning is logged once a
+minute.
 """,
     ),
     cfg.IntOpt(

@@ -9,12 +9,7 @@ options = [
         default=False,
         help="""
 Serve ``/metrics``, without authentication: the metrics of all processes and the inventory of all
-providers.
-
-Related options:
-
-* ``folder``, which must be set
-* ``allowed_source_ranges``
+providers. ``folder`` must be set.
 """,
     ),
     cfg.StrOpt(
@@ -35,12 +30,6 @@ Default: the environment variable PROMETHEUS_MULTIPROC_DIR.
 Serve metrics of inventory and usage: sums over the cloud, over each aggregate and over traits of
 roots, and the values of each provider if there are few hosts. If false, ``/metrics`` has only the
 metrics of the service itself.
-
-Related options:
-
-* ``inventory_max_hosts``
-* ``inventory_root_trait_prefix``
-* ``inventory_interval_seconds``
 """,
     ),
     cfg.IntOpt(

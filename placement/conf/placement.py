@@ -25,12 +25,6 @@ from each root in turn.
 
 If false, candidates have the same order in every response, and clients that take the first one
 fill the hosts one after another.
-
-Related options:
-
-* ``max_allocation_candidates``
-* ``allocation_candidates_generation_strategy``
-* ``candidate_search_budget_seconds``
 """,
     ),
     cfg.StrOpt(
@@ -83,11 +77,6 @@ The option applies only if ``max_allocation_candidates`` is set. Otherwise the r
 request with ``limit`` has one candidate of each root in turn, and the response without ``limit``
 has all. Roots are in the order of their creation; roots that satisfy the request by themselves
 precede trees and roots that need shared resources.
-
-Related options:
-
-* ``max_allocation_candidates``
-* ``randomize_allocation_candidates``
 """,
     ),
     cfg.FloatOpt(

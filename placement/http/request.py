@@ -303,13 +303,19 @@ def _make_quotable(environ: WSGIEnvironment) -> None:
 
 
 def _document(
-    request: Request, error: Exception, http_error: errors.HttpError, body: str, **_: object
+    request: Request,
+    error: Exception,
+    http_error: errors.HttpError,
+    *,
+    body: str,
+    title: str,
+    **_: object,
 ) -> dict[str, object]:
     """Return the error document; ``body`` is WebOb's text with the detail in it."""
     detail = webob.exc.strip_tags(body)
     document: dict[str, object] = {
         "status": http_error.status,
-        "title": http_error.title,
+        "title": title,
         "detail": detail,
     }
     version = request.known_version

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from placement.core.text import printable
+from placement.exception import BadRequest
 
 Names = Mapping[str, str]
 """Names by UUID."""
@@ -20,7 +21,7 @@ _ADDRESS = re.compile(r"(?:[0-9a-f:]*:)?[0-9.]+")
 _MOST_NEAREST: Final = 5
 
 
-class UnknownName(Exception):  # noqa: N818  named by the mistake
+class UnknownName(BadRequest):
     """No thing has the name, or several have it; the message lists the nearest names."""
 
 

@@ -5,7 +5,6 @@ Keystone.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from placement.db.store import Store
 from placement.exception import PlacementException
 
 KEYSTONE_TIMEOUT_SECONDS = 5
+CACHE_SECONDS = 10
 _SERVER_ERROR = 500
 _FAILURES = (
     PlacementException,
@@ -55,20 +55,16 @@ class CheckResult:
 
 
 class HealthChecks:
-    """All checks of a deployment. Those of schema and Keystone are repeated after ``seconds``."""
+    """All checks of a deployment; the results of schema and Keystone are cached."""
 
     def __init__(
-        self,
-        store: Store,
-        current: Callable[[], Snapshot],
-        keystone_url: str | None,
-        seconds: float = 10,
+        self, store: Store, current: Callable[[], Snapshot], keystone_url: str | None
     ) -> None:
         self._store = store
         self._current = current
-        self._schema = _Remembered(partial(_checked, "schema", self._revision), seconds)
+        self._schema = _Cached(partial(_checked, "schema", self._revision))
         keystone = partial(_keystone_status, keystone_url)
-        self._keystone = _Remembered(partial(_checked, "keystone", keystone), seconds)
+        self._keystone = _Cached(partial(_checked, "keystone", keystone))
 
     def results(self) -> Sequence[CheckResult]:
         """Return the results; without a database there is nothing else to check in it."""
@@ -88,36 +84,24 @@ class HealthChecks:
         return revisions.version(self._store) or "none"
 
 
-class _Remembered:
+class _Cached:
     """A check whose result is cached for some seconds.
 
-    While one thread repeats the check, other threads return the cached result. Threads wait only
-    for the first check: a Keystone that does not respond would otherwise block all threads of the
-    service, one after another.
+    While one thread repeats the check, other threads return the cached result: a Keystone that
+    does not respond would otherwise block all threads of the service, one after another.
     """
 
-    def __init__(self, check: Callable[[], CheckResult], seconds: float) -> None:
+    def __init__(self, check: Callable[[], CheckResult]) -> None:
         self._check = check
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self._kept: tuple[float, CheckResult] | None = None
+        self._result: CheckResult | None = None
+        self._repeat_at = 0.0
 
     def __call__(self) -> CheckResult:
-        cached = self._kept
-        if cached is None:
-            with self._lock:
-                return self._kept[1] if self._kept else self._repeated()
-        if time.monotonic() >= cached[0] and self._lock.acquire(blocking=False):
-            try:
-                return self._repeated()
-            finally:
-                self._lock.release()
-        return cached[1]
-
-    def _repeated(self) -> CheckResult:
-        result = self._check()
-        self._kept = (time.monotonic() + self._seconds, result)
-        return result
+        now = time.monotonic()
+        if self._result is None or now >= self._repeat_at:
+            self._repeat_at = now + CACHE_SECONDS
+            self._result = self._check()
+        return self._result
 
 
 def _checked(name: str, check: Callable[[], str]) -> CheckResult:
@@ -137,26 +121,23 @@ def _keystone_status(url: str | None) -> str:
     return "responds"
 
 
-class HealthMiddleware:
-    """Handles ``/healthcheck`` outside of the request log and of authentication.
+def with_health_checks(
+    application: WSGIApplication, conf: cfg.ConfigOpts, checks: HealthChecks
+) -> WSGIApplication:
+    """Return the application with ``/healthcheck``, outside of its log and authentication.
 
     Requests from outside [healthcheck]allowed_source_ranges are passed on to the application.
     """
+    middleware = healthcheck.Healthcheck(application, conf)
+    # the backends share this dictionary; there is no other way to pass the checks to them
+    middleware.conf[_CHECKS] = checks
 
-    def __init__(
-        self, application: WSGIApplication, conf: cfg.ConfigOpts, checks: HealthChecks
-    ) -> None:
-        self._application = application
-        middleware = healthcheck.Healthcheck(application, conf)
-        # the backends share this dictionary; there is no other way to pass the checks to them
-        middleware.conf[_CHECKS] = checks
-        self._health: WSGIApplication = middleware
+    def handle(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        handler = middleware if environ.get("PATH_INFO") == PATH else application
+        response: Iterable[bytes] = handler(environ, start_response)
+        return response
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request."""
-        if environ.get("PATH_INFO") == PATH:
-            return self._health(environ, start_response)
-        return self._application(environ, start_response)
+    return handle
 
 
 class Backend(pluginbase.HealthcheckBaseExtension):

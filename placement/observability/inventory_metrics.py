@@ -5,16 +5,17 @@ The metrics of single providers have the names of the OpenStack exporter. They a
 over each aggregate and over each trait of a prefix remain.
 """
 
+import operator
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from placement.core.capacity import integer_capacity
-from placement.core.model import Inventory, ProviderState
+from placement.core.model import Inventory
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import DatabaseUnavailable
 
@@ -85,9 +86,8 @@ class InventoryMetrics:
 
     def _computed(self, snapshot: Snapshot) -> bytes:
         gauge = self._library.core.GaugeMetricFamily
-        registry = self._library.CollectorRegistry()
-        registry.register(InventoryCollector(snapshot, self._settings, self._consumers, gauge))
-        text: bytes = self._library.generate_latest(registry)
+        collector = InventoryCollector(snapshot, self._settings, self._consumers, gauge)
+        text: bytes = self._library.generate_latest(collector)
         return text
 
 
@@ -147,12 +147,9 @@ class InventoryCollector:
 
     def _sums(self) -> Iterator[Any]:
         """Yield the sums over all providers, by aggregate and by trait of the root."""
-        sums = _Sums(self.snapshot, self.settings.root_trait_prefix)
-        for scope, labels, by_label in (
-            ("cloud", (), sums.cloud),
-            ("aggregate", ("aggregate",), sums.aggregates),
-            ("root_trait", ("root_trait",), sums.root_traits),
-        ):
+        scopes = (("cloud", ()), ("aggregate", ("aggregate",)), ("root_trait", ("root_trait",)))
+        sums = _sums_by_label(self.snapshot, self.settings.root_trait_prefix)
+        for (scope, labels), by_label in zip(scopes, sums, strict=True):
             for place, (name, text) in enumerate(_OF_SUMS):
                 family = self.gauge(
                     f"placement_{scope}_{name}", text, labels=(*labels, "resource_class")
@@ -164,30 +161,17 @@ class InventoryCollector:
                 yield family
 
 
-class _Sums:
-    """Sums by label and resource class, in the order of ``_OF_SUMS``.
+def _sums_by_label(snapshot: Snapshot, prefix: str) -> Sequence[_By]:
+    """Return the sums of the cloud, by aggregate and by trait of the root.
 
     The aggregates and traits of a root apply to its tree; an aggregate of a child only adds the
     child. A provider in several aggregates counts in every one of them.
     """
-
-    def __init__(self, snapshot: Snapshot, prefix: str) -> None:
-        self.cloud: _By = defaultdict(_zero)
-        self.aggregates: _By = defaultdict(_zero)
-        self.root_traits: _By = defaultdict(_zero)
-        self._prefix = prefix
-        for state in snapshot.states():
-            if state.inventories:
-                root = snapshot.state(state.provider.root_uuid) or state
-                self._add(state, root)
-
-    def _add(self, state: ProviderState, root: ProviderState) -> None:
-        traits = [name for name in root.traits if self._prefix and name.startswith(self._prefix)]
-        labels = (
-            (self.cloud, ("",)),
-            (self.aggregates, state.aggregates | root.aggregates),
-            (self.root_traits, traits),
-        )
+    scopes: Sequence[_By] = (_no_sums(), _no_sums(), _no_sums())
+    for state in snapshot.states():
+        root = snapshot.state(state.provider.root_uuid) or state
+        traits = [name for name in root.traits if prefix and name.startswith(prefix)]
+        labels = (("",), state.aggregates | root.aggregates, traits)
         for resource_class, inventory in state.inventories.items():
             amounts = (
                 inventory.total,
@@ -195,16 +179,12 @@ class _Sums:
                 integer_capacity(inventory),
                 state.used.get(resource_class, 0),
             )
-            for sums, names in labels:
-                _add_to(sums, names, resource_class, amounts)
+            for sums, names in zip(scopes, labels, strict=True):
+                for name in names:
+                    totals = sums[name, resource_class]
+                    totals[:] = map(operator.add, totals, amounts)
+    return scopes
 
 
-def _add_to(sums: _By, labels: Iterable[str], resource_class: str, amounts: Sequence[int]) -> None:
-    for label in labels:
-        totals = sums[label, resource_class]
-        for place, amount in enumerate(amounts):
-            totals[place] += amount
-
-
-def _zero() -> list[int]:
-    return [0] * len(_OF_SUMS)
+def _no_sums() -> _By:
+    return defaultdict(lambda: [0] * len(_OF_SUMS))

@@ -172,15 +172,15 @@ class PrometheusObserver(Observer):
             client = client_of(environ.get("HTTP_USER_AGENT", ""))
             self._clients.labels(client, str(environ[VERSION])).inc()
 
+    def of_all_processes(self) -> Any:
+        """Return a collector of the metrics of all processes of the host."""
+        return self.library.multiprocess.MultiProcessCollector(None, path=str(self.folder))
+
     def totals(self, names: Collection[str]) -> Mapping[str, Sequence[Total]]:
         """Return the values of counters by name, each the sum over all processes of the host."""
-        registry = self.library.CollectorRegistry()
-        collector = self.library.multiprocess.MultiProcessCollector(
-            registry, path=str(self.folder)
-        )
         return {
             family.name: [(sample.labels, int(sample.value)) for sample in family.samples]
-            for family in collector.collect()
+            for family in self.of_all_processes().collect()
             if family.name in names
         }
 
@@ -262,11 +262,11 @@ class MetricsMiddleware:
         """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
         library = self._observer.library
         snapshot = self._current()
-        registry = library.CollectorRegistry()
-        library.multiprocess.MultiProcessCollector(registry, path=str(self._observer.folder))
-        registry.register(SnapshotCollector(snapshot, self._observer))
-        metrics: bytes = library.generate_latest(registry)
-        return metrics + self._inventory.text(snapshot)
+        collectors = (
+            self._observer.of_all_processes(),
+            SnapshotCollector(snapshot, self._observer),
+        )
+        return b"".join(map(library.generate_latest, collectors)) + self._inventory.text(snapshot)
 
     def _current(self) -> Snapshot | None:
         """Return the current snapshot; None if the database is unreachable."""

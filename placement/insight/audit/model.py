@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, Self
 
 from placement.core.model import Inventory
+from placement.exception import BadRequest
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
@@ -74,7 +75,7 @@ CODES: Mapping[str, Code] = {
 """All codes, in the order in which findings are listed."""
 
 
-class InvalidList(Exception):  # noqa: N818
+class InvalidList(BadRequest):
     """The list cannot be used: a part of it could be missing."""
 
 

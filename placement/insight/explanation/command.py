@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
+from placement.exception import BadRequest
+
 Pairs = list[tuple[str, str]]
 
 
-class InvalidOptions(ValueError):  # noqa: N818
+class InvalidOptions(BadRequest):
     """The options specify no request, or an invalid one."""
 
 

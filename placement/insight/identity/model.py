@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from placement.core.model import Inventory, ProviderSummary
 from placement.core.text import timestamp
+from placement.exception import BadRequest
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import document
 from placement.insight.names import short_name
@@ -27,7 +28,7 @@ DAYS: Final = 7
 """The number of days whose refused requests are shown by default."""
 
 
-class CannotPlan(RuntimeError):  # noqa: N818
+class CannotPlan(BadRequest):
     """The change is not possible; the message states the reason and the action."""
 
 

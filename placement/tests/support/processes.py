@@ -34,6 +34,7 @@ IS_ROOT = os.getuid() == 0
 START_TIMEOUT_SECONDS = 60
 STOP_TIMEOUT_SECONDS = 60
 CLAIMS = 12
+SERVER_THREADS = 8  # of a worker, beside its main thread
 
 
 def skip_untested(reason):
@@ -129,17 +130,24 @@ class ApiProcess:
         A single worker is the process itself.
         """
         wait_until(
-            lambda: sum(map(is_listening, self.children() or {self.process.pid})) == count,
+            lambda: sum(map(is_serving, self.children() or {self.process.pid})) == count,
             START_TIMEOUT_SECONDS,
             message=self.output.read_text,
         )
 
 
-def is_listening(pid):
-    """Return whether the process listens on a TCP port."""
+def is_serving(pid):
+    """Return whether the process listens on a TCP port, and has the threads of its server.
+
+    A worker inherits the socket, on which others may listen already.
+    """
     with suppress(psutil.NoSuchProcess):
-        connections = psutil.Process(pid).net_connections("tcp")
-        return any(each.status == psutil.CONN_LISTEN for each in connections)
+        process = psutil.Process(pid)
+        is_listening = any(
+            connection.status == psutil.CONN_LISTEN
+            for connection in process.net_connections("tcp")
+        )
+        return is_listening and process.num_threads() > SERVER_THREADS
     return False
 
 

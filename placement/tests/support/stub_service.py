@@ -46,9 +46,11 @@ def delete(request):
     raise ZeroDivisionError("divided <b>by\nzero")
 
 
-@microversion.version_handler("1.2", "1.6")
-def create(request):
+def _create(request):
     return no_content(request, status=201, modified_at=None, location="/things/a b")
+
+
+create = microversion.by_version({("1.2", "1.6"): _create})
 
 
 def usages(request):

@@ -77,7 +77,7 @@ INTERNAL = {
         "db.transaction",
     },
     "insight.routes": {*_INSIGHT, "insight"},
-    "cli": {"cli", "core", "insight", "dashboard", "terminal"},
+    "cli": {"cli", "core", "insight", "dashboard", "terminal", "exception"},
 }
 EXTERNAL = {
     "exception": set(),

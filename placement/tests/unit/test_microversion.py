@@ -56,13 +56,13 @@ def at(minor):
 
 
 def test_a_window_serves_both_its_ends():
-    handler = microversion.version_handler("1.2", "1.6")(lambda request: request.version.minor)
+    handler = microversion.by_version({("1.2", "1.6"): lambda request: request.version.minor})
     assert [handler(at(2)), handler(at(6))] == [2, 6]
 
 
 @pytest.mark.parametrize("minor", [1, 7])
 def test_outside_its_window_a_handler_is_not_found(minor):
-    handler = microversion.version_handler("1.2", "1.6")(lambda request: None)
+    handler = microversion.by_version({("1.2", "1.6"): lambda request: None})
     with pytest.raises(exception.RouteNotFound):
         handler(at(minor))
 

@@ -1,15 +1,12 @@
 """The commands of ``openstack`` that explain, against the service that ``make serve`` starts."""
 
 import json
-import os
-import pty
-import subprocess
 
 import pytest
 
 from placement.microversion import MAX_VERSION
-from placement.tests.support.openstack_client import OPENSTACK, Client, add_host
-from placement.tests.support.processes import ApiProcess, read_terminal
+from placement.tests.support.openstack_client import Client, add_host
+from placement.tests.support.processes import ApiProcess
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 # the tests share one service
@@ -41,27 +38,12 @@ def test_a_request_that_does_not_fit_is_explained(openstack):
     assert explanation["microversion"] == str(MAX_VERSION)
 
 
-def test_people_read_a_table_without_color_unless_on_a_terminal(openstack):
+def test_people_read_a_table(openstack):
     shown = openstack.run(EXPLAIN, "--resource=VCPU=99")
     assert shown.returncode == 0, shown.stderr
     assert "fewer than 99 VCPU free" in shown.stdout
     assert "best: host2 has 16 free" in shown.stdout
     assert "\x1b" not in shown.stdout
-
-
-@pytest.mark.parametrize(("environ", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_a_terminal_shows_colors(openstack, environ, is_colored):
-    terminal, its_other_end = pty.openpty()
-    command = [OPENSTACK, *openstack.options, *EXPLAIN.split(), "--resource=VCPU=99"]
-    inherited = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
-    subprocess.run(
-        command, stdout=its_other_end, env={**inherited, **environ}, check=True, timeout=120
-    )
-    os.close(its_other_end)
-    shown = read_terminal(terminal)
-    os.close(terminal)
-    assert (b"\x1b[31m0\x1b[0m" in shown) == is_colored
-    assert b"fewer than 99 VCPU free" in shown
 
 
 def test_groups_and_the_other_parameters_are_those_of_the_api(openstack):

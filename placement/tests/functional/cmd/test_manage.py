@@ -60,7 +60,7 @@ def test_stamp_accepts_known_revisions(run):
     assert run(manage.main, "db", "version")[1].out == "a082b8bb98d0\n"
     code, printed = run(manage.main, "db", "stamp", "unheard_of")
     assert code == 1
-    assert "The revision unheard_of is unknown" in printed.err
+    assert "Can't locate revision identified by 'unheard_of'" in printed.err
 
 
 @pytest.fixture

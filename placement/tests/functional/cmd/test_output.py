@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from placement import cmd, terminal
-from placement.cmd import errors, programs
+from placement import terminal
+from placement.cmd import errors
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.terminal import CLOSED
@@ -81,22 +81,6 @@ def test_characters_that_the_encoding_does_not_have_are_escaped(environ):
     assert r"h\xf6st" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["manage", "status"])
-def test_an_interrupt_during_the_imports_is_a_sentence(monkeypatch, capsys, name):
-    class Interrupted:
-        def find_spec(self, module, *_):
-            if module == f"placement.cmd.{name}":
-                raise KeyboardInterrupt
-
-    monkeypatch.delitem(sys.modules, f"placement.cmd.{name}", raising=False)
-    monkeypatch.delattr(cmd, name, raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
-    with pytest.raises(SystemExit) as ended:
-        getattr(programs, name)()
-    assert ended.value.code == terminal.INTERRUPTED
-    assert capsys.readouterr().err == f"placement-{name}: interrupted\n"
-
-
 def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
     """What was printed before the error is lost; the interpreter does not report that again."""
     with Path("/dev/full").open("w") as full:
@@ -120,7 +104,7 @@ def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
     with Path("/dev/full").open("wb") as full:
         result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=full)
     assert result.returncode == 1
-    assert "The output cannot be written: No space left on device." in result.stderr
+    assert "No space left on device" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -128,7 +112,8 @@ def test_a_command_of_openstack_that_does_not_reach_the_service(environ):
     result = run(environ, *openstack("http://127.0.0.1:1", "resource", "provider", "tree"))
     assert result.returncode == 1
     assert "Unable to establish connection to http://127.0.0.1:1/" in result.stderr
-    assert "Check that the service runs, and the endpoint: --os-endpoint" in result.stderr
+    assert "Check that the service runs and" in result.stderr
+    assert "the endpoint has the right path: --os-endpoint, or the catalog." in result.stderr
     assert "Traceback" not in result.stderr
 
 

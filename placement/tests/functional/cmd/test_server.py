@@ -5,11 +5,15 @@ import re
 import resource
 import socket
 import stat
-from contextlib import ExitStack, suppress
+import struct
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import pytest
 
+from placement.cmd import server
 from placement.tests.support.processes import ApiProcess
 from placement.tests.support.waiting import wait_until
 
@@ -107,6 +111,69 @@ def test_slow_clients_occupy_no_threads(api, connect, beginning):
             connection.recv(1)  # still open, without a response
 
 
+@contextmanager
+def serving(application):
+    """Serve an application in a thread of this process; yield its address."""
+    with ExitStack() as stack:
+        bound = stack.enter_context(server.bound_socket("127.0.0.1", 0))
+        settings = server.Settings(application, bound, "127.0.0.1", 1, MEBIBYTE)
+        running = server.Server(settings)
+        stack.callback(running.trigger.close)
+        thread = threading.Thread(target=running.serve)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(running.stop)
+        yield bound.getsockname()
+
+
+def test_slow_clients_at_the_connection_limit_are_closed(monkeypatch):
+    for name, value in {"_CONNECTIONS": 3, "_TIMEOUT_SECONDS": 1, "_CLEANUP_SECONDS": 0}.items():
+        monkeypatch.setattr(server, name, value)
+
+    def hello(_environ, start_response):
+        start_response("200 OK", [("Content-Length", "5")])
+        return [b"hello"]
+
+    with serving(hello) as address, ExitStack() as stack:
+        *slow, other = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(4)
+        ]
+        for connection in slow:
+            connection.sendall(HEAD)
+        other.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert statuses(other.recv(2**16)) == [200]
+        assert [connection.recv(1) for connection in slow] == [b""] * 3
+
+
+class LoggedSlowly(list):
+    """A response that takes a while to be logged."""
+
+    is_logged = False
+
+    def close(self):
+        time.sleep(1)
+        self.is_logged = True
+
+
+def test_request_of_a_reset_connection_is_logged_before_the_stop():
+    response, is_reset, requests = LoggedSlowly([b"hello"]), threading.Event(), []
+
+    def application(environ, start_response):
+        requests.append(environ["PATH_INFO"])
+        is_reset.wait(SECONDS)
+        start_response("200 OK", [("Content-Length", "5")])
+        return response
+
+    with serving(application) as address:
+        with socket.create_connection(address, timeout=SECONDS) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_until(lambda: requests)
+        is_reset.set()
+    assert response.is_logged
+
+
 def test_slow_request_is_completed(connect):
     connection = connect()
     for byte in b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":
@@ -172,8 +239,8 @@ def test_chunked_body_is_limited(api, send):
 @pytest.mark.parametrize(
     ("status", "head"),
     [
-        (414, b"GET /traits?name=%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 4 * MEBIBYTE)),
-        (414, b"GET /traits?name=" + b"x" * MEBIBYTE),
+        (431, b"GET /traits?name=%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 4 * MEBIBYTE)),
+        (431, b"GET /traits?name=" + b"x" * MEBIBYTE),
         (431, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Accept: a/b\r\n" * 300_000 + b"\r\n"),
     ],
     ids=["path", "endless path", "headers"],

@@ -77,9 +77,15 @@ def accepts_openstack(arguments):
     return False
 
 
+def accepts_api(arguments):
+    others = api.parse(arguments).configuration
+    options = {text.partition("=")[0] for text in others if text.startswith("-")}
+    return options <= {"--config-file", "--config-dir", "--debug"}
+
+
 PARSERS = {
     "openstack": accepts_openstack,
-    "placement-api": api.parse,
+    "placement-api": accepts_api,
     "placement-compare": lambda arguments: compare._parser().parse_args(arguments),
     "placement-manage": accepts_manage,
     "placement-status": accepts_status,

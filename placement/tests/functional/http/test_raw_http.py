@@ -133,10 +133,10 @@ REQUESTS = {
     "NUL in a text": (written("POST", PROVIDERS, b'{"name": "a\\u0000b"}'), {400}),
     "an emoji": (written("POST", PROVIDERS, provider(EMOJI)), {200, 400}),
     "a key twice": (written("POST", PROVIDERS, b'{"name": "a", "name": "b"}'), {200}),
-    "a megabyte of query": (head("GET", f"{PROVIDERS}?name={'x' * MEGABYTE}"), {414}),
+    "a megabyte of query": (head("GET", f"{PROVIDERS}?name={'x' * MEGABYTE}"), {431}),
     "many parameters": (
         head("GET", f"/allocation_candidates?{'resources=VCPU:1&' * 10000}"),
-        {414},
+        {431},
     ),
     "many groups": (
         head(
@@ -173,7 +173,7 @@ REQUESTS = {
     "a surrogate in a path": (head("GET", "/traits/%ed%a0%bd"), {404}),
     "an emoji in a path": (head("GET", "/traits/%F0%9F%92%A9"), {404}),
     "a path out of the service": (head("GET", "/../../etc/passwd"), {400, 404}),
-    "a megabyte of path": (head("GET", f"/traits/{'x' * MEGABYTE}"), {414}),
+    "a megabyte of path": (head("GET", f"/traits/{'x' * MEGABYTE}"), {431}),
     "a version twice": (
         head("GET", "/traits").replace(
             b"\r\n\r\n", b"\r\nOpenStack-API-Version: placement 1.6\r\n\r\n"

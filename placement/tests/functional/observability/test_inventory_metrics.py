@@ -175,9 +175,13 @@ class CountingEngine:
 
 
 @pytest.mark.parametrize("snapshot", [CLOUD, None], ids=["up", "down"])
-def test_a_scrape_reads_the_snapshot_once(metrics, tmp_path, snapshot):
+def test_a_scrape_reads_the_snapshot_once(metrics, snapshot):
     engine = CountingEngine(snapshot)
-    observer = SimpleNamespace(library=prometheus_client, folder=tmp_path, refreshed_at=None)
+    observer = SimpleNamespace(
+        library=prometheus_client,
+        of_all_processes=prometheus_client.CollectorRegistry,
+        refreshed_at=None,
+    )
     scraped = MetricsMiddleware(None, observer, engine.current, metrics(), []).text()
     assert engine.reads == 1
     samples = values(scraped)

@@ -445,7 +445,11 @@ def test_openstack_reports_mistakes_in_one_line(openstack, tmp_path):
         (openstack, ["os2", plan, f"--adopt={host}"], "has the name os2 already"),
         (openstack, ["os2", f"--retire={host}"], "Give --plan FILE together with"),
         (reader, ["os2"], "Policy does not allow placement:insight:identity"),
-        (elsewhere, ["os2"], "has no version document (HTTP 404); is the path right?"),
+        (
+            elsewhere,
+            ["os2"],
+            "Check that the service runs and is this implementation of Placement",
+        ),
         (nothing, ["os2"], "Unable to establish connection"),
     ):
         result = client.run(SHOW, *arguments)
