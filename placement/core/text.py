@@ -8,8 +8,6 @@ import re
 from datetime import datetime
 from typing import overload
 
-from placement import exception
-
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX_DIGITS = re.compile(r"[0-9a-f]{32}")
 
@@ -86,12 +84,3 @@ def is_storable(text: str) -> bool:
     (True, False, False)
     """
     return _UNSTORABLE.search(text) is None
-
-
-def check_storable(what: str, text: str) -> None:
-    """Check that the text can be stored.
-
-    Raises: BadRequest.
-    """
-    if not is_storable(text):
-        raise exception.BadRequest(f"The {what} has characters that cannot be stored.")

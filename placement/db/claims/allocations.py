@@ -8,7 +8,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import AllocatedResources, Consumer, TypeUsage
-from placement.core.text import is_storable
 from placement.db.clocks import utcnow
 from placement.db.tables import (
     GENERATION,
@@ -113,8 +112,6 @@ class Allocations(Statements):
 
         The consumer is None if it has no allocations.
         """
-        if not is_storable(uuid):
-            return None, {}, None
         result = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
         rows = [row for row in result if row.consumer_uuid == uuid]
         if not rows:
@@ -129,8 +126,6 @@ class Allocations(Statements):
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""
-        if not (is_storable(project_id) and is_storable(user_id or "")):
-            return {}
         sums = (
             sa.select(_allocation.resource_class_id, _amount)
             .select_from(_OWNED)
@@ -150,8 +145,6 @@ class Allocations(Statements):
 
         Consumers without a type are counted under None.
         """
-        if not (is_storable(project_id) and is_storable(user_id or "")):
-            return {}
         owned_by = _owned_by(project_id, user_id)
         resources: dict[str | None, dict[str, int]] = defaultdict(dict)
         for type_, name, amount in self._connection.execute(_amounts_by_type(owned_by)):

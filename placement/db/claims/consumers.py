@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
-from placement.core.text import is_storable
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
 from placement.db.resources.names import Lookup, ids_by_column, insert_names
@@ -186,7 +185,7 @@ class Consumers(Statements):
         providers that the consumers did not have.
         """
         name_ids = NameIds()
-        requested = set(filter(is_storable, uuids))
+        requested = set(uuids)
         existing = sorted(requested - self._absent(claims, name_ids))
         rows = [row for row in self._locked(existing) if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
-from placement.core.text import is_storable
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
 from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
@@ -38,7 +37,7 @@ def rows_named(
 
     The query must select the column. Cost: a statement for each thousand texts.
     """
-    requested = set(filter(is_storable, texts))
+    requested = set(texts)
     for row in rows_of(connection, query, column, sorted(requested)):
         if row._mapping[column] in requested:
             yield row
@@ -62,7 +61,7 @@ def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[
     """
     columns = tuple(column for column, _ in lookups)
     ids: list[dict[str, int]] = [{} for _ in columns]
-    parts = (chunks(filter(is_storable, names)) for _, names in lookups)
+    parts = (chunks(names) for _, names in lookups)
     for lists in zip_longest(*parts, fillvalue=()):
         parameters = [numbered(f"text_{position}", texts) for position, texts in enumerate(lists)]
         values = {name: text for listed in parameters for name, text in listed.items()}
@@ -79,7 +78,7 @@ def _respell(
     connection: sa.Connection, column: sa.Column[str], names: Sequence[str], ids: dict[str, int]
 ) -> None:
     """Replace the spellings in the database by the requested ones."""
-    for name in set(filter(is_storable, names)) - ids.keys():
+    for name in set(names) - ids.keys():
         id_ = connection.scalar(sa.select(column.table.c.id).where(column == name))
         if id_ is not None:
             ids[name] = id_
@@ -302,8 +301,6 @@ class Traits(StoredNames):
         if associated is not None:
             query = query.where(_IS_ASSOCIATED if associated else ~_IS_ASSOCIATED)
         if prefix is not None:
-            if not is_storable(prefix):
-                return []
             query = query.where(_trait.name.startswith(prefix, autoescape=True))
         matching = self._all(query) if names is None else sorted(self._named(query, names))
         # LIKE ignores case on SQLite and with most collations of MySQL

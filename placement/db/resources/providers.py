@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary
-from placement.core.text import is_storable
 from placement.db import errors
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
@@ -133,8 +132,8 @@ def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[Locked
 
 def provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of the providers that exist, by UUID.  Cost: none without UUIDs."""
-    storable = sorted({uuid for uuid in uuids if is_storable(uuid)})
-    return {row.uuid: row.id for row in rows_of(connection, _IDS, _provider.uuid, storable)}
+    rows = rows_of(connection, _IDS, _provider.uuid, sorted(set(uuids)))
+    return {row.uuid: row.id for row in rows}
 
 
 class Node(NamedTuple):
@@ -151,8 +150,6 @@ class Providers(Statements):
 
     def find(self, uuid: str) -> Provider | None:
         """Return the provider, or None."""
-        if not is_storable(uuid):
-            return None
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
@@ -189,7 +186,7 @@ class Providers(Statements):
         Trees may grow or merge while this transaction waits for their rows. Locking the new
         members at that point, out of order, could deadlock: the transaction runs again instead.
         """
-        named = sorted(filter(is_storable, uuids))
+        named = sorted(uuids)
         locked_ids = {node.id for node in self._nodes(named).values()}
         lock_providers(self._connection, locked_ids)
         nodes = self._nodes(named)

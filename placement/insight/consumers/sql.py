@@ -12,7 +12,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.core.text import check_storable
 from placement.db.resources.names import ids_by_name
 from placement.db.store import Store
 from placement.db.tables import (
@@ -161,9 +160,7 @@ def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
 
     Cost: a statement for each project, user and type in the filter, one for the consumers, and one
     for the allocations of each thousand consumers.
-    Raises: BadRequest for a marker that no database can store.
     """
-    check_storable("marker", criteria.marker or "")
     with store.read() as tx:
         rows = _rows(tx.connection, criteria)
         page_rows = rows[: criteria.limit]

@@ -52,8 +52,10 @@ def _is_texts(value: object) -> bool:
 
 def _is_amounts(value: object) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(by_class, dict) and all(map(_is_number, by_class.values()))
-        for by_class in value.values()
+        isinstance(by_class, dict)
+        and _is_texts([uuid, *by_class])
+        and all(map(_is_number, by_class.values()))
+        for uuid, by_class in value.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a body or a path, the service is not at fault: on no database."""
+"""Whatever stands in a body, a path or a query, the service is not at fault: on no database."""
 
 import copy
 import json
@@ -182,6 +182,34 @@ def test_hostile_bodies(http, write, backend):
             faults.append(body[:300])
         elif response_status < 300 and path.startswith((OF_HOST, "/allocations", "/reshaper")):
             start_again(http)
+    assert faults == []
+
+
+QUERIES = [
+    "/resource_providers?name=",
+    "/resource_providers?in_tree=",
+    "/resource_providers?required=",
+    "/allocation_candidates?resources=VCPU:1&required=",
+    "/traits?name=in:",
+    "/traits?name=startswith:",
+    "/usages?project_id=",
+    "/usages?project_id=p&user_id=",
+    "/usages?project_id=p&consumer_type=",
+    "/insight/consumers?project_id=",
+    "/insight/consumers?marker=",
+    "/insight/identity?name=",
+    "/insight/requests?project_id=",
+    "/resource_providers?",
+]
+
+
+def test_hostile_queries(http):
+    faults = [
+        query + text
+        for query in QUERIES
+        for text in ("%FF", *(quote(text, errors="surrogatepass") for text in TEXTS))
+        if status(http, "latest", "GET", query + text) >= 500
+    ]
     assert faults == []
 
 

@@ -97,7 +97,7 @@ def test_removal_does_not_change_provider_generations(store, host):
     assert_sound(store)
 
 
-@pytest.mark.parametrize("consumer", ["unknown", "", "nul\0", "\ud800", "\U0001f680"])
+@pytest.mark.parametrize("consumer", ["unknown", "", "\U0001f680"])
 def test_consumer_without_allocations_is_not_listed_or_removed(store, consumer):
     stored = allocation.of_consumer(store, consumer)
     assert (stored.consumer, stored.allocations, stored.modified_at) == (None, {}, None)

@@ -49,7 +49,7 @@ def test_creation_sets_updated_at_of_roots_only(store):
     assert second.updated_at is None
 
 
-@pytest.mark.parametrize("name", ["unknown", "", "nul\0", "\ud800", "\U0001f680", "A" * 300])
+@pytest.mark.parametrize("name", ["unknown", "", "\U0001f680", "A" * 300])
 def test_missing_provider_is_not_found(store, name):
     with pytest.raises(exception.ProviderNotFound):
         provider.show(store, name)

@@ -39,7 +39,7 @@ def test_a_class_is_shown(store):
     assert shown.modified_at is not None
 
 
-@pytest.mark.parametrize("name", ["CUSTOM_A", "vcpu", "nul\0", "\ud800", ""])
+@pytest.mark.parametrize("name", ["CUSTOM_A", "vcpu", ""])
 def test_missing_class_is_not_found(store, name):
     for attempt in (
         lambda: resource_class.show(store, name),

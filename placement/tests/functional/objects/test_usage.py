@@ -35,7 +35,7 @@ def test_project_lists_its_usage(store, host):
 
 
 def test_unknown_project_or_user_has_no_usage(store, host):
-    for name in ("unknown", "nul\0", "\ud800", "\U0001f680"):
+    for name in ("unknown", "\U0001f680"):
         for usages in (
             usage.of_project(store, name, None),
             usage.of_project(store, "project", name),

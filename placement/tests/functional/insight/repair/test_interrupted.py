@@ -250,7 +250,12 @@ def test_a_file_that_is_no_plan_is_refused(store, run_audit, plan, text, sentenc
         ),
         ('"generation": 1, ', "", "has the fields"),
         ('"kind": "plan"', '"kind": "nonsense"', "not a plan"),
-        ('"consumer": "', '"consumer": "\\ud800', ""),
+        ('"consumer": "', '"consumer": "\\ud800', "is not a value of remove_allocations.consumer"),
+        (
+            '"allocations": {"',
+            '"allocations": {"\\ud800',
+            "is not a value of remove_allocations.allocations",
+        ),
     ],
 )
 def test_a_plan_with_an_invalid_action_is_refused_as_a_whole(
