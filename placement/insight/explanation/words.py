@@ -165,11 +165,22 @@ def _lack_of_provider(unmet: Document) -> str:
 def change_text(document: Document) -> str:
     """Return the change of a remedy, after the number of hosts."""
     if document["change"] == "both":
-        return " and ".join(map(change_text, document["changes"]))
+        return _two_changes(*document["changes"])
     if alike := document.get("alike"):
         return f"{_in_one_group(document)} in any of the {len(alike)} groups"
     where = f" in group {document['group']}" if document.get("group") else ""
     return _in_one_group(document) + where
+
+
+def _two_changes(first: Document, second: Document) -> str:
+    """Return two changes in words; those of equal groups are in two different groups."""
+    groups, others = (set(change.get("alike", ())) for change in (first, second))
+    if not groups > others > set():
+        return f"{change_text(first)} and {change_text(second)}"
+    text, other_text = _in_one_group(first), _in_one_group(second)
+    if text == other_text:
+        return f"{text} in any 2 of the {len(groups)} groups"
+    return f"{change_text(first)} and {other_text} in any of the other {len(others)} groups"
 
 
 def _in_one_group(document: Document) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.text import as_line, as_text, closest_line
+from placement.insight.explanation.words import change_text
 from placement.tests.unit.insight.explanation.explanations import explained
 
 CLOUD = """
@@ -35,6 +36,24 @@ def test_the_table_leads_with_the_answer():
         "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
         "1 host at VCPU:12",
     ]
+
+
+def test_two_changes_of_equal_groups_are_in_different_groups():
+    groups = "&".join(f"resources{n}=CUSTOM_GPU:1" for n in "123")
+    query = f"{groups}&group_policy=none"
+    assert [
+        remedy["text"] for remedy in document(query, "h CUSTOM_GPU=1", remedies=True)["remedies"]
+    ] == ["without resources=CUSTOM_GPU:1 in any 2 of the 3 groups"]
+    text = change_text(
+        {
+            "change": "both",
+            "changes": [
+                {"change": "drop", "requirement": "resources1=VCPU:4", "alike": ["1", "2"]},
+                {"change": "amount", "resource_class": "VCPU", "to": 2, "group": "2"},
+            ],
+        }
+    )
+    assert text == "without resources=VCPU:4 in any of the 2 groups and at VCPU:2 in group 2"
 
 
 def test_the_line_leads_with_the_cause():
