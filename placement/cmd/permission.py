@@ -10,7 +10,6 @@ import prettytable
 from oslo_config import cfg
 
 from placement.cmd.errors import CommandError
-from placement.conf import register_policy_opts
 from placement.insight.documents import document
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.command import DENIED, Document, yes_or_no
@@ -39,7 +38,6 @@ def run(conf: cfg.ConfigOpts) -> int:
     Raises: CommandError if a policy file is invalid.
     """
     options = conf.category
-    register_policy_opts(conf)
     if wrong := list(problems(policy_files(conf), rule_names())):
         raise CommandError("\n".join(f"{problem}." for problem in wrong))
     report = permissions(

@@ -15,7 +15,6 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from placement import conf as options
 from placement import db_api, policy
 from placement.cmd import errors
-from placement.conf import register_policy_opts
 from placement.conf.base import config_files
 from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
@@ -123,7 +122,6 @@ class Checks(upgradecheck.UpgradeCommands):
         return common_checks.check_policy_json(self, self._conf)
 
     def _policy_rules(self) -> Result:
-        register_policy_opts(self._conf)
         files = list(policy.policy_files(self._conf))
         problems = list(policy_checks.problems(files, policy.rule_names()))
         if problems:

@@ -30,15 +30,10 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
     Groups are registered by name: a group object would share its values between configurations.
     """
-    register_policy_opts(conf)
-    for group, options in GROUPS:
-        conf.register_opts(options, group=group and group.name)
-
-
-def register_policy_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options of [oslo_policy], with this service's default of the timeout."""
     policy_opts.set_defaults(conf)
     conf.set_default("remote_timeout", POLICY_TIMEOUT_SECONDS, group="oslo_policy")
+    for group, options in GROUPS:
+        conf.register_opts(options, group=group and group.name)
 
 
 def set_middleware_defaults() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 from oslo_config import cfg
+from oslo_policy import opts
 
-from placement.conf import register_policy_opts
 from placement.policy import Policy
 from placement.policy.files import problems, unknown_rules
 
@@ -78,7 +78,7 @@ def policy_of(tmp_path, text):
     path = tmp_path / "policy.yaml"
     path.write_text(text)
     conf = cfg.ConfigOpts()
-    register_policy_opts(conf)
+    opts.set_defaults(conf)
     conf.set_override("policy_file", str(path), "oslo_policy")
     conf([], project="placement", default_config_files=[])
     return Policy(conf)
