@@ -9,10 +9,11 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
@@ -23,8 +24,8 @@ from waitress.utilities import BadRequest, RequestHeaderFieldsTooLarge
 
 from placement import exception
 from placement.http.middleware import AfterResponse
-from placement.http.request import Request, error_response
-from placement.http.request_log import RequestLog
+from placement.http.request import Request
+from placement.http.request_log import RequestLog, refuse
 
 LOG = logging.getLogger(__name__)
 
@@ -138,12 +139,7 @@ class Task(WSGITask):  # type: ignore[misc]
 
 def refusal(error: Exception) -> WSGIApplication:
     """Return an application that responds with an error document, and logs the request."""
-
-    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        response: WSGIApplication = error_response(Request(environ), error)
-        return response(environ, start_response)
-
-    return AfterResponse(RequestLog(application))
+    return AfterResponse(RequestLog(partial(refuse, error)))
 
 
 class Refusal(ErrorTask):  # type: ignore[misc]

@@ -47,7 +47,7 @@ class RequestLog:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request."""
         refusal = _refusal(environ)
-        application = self._application if refusal is None else partial(_refuse, refusal)
+        application = self._application if refusal is None else partial(refuse, refusal)
         request_id = _identify(environ)
         if environ.get("HTTP_ACCEPT", "") in {"", "*/*"}:
             environ["HTTP_ACCEPT"] = JSON
@@ -91,11 +91,10 @@ def _refusal(environ: MutableMapping[str, Any]) -> exception.PlacementException 
     )
 
 
-def _refuse(
-    error: exception.PlacementException,
-    environ: WSGIEnvironment,
-    start_response: StartResponse,
+def refuse(
+    error: Exception, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
+    """Respond with the error document of an error."""
     response: WSGIApplication = error_response(Request(environ), error)
     return response(environ, start_response)
 

@@ -30,7 +30,7 @@ def also(windows: Windows, **parameters: Schema) -> Windows:
 
 def values(request: Request, validators: validation.ValidatorWindows) -> dict[str, str]:
     """Return the value of each parameter in the query of a request.  Raises: BadRequest."""
-    validation.check_in_words(validators, request.query_pairs, request.version)
+    validation.check(validators, request.query_pairs, request.version, in_words=True)
     return validation.effective(request.query_pairs)
 
 

@@ -99,24 +99,16 @@ def _is_uuid_with_hyphens(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def check(windows: ValidatorWindows, pairs: QueryPairs, version: Version) -> None:
+def check(
+    windows: ValidatorWindows, pairs: QueryPairs, version: Version, *, in_words: bool = False
+) -> None:
     """Raise BadRequest unless each parameter is known at the microversion and well formed.
 
     Of a repeated parameter only the value that applies is checked: the first of
-    ``limit`` and ``group_policy``, the last of any other.
+    ``limit`` and ``group_policy``, the last of any other. Messages ``in_words`` are for people;
+    the messages of the Placement API have the schema, because clients match them.
     """
-    message = error_message(windows, effective(pairs), version)
-    if message is not None:
-        raise exception.BadRequest(f"{PREFIX}{message}")
-
-
-def check_in_words(windows: ValidatorWindows, pairs: QueryPairs, version: Version) -> None:
-    """Check a query like ``check``, with a message for people.
-
-    The messages of the Placement API have the schema, because clients match them.
-    Raises: BadRequest.
-    """
-    message = _validator(windows, version).error(effective(pairs), in_words=True)
+    message = _validator(windows, version).error(effective(pairs), in_words=in_words)
     if message is not None:
         raise exception.BadRequest(f"{PREFIX}{message}")
 

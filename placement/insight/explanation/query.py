@@ -39,7 +39,7 @@ def question(pairs: validation.QueryPairs, version: Version) -> Question:
     Raises: the exceptions of ``candidate_request``; BadRequest below 1.10.
     """
     check_has_candidates(version)
-    validation.check_in_words(_VALIDATORS, pairs, version)
+    validation.check(_VALIDATORS, pairs, version, in_words=True)
     own = dict(pairs)
     pairs = [(key, value) for key, value in pairs if key not in ("remedies", "root")]
     return Question(

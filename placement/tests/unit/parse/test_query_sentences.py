@@ -23,7 +23,7 @@ QUERIES = {
 def message(name, *pairs):
     validators = validation.query_validators(QUERIES[name])
     with pytest.raises(exception.BadRequest) as caught:
-        validation.check_in_words(validators, pairs, MAX_VERSION)
+        validation.check(validators, pairs, MAX_VERSION, in_words=True)
     return str(caught.value).removeprefix(validation.PREFIX)
 
 
@@ -62,4 +62,4 @@ def test_an_unknown_parameter_of_a_long_query_is_named():
 
 def test_valid_queries_pass():
     validators = validation.query_validators(REQUESTS_QUERY)
-    validation.check_in_words(validators, [("limit", "5")], MAX_VERSION)
+    validation.check(validators, [("limit", "5")], MAX_VERSION, in_words=True)
