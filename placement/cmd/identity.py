@@ -65,9 +65,7 @@ def _text(identity: Identity) -> str:
     if not rows:
         return printable(nothing_found(identity))
     table = prettytable.PrettyTable(COLUMNS, align="l")
-    table.add_rows([[_cell(value) for value in row] for row in rows])
+    table.add_rows(
+        [["" if value is None else printable(str(value)) for value in row] for row in rows]
+    )
     return str(table)
-
-
-def _cell(value: str | int | None) -> str:
-    return "" if value is None else printable(str(value))

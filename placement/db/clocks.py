@@ -35,7 +35,6 @@ NAMES_CLOCK = 32  # advances when a class or trait is created, renamed or remove
 # EPOCH_CLOCK, 33, changes when everything must be loaded again.
 CLOCKS = 34
 _RANGE_BITS = 40
-_NO_PROVIDERS: Mapping[int, str] = MappingProxyType({})
 
 
 def first_value(clock: int) -> int:
@@ -95,7 +94,7 @@ def publications(
     changed: Iterable[int] = (),
     *,
     generation_bumped: Iterable[int] = (),
-    removed: Mapping[int, str] = _NO_PROVIDERS,
+    removed: Mapping[int, str] = MappingProxyType({}),
     names: bool = False,
 ) -> list[Write]:
     """Return the writes that make a change visible: the last ones of its transaction.

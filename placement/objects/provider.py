@@ -181,7 +181,8 @@ def _rename_and_move(
     provider = existing(tx, uuid)
     if (name, parent_uuid) == (provider.name, provider.parent_uuid):
         return provider
-    _check_move(provider, parent_uuid, nodes, may_move=may_move)
+    if reason := _reason_against_move(provider, parent_uuid, nodes, may_move=may_move):
+        raise exception.CannotSaveProvider(uuid, reason)
     parent_id = None if parent_uuid is None else nodes[parent_uuid].id
     tx.providers.rename(provider.id, name, parent_provider_id=parent_id)
     changed = {provider.id}
@@ -194,15 +195,6 @@ def _rename_and_move(
     # also writes the new parent: other Galera nodes do not see locks
     tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)
     return updated
-
-
-def _check_move(
-    provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Node], *, may_move: bool
-) -> None:
-    """Return if the provider may have the parent.  Raises: CannotSaveProvider."""
-    reason = _reason_against_move(provider, parent_uuid, nodes, may_move=may_move)
-    if reason is not None:
-        raise exception.CannotSaveProvider(provider.uuid, reason)
 
 
 def _reason_against_move(

@@ -10,8 +10,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from placement.core.model import IncompleteConsumer
-from placement.db import clocks
-from placement.db.clocks import utcnow
+from placement.db.clocks import start_epoch, utcnow
 from placement.db.resources.names import insert_names
 from placement.db.store import Store
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
@@ -38,7 +37,9 @@ def _set_roots(tx: Transaction, limit: int) -> int:
         root = _root_of(tx.connection, id_)
         update = resource_providers.update().where(_provider.id == id_)
         tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-    return _published(tx, len(ids))
+    if ids and sa.inspect(tx.connection).has_table("clocks"):
+        start_epoch(tx.connection)  # running processes load everything again
+    return len(ids)
 
 
 def _root_of(connection: sa.Connection, id_: int) -> int:
@@ -90,13 +91,6 @@ def without_record() -> sa.Select[tuple[str]]:
 def _id(connection: sa.Connection, column: sa.Column[str], name: str) -> int:
     """Return the id of a project or user, which is inserted if it does not exist."""
     return insert_names(connection, column, [name], others_exist=True)[name]
-
-
-def _published(tx: Transaction, count: int) -> int:
-    """Make running processes load everything again, if the schema has clocks already."""
-    if count and sa.inspect(tx.connection).has_table("clocks"):
-        clocks.start_epoch(tx.connection)
-    return count
 
 
 Migration = Callable[[Store, int], int]

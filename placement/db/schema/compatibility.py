@@ -72,7 +72,7 @@ class Comparison(NamedTuple):
         if revision == BASE:
             return []
         applied = REVISIONS[: REVISIONS.index(revision) + 1]
-        return [added for added in self.missing if _revision(added) in applied]
+        return [one for one in self.missing if one.info.get("revision", REVISIONS[0]) in applied]
 
     def check_additive(self, revision: str) -> None:
         """Check that an unknown revision has only added to the common schema.
@@ -152,11 +152,6 @@ def compare(connection: sa.Connection) -> Comparison:
             if column["name"] not in table.columns and _requires_value(column)
         ]
     return Comparison(missing, requiring, stored.keys().isdisjoint(tables.metadata.tables))
-
-
-def _revision(added: _Added) -> str:
-    revision: str = added.info.get("revision", REVISIONS[0])
-    return revision
 
 
 def _requires_value(column: sa.engine.interfaces.ReflectedColumn) -> bool:

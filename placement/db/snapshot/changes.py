@@ -283,7 +283,7 @@ def read(
     Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
     Cost: one statement, which sees one state of the database even without a transaction.
     """
-    moved = _moved_clocks(seen, now)
+    moved = [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
     has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
     statement = since(len(moved), connection.dialect.name, has_names=has_names)
     rows = defaultdict[int, list[Any]](list)
@@ -303,8 +303,3 @@ def read(
         names=names if has_names else None,
         _rows=rows[_PROVIDER],
     )
-
-
-def _moved_clocks(seen: Mapping[int, int], now: Mapping[int, int]) -> list[int]:
-    """Return the clocks of providers whose values differ."""
-    return [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
