@@ -22,12 +22,7 @@ from osc_placement import version
 from placement import terminal
 from placement.core.text import printable
 from placement.exception import PlacementException
-from placement.insight.explanation.text import (
-    closest_line,
-    funnel_lines,
-    remedy_line,
-    unmet_lines,
-)
+from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line, unmet_lines
 from placement.insight.names import Names, legend, named
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")

@@ -13,16 +13,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import (
-    Shown,
-    Table,
-    WrittenOutput,
-    cells,
-    consumers,
-    failure,
-    get,
-    given,
-)
+from placement.cli.client import Shown, Table, WrittenOutput, cells, consumers, failure, get, given
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable

@@ -5,13 +5,7 @@ from dataclasses import asdict
 import webob
 
 from placement import microversion
-from placement.http.request import (
-    Request,
-    accepts_json,
-    json_response,
-    no_content,
-    requires_json,
-)
+from placement.http.request import Request, accepts_json, json_response, no_content, requires_json
 from placement.objects import inventory, provider
 from placement.parse import inventory as parse
 from placement.policies import rules as policies

@@ -3,13 +3,7 @@
 import webob
 
 from placement import microversion
-from placement.http.request import (
-    Request,
-    accepts_json,
-    json_response,
-    no_content,
-    requires_json,
-)
+from placement.http.request import Request, accepts_json, json_response, no_content, requires_json
 from placement.objects import resource_class, trait
 from placement.parse import names as parse
 from placement.policies import rules as policies

@@ -14,11 +14,7 @@ from placement.core.claims import (
     check_providers,
     plan_claims,
 )
-from placement.core.model import (
-    ConsumerAllocations,
-    ConsumerClaim,
-    ProviderAllocations,
-)
+from placement.core.model import ConsumerAllocations, ConsumerClaim, ProviderAllocations
 from placement.db.claims import allocations, inventories
 from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
 from placement.db.clocks import publications

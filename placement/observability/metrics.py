@@ -18,14 +18,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.events import (
-    CLIENT_REQUESTS,
-    MIXED_CONSUMERS,
-    TEMPLATE,
-    VERSION,
-    Observer,
-    Total,
-)
+from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, TEMPLATE, VERSION, Observer, Total
 from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
 
