@@ -167,7 +167,7 @@ def _sums_by_label(snapshot: Snapshot, prefix: str) -> Sequence[_By]:
     The aggregates and traits of a root apply to its tree; an aggregate of a child only adds the
     child. A provider in several aggregates counts in every one of them.
     """
-    scopes: Sequence[_By] = (_no_sums(), _no_sums(), _no_sums())
+    scopes: Sequence[_By] = [defaultdict(lambda: [0] * len(_OF_SUMS)) for _ in range(3)]
     for state in snapshot.states():
         root = snapshot.state(state.provider.root_uuid) or state
         traits = [name for name in root.traits if prefix and name.startswith(prefix)]
@@ -184,7 +184,3 @@ def _sums_by_label(snapshot: Snapshot, prefix: str) -> Sequence[_By]:
                     totals = sums[name, resource_class]
                     totals[:] = map(operator.add, totals, amounts)
     return scopes
-
-
-def _no_sums() -> _By:
-    return defaultdict(lambda: [0] * len(_OF_SUMS))

@@ -17,7 +17,6 @@ from placement.schemas import queries
 
 Groups = Mapping[str, RequestGroup]
 """Groups by suffix, in the order of the query."""
-Subtrees = tuple[frozenset[str], ...]
 
 _VALIDATORS = validation.query_validators(queries.CANDIDATES_QUERY)
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)")
@@ -174,13 +173,10 @@ def _check_conflicts(groups: Groups, version: Version) -> None:
     """Check that no group both requires and forbids a trait."""
     if version < (1, 22):
         return
-    conflicts = {
-        suffix: _conflicting_traits(request_group) for suffix, request_group in groups.items()
-    }
     messages = sorted(
         f"required{suffix}: ({exception.listed(traits)})"
-        for suffix, traits in conflicts.items()
-        if traits
+        for suffix, request_group in groups.items()
+        if (traits := _conflicting_traits(request_group))
     )
     if messages:
         raise exception.BadRequest(
