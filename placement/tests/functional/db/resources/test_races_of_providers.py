@@ -315,7 +315,7 @@ def test_concurrent_creations_with_one_name_or_uuid(store):
 def writes_of(store, host, at):
     """One write of each kind that checks and increases the provider's generation."""
     full = Inventory(total=at + 10)
-    other = {"HW_CPU_X86_VMX", "HW_CPU_X86_AVX"} - set(trait.of_provider(store, host).traits)
+    other = {"HW_CPU_X86_VMX", "HW_CPU_X86_AVX"} - set(trait.of_provider(store, host)[1].names)
     return [
         lambda: trait.replace(store, host, at, [min(other)]),
         lambda: aggregate.replace(store, host, [uuid()], at),
