@@ -12,7 +12,7 @@ the provider is shared with.
 Every root takes the first candidate that the search returns for it as often as the candidate
 fits, then the next candidate, until the search returns no candidate. The simulation works in
 rounds, for all roots at once. A round finds the domains once, and one solution for every root
-that still has a candidate. Equal roots use the same solution.
+that still has a candidate.
 """
 
 from collections import defaultdict
@@ -23,6 +23,7 @@ from functools import cache, partial, reduce
 import numpy as np
 
 from placement.core.search.anchors import find_anchors
+from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import (
     AmountCondition,
@@ -31,17 +32,10 @@ from placement.core.search.filters import (
     find_domains,
     sharing_by_aggregate,
 )
-from placement.core.search.problems import Block, ProblemBuilder
-from placement.core.search.slots import Assignment, Problem, SearchPlan
-from placement.core.search.solver import solve
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import (
-    Amounts,
-    Indices,
-    Mask,
-    Numbers,
-    numbers,
-)
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 
@@ -101,11 +95,11 @@ class _Round:
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
         domains = find_domains(snapshot, plan, deadline)
         anchors = find_anchors(snapshot, plan, domains, deadline)
-        self._anchors = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
-        self._builder = ProblemBuilder(snapshot, plan, domains)
-        self._snapshot, self._plan, self._deadline = snapshot, plan, deadline
-        self._first: dict[Problem, Assignment | None] = {}
-        self._free: dict[str, Amounts] = {}
+        others = np.concatenate([anchors.general, anchors.shared_only])
+        problems = ProblemBuilder(snapshot, plan, domains)
+        self._assignments = first_assignments(problems, plan, others, deadline)
+        self._slots = plan.slots
+        self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
 
     def claims(self) -> Iterator[tuple[int, int]]:
@@ -113,31 +107,12 @@ class _Round:
 
         The number is 0 if claims on other roots took the capacity in this round.
         """
-        for block in self._builder.blocks(self._anchors):
-            for number, anchor in enumerate(block.anchors):
-                self._deadline.tick()
-                amounts = self._amounts(block, number)
-                if amounts is not None:
-                    yield anchor, self._take(amounts)
-
-    def _amounts(self, block: Block, number: int) -> Taken | None:
-        """Return the amounts of one claim, None if no candidate exists."""
-        for problem, start in block.subproblems_of(number):
-            assignment = self._solution(problem)
-            if assignment is None:
-                continue
+        for anchor, rows in self._assignments:
             amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
-            for slot, option in zip(self._plan.slots, assignment, strict=True):
-                row = block.rows.item(start + option) if option >= 0 else ~option
+            for slot, row in zip(self._slots, rows, strict=True):
                 for name, amount in slot.resources:
                     amounts[name, row] += amount
-            return amounts
-        return None
-
-    def _solution(self, problem: Problem) -> Assignment | None:
-        if problem not in self._first:
-            self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
-        return self._first[problem]
+            yield anchor, self._take(amounts)
 
     def _take(self, amounts: Taken) -> int:
         count = min(
@@ -148,9 +123,7 @@ class _Round:
         return count
 
     def _left(self, name: str, row: int) -> int:
-        if name not in self._free:
-            self._free[name] = free_by_row(self._snapshot, name)
-        return self._free[name].item(row) - self.taken.get((name, row), 0)
+        return self._free(name).item(row) - self.taken.get((name, row), 0)
 
 
 def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
