@@ -17,7 +17,7 @@ that still has a candidate.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 
 import numpy as np
@@ -37,7 +37,6 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import Column
 from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.exception import SearchDeadlineExceeded
 
 Taken = Mapping[tuple[str, int], int]
 """Amounts by class and row."""
@@ -56,37 +55,20 @@ def capable_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
     return domains
 
 
-@dataclass(slots=True)
-class Simulation:
-    """The number of claims of every root, by row; ``is_finished`` unless the deadline passed.
+def simulate(
+    snapshot: Snapshot, plan: SearchPlan, deadline: Deadline
+) -> Iterator[tuple[int, int]]:
+    """Yield the claims on the roots that do not serve the request as a single provider, by round.
 
-    ``fitting`` are the roots that had a candidate at the beginning.
+    Raises: SearchDeadlineExceeded.
     """
-
-    claims: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    fitting: set[int] = field(default_factory=set)
-    is_finished: bool = False
-
-
-def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simulation:
-    """Return the claims on the roots that do not serve the request as a single provider."""
-    outcome = Simulation()
-    try:
-        while True:
-            deadline.check()
-            this_round = _Round(snapshot, plan, deadline)
-            is_first = not outcome.claims
-            for anchor, count in this_round.claims():
-                outcome.claims[anchor] += count
-                if is_first:
-                    outcome.fitting.add(anchor)
-            if not this_round.taken:
-                break
-            snapshot = _after(snapshot, this_round.taken)
-    except SearchDeadlineExceeded:
-        return outcome
-    outcome.is_finished = True
-    return outcome
+    while True:
+        deadline.check()
+        this_round = _Round(snapshot, plan, deadline)
+        yield from this_round.claims()
+        if not this_round.taken:
+            break
+        snapshot = _after(snapshot, this_round.taken)
 
 
 class _Round:
