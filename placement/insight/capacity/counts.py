@@ -77,9 +77,8 @@ class _Round:
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
         domains = find_domains(snapshot, plan, deadline)
         anchors = find_anchors(snapshot, plan, domains, deadline)
-        others = np.concatenate([anchors.general, anchors.shared_only])
         problems = ProblemBuilder(snapshot, plan, domains)
-        self._assignments = first_assignments(problems, plan, others, deadline)
+        self._assignments = first_assignments(problems, plan, anchors.others, deadline)
         self._slots = plan.slots
         self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)

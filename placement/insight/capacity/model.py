@@ -86,7 +86,7 @@ class CapacityOfRoots:
         self.claims: Amounts = np.zeros(snapshot.size, dtype=np.int64)
         self.claims[anchors.standalone] = self._least[anchors.standalone]
         self.fits: Mask = self.claims > 0
-        self.fits[np.concatenate((anchors.general, anchors.shared_only))] = True
+        self.fits[anchors.others] = True
         self.is_finished = True
         try:
             self.fits = FittingRoots(snapshot, deadline).of(plan)

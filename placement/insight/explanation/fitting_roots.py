@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-import numpy as np
-
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.candidate_streams import first_assignments
@@ -20,7 +18,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.relaxations import same_subtree_text, spelled
 
@@ -52,11 +50,9 @@ class FittingRoots:
     def _solvable(self, plan: SearchPlan, domains: Sequence[Domain], possible: Mask) -> Mask:
         """Return a mask of the roots that have a solution, from the problem of every tree."""
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)
-        fitting = np.zeros(self._snapshot.size, dtype=np.bool_)
-        fitting[anchors.standalone] = True
-        others = np.concatenate([anchors.general, anchors.shared_only])
+        fitting = mask_of(anchors.standalone, self._snapshot.size)
         problems = ProblemBuilder(self._snapshot, plan, domains)
-        for anchor, _ in first_assignments(problems, plan, others, self._deadline):
+        for anchor, _ in first_assignments(problems, plan, anchors.others, self._deadline):
             fitting[anchor] = True
         return fitting
 
