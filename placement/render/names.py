@@ -8,17 +8,13 @@ from placement.core.model import Names, Provider
 
 def resource_class(name: str, prefix: str) -> dict[str, Any]:
     """Return the body of one class."""
-    return _named(name, prefix)
+    href = f"{prefix}/resource_classes/{name}"
+    return {"name": name, "links": [{"rel": "self", "href": href}]}
 
 
 def resource_classes(names: Iterable[str], prefix: str) -> dict[str, Any]:
     """Return the body of GET /resource_classes."""
-    return {"resource_classes": [_named(name, prefix) for name in names]}
-
-
-def _named(name: str, prefix: str) -> dict[str, Any]:
-    href = f"{prefix}/resource_classes/{name}"
-    return {"name": name, "links": [{"rel": "self", "href": href}]}
+    return {"resource_classes": [resource_class(name, prefix) for name in names]}
 
 
 def traits(names: Sequence[str]) -> dict[str, Any]:
