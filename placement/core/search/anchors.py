@@ -130,8 +130,7 @@ def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) ->
         return providers & False
     masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]
     masks += [
-        snapshot.columns[name].has_allocatable(sum(amounts.values()), snapshot.size)
+        snapshot.column(name).has_allocatable(sum(amounts.values()), snapshot.size)
         for name, amounts in plan.contended.items()
-        if name in snapshot.columns
     ]
     return reduce(np.logical_and, masks, providers)

@@ -80,11 +80,9 @@ class OptionRecords:
     @cached_property
     def _allocatable(self) -> Mapping[str, Numbers]:
         """The allocatable amount of each contended class, by row."""
-        columns, size = self._snapshot.columns, self._snapshot.size
+        snapshot = self._snapshot
         return {
-            name: columns[name].allocatable_by_row(size)
-            if name in columns
-            else np.full(size, -1, dtype=np.int32)
+            name: snapshot.column(name).allocatable_by_row(snapshot.size)
             for name in self._plan.contended
         }
 

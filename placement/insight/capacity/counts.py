@@ -109,10 +109,8 @@ class _Round:
 
 def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
     """Return the free amount of a class in every row, 0 without inventory."""
-    amounts = np.zeros(snapshot.size, dtype=np.int64)
-    column = snapshot.columns.get(name)
-    if column is not None:
-        amounts[column.rows] = column.free
+    amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
+    amounts[column.rows] = column.free
     return amounts
 
 
