@@ -62,10 +62,7 @@ def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
 
 
 def first_assignments(
-    problems: ProblemBuilder,
-    plan: SearchPlan,
-    anchors: Sequence[int] | Indices,
-    deadline: Deadline,
+    problems: ProblemBuilder, anchors: Sequence[int] | Indices, deadline: Deadline
 ) -> Iterator[tuple[int, list[int]]]:
     """Yield the anchors that have a solution, with the row of each slot's provider in the first.
 
@@ -76,7 +73,7 @@ def first_assignments(
 
     @cache
     def first(problem: Problem) -> Assignment | None:
-        return next(solve(plan, problem, deadline), None)
+        return next(solve(problems.plan, problem, deadline), None)
 
     for block in problems.blocks(anchors):
         deadline.check()

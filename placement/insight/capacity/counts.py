@@ -78,7 +78,7 @@ class _Round:
         domains = find_domains(snapshot, plan, deadline)
         anchors = find_anchors(snapshot, plan, domains, deadline)
         problems = ProblemBuilder(snapshot, plan, domains)
-        self._assignments = first_assignments(problems, plan, anchors.others, deadline)
+        self._assignments = first_assignments(problems, anchors.others, deadline)
         self._slots = plan.slots
         self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)

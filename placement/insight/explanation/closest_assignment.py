@@ -186,7 +186,7 @@ class _Root:
             self._deadline.check()
             domains = self._domains(weight, waived)
             problems = ProblemBuilder(self._with_amounts(domains), plan, domains)
-            for _, rows in first_assignments(problems, plan, [self._root], self._deadline):
+            for _, rows in first_assignments(problems, [self._root], self._deadline):
                 return rows
         return None
 

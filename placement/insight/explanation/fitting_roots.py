@@ -52,7 +52,7 @@ class FittingRoots:
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)
         fitting = mask_of(anchors.standalone, self._snapshot.size)
         problems = ProblemBuilder(self._snapshot, plan, domains)
-        for anchor, _ in first_assignments(problems, plan, anchors.others, self._deadline):
+        for anchor, _ in first_assignments(problems, anchors.others, self._deadline):
             fitting[anchor] = True
         return fitting
 
