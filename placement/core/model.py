@@ -8,7 +8,7 @@ classes and traits by name; times are naive UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -198,11 +198,3 @@ class ReplaceInventories:
     provider_uuid: str
     generation: int
     inventories: Mapping[str, Inventory]
-
-
-@dataclass(frozen=True, slots=True)
-class Reshape:
-    """Move inventories and the allocations on them between providers, all or none."""
-
-    inventories: tuple[ReplaceInventories, ...]
-    claims: tuple[ConsumerClaim, ...] = field(default=())

@@ -63,9 +63,9 @@ def list_allocations_on_provider(request: Request) -> webob.Response:
 def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
     request.can(policies.RESHAPE)
-    command = parse.reshape(request.json_body, request.version)
-    with request.services.reports.results_of(request, command.claims):
-        reshaper.reshape(request.services.store, command)
+    inventories, claims = parse.reshape(request.json_body, request.version)
+    with request.services.reports.results_of(request, claims):
+        reshaper.reshape(request.services.store, inventories, claims)
     return no_content(request)
 
 

@@ -6,7 +6,7 @@ inventories are removed. Each of these steps increases generations, as the API r
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_values
 
 from placement import exception
@@ -17,7 +17,7 @@ from placement.core.claims import (
     check_providers,
     plan_claims,
 )
-from placement.core.model import Inventory, Provider, ReplaceInventories, Reshape
+from placement.core.model import ConsumerClaim, Inventory, Provider, ReplaceInventories
 from placement.db.resources.names import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -26,26 +26,28 @@ from placement.objects import allocation, inventory
 Inventories = Mapping[str, Inventory]
 
 
-def reshape(store: Store, command: Reshape) -> None:
+def reshape(
+    store: Store, replaced: Sequence[ReplaceInventories], claims: Sequence[ConsumerClaim] = ()
+) -> None:
     """Apply inventories and allocations together, all or none (1.30).
 
     Raises: ReshapedProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400),
     InventoryInUse, and what ``allocation.replace`` raises.
     """
-    store.write(_reshape, command)
+    store.write(_reshape, replaced, claims)
 
 
-def _reshape(tx: Transaction, command: Reshape) -> None:
-    named = {change.provider_uuid: change.inventories for change in command.inventories}
-    consumers = tx.consumers.lock(
-        [claim.consumer_uuid for claim in command.claims], command.claims
-    )
-    state = allocation.read_state(tx, consumers, command.claims, also=named)
-    providers = [_at_generation(tx, state, change) for change in command.inventories]
-    check_generations(state.generations, command.claims)
-    check_providers(state, command.claims)
+def _reshape(
+    tx: Transaction, replaced: Sequence[ReplaceInventories], claims: Sequence[ConsumerClaim]
+) -> None:
+    named = {change.provider_uuid: change.inventories for change in replaced}
+    consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
+    state = allocation.read_state(tx, consumers, claims, also=named)
+    providers = [_at_generation(tx, state, change) for change in replaced]
+    check_generations(state.generations, claims)
+    check_providers(state, claims)
     state = _united(tx, state, named)
-    changes = plan_claims(state, command.claims)
+    changes = plan_claims(state, claims)
     for provider in providers:
         inventory.put(tx, provider, named[provider.uuid], state.class_ids)
     owners = tx.consumers.owners(changes.retained, consumers)

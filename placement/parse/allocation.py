@@ -3,11 +3,11 @@
 The store checks whether the providers and resource classes exist.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from placement import exception
-from placement.core.model import ConsumerClaim, IncompleteConsumer, Reshape
+from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceInventories
 from placement.core.text import canonical, canonical_uuid
 from placement.microversion import Version
 from placement.parse import inventory, validation
@@ -108,20 +108,20 @@ def canonical_keys(items: Mapping[str, ValueT]) -> dict[str, ValueT]:
     return by_uuid
 
 
-def reshape(document: Any, version: Version) -> Reshape:
+def reshape(
+    document: Any, version: Version
+) -> tuple[Sequence[ReplaceInventories], Sequence[ConsumerClaim]]:
     """Return the new inventories and allocations. Reserved amounts may exceed the total here.
 
     Raises: BadRequest.
     Source: API reference, "Reshaper".
     """
     validation.validate(_RESHAPE, document, version)
-    return Reshape(
-        inventories=tuple(
-            inventory.all_of_provider(uuid, entry)
-            for uuid, entry in canonical_keys(document["inventories"]).items()
-        ),
-        claims=claims(document["allocations"], version),
-    )
+    inventories = [
+        inventory.all_of_provider(uuid, entry)
+        for uuid, entry in canonical_keys(document["inventories"]).items()
+    ]
+    return inventories, claims(document["allocations"], version)
 
 
 class UsageQuery(NamedTuple):

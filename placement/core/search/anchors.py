@@ -20,7 +20,7 @@ import numpy as np
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, having_trait, root_conditions
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Indices, Mask
+from placement.core.snapshot.rows import Indices, Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
 
@@ -31,6 +31,11 @@ class Anchors:
     standalone: Indices
     shared_only: Indices
     general: Indices
+
+    @property
+    def others(self) -> Indices:
+        """The anchors that may have no candidate, or several."""
+        return np.concatenate([self.general, self.shared_only])
 
 
 def find_anchors(
@@ -72,9 +77,7 @@ def roots_of(snapshot: Snapshot, providers: Mask) -> Mask:
     forest = snapshot.forest
     if not forest.is_nested:
         return providers & forest.is_root
-    roots = np.zeros(snapshot.size, dtype=np.bool_)
-    roots[forest.root[np.flatnonzero(providers)]] = True
-    return roots
+    return mask_of(forest.root[np.flatnonzero(providers)], snapshot.size)
 
 
 def roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
@@ -127,8 +130,7 @@ def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) ->
         return providers & False
     masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]
     masks += [
-        snapshot.columns[name].has_allocatable(sum(amounts.values()), snapshot.size)
+        snapshot.column(name).has_allocatable(sum(amounts.values()), snapshot.size)
         for name, amounts in plan.contended.items()
-        if name in snapshot.columns
     ]
     return reduce(np.logical_and, masks, providers)

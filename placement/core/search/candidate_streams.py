@@ -1,12 +1,14 @@
 """The candidates of each anchor, as a stream, and the order in which the streams are read.
 
 ``CandidateGenerator`` turns the solutions of problems into candidates. ``breadth_first`` takes one
-candidate of each stream in turn.
+candidate of each stream in turn. ``first_assignments`` is for callers that need one solution of
+each anchor.
 """
 
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, islice, repeat
 from typing import TypeVar
 
@@ -15,7 +17,7 @@ import numpy as np
 from placement.core.search.candidates import Candidate, CandidateShapes, Solution
 from placement.core.search.deadline import Deadline
 from placement.core.search.problems import Block, ProblemBuilder, SubproblemKey
-from placement.core.search.slots import Problem, SearchPlan
+from placement.core.search.slots import Assignment, Problem, SearchPlan
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
@@ -57,6 +59,35 @@ def batches(items: Iterable[T], count: int = 5000) -> Iterator[Sequence[T]]:
     remaining = iter(items)
     while batch := list(islice(remaining, count)):
         yield batch
+
+
+def first_assignments(
+    problems: ProblemBuilder, anchors: Sequence[int] | Indices, deadline: Deadline
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the anchors that have a solution, with the row of each slot's provider in the first.
+
+    Equal problems are solved once.
+
+    Raises: SearchDeadlineExceeded.
+    """
+
+    @cache
+    def first(problem: Problem) -> Assignment | None:
+        return next(solve(problems.plan, problem, deadline), None)
+
+    for block in problems.blocks(anchors):
+        deadline.check()
+        for number, anchor in enumerate(block.anchors):
+            for problem, start in block.subproblems_of(number):
+                deadline.tick()
+                options = first(problem)
+                if options is not None:
+                    yield anchor, [_row(block, start, option) for option in options]
+                    break
+
+
+def _row(block: Block, start: int, option: int) -> int:
+    return block.rows.item(start + option) if option >= 0 else ~option
 
 
 class _LazySolutions:

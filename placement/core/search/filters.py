@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.slots import Need, SearchPlan
-from placement.core.snapshot.columns import MAX_FREE, NO_INVENTORIES, Column
+from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import NO_ROWS, Mask, Numbers, Rows, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -57,7 +57,7 @@ class AmountCondition:
     @classmethod
     def of(cls, snapshot: Snapshot, name: str, amount: int) -> "AmountCondition":
         """Return the condition of an amount of a class."""
-        return cls(name, amount, snapshot.columns.get(name, NO_INVENTORIES), snapshot.size)
+        return cls(name, amount, snapshot.column(name), snapshot.size)
 
     @cached_property
     def enough(self) -> Mask:

@@ -80,11 +80,9 @@ class OptionRecords:
     @cached_property
     def _allocatable(self) -> Mapping[str, Numbers]:
         """The allocatable amount of each contended class, by row."""
-        columns, size = self._snapshot.columns, self._snapshot.size
+        snapshot = self._snapshot
         return {
-            name: columns[name].allocatable_by_row(size)
-            if name in columns
-            else np.full(size, -1, dtype=np.int32)
+            name: snapshot.column(name).allocatable_by_row(snapshot.size)
             for name in self._plan.contended
         }
 
@@ -174,7 +172,7 @@ class ProblemBuilder:
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
         self._snapshot = snapshot
-        self._plan = plan
+        self.plan = plan
         self._domains = domains
         self._feasibility = Feasibility(snapshot, plan, domains)
         self._split = self._feasibility.split
@@ -241,7 +239,7 @@ class ProblemBuilder:
         return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
-        plan, of_slot, size = self._plan, self._records.of_slot, self._records.record_size
+        plan, of_slot, size = self.plan, self._records.of_slot, self._records.record_size
         table = np.frombuffer(records, dtype=np.int32).reshape(-1, size // 4)
         columns: Iterator[list[int]] = iter(table.T.tolist())
         local = [_set(column) for column in islice(columns, max(of_slot) + 1)]
@@ -277,7 +275,7 @@ class ProblemBuilder:
         self, options: Sequence[Options], columns: Iterable[Sequence[int]]
     ) -> Iterator[tuple[tuple[int, str], int]]:
         """Yield the amounts of the contended classes at the options of their slots."""
-        for (name, slots), local in zip(self._plan.contended.items(), columns, strict=True):
+        for (name, slots), local in zip(self.plan.contended.items(), columns, strict=True):
             for option in _union(options, slots):
                 is_local, clipped = option >= 0, self._records.clipped_allocatable
                 yield (option, name), local[option] if is_local else clipped(name, ~option)
@@ -287,11 +285,11 @@ class ProblemBuilder:
     ) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
         local = [_bits(column) for column in zip(*columns, strict=True)]
-        for option in _union(options, self._plan.unsuffixed):
+        for option in _union(options, self.plan.unsuffixed):
             yield option, local[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
-        slots = [slot for slots in self._plan.subtrees for slot in slots]
+        slots = [slot for slots in self.plan.subtrees for slot in slots]
         for option in _union(options, slots):
             if option < 0:
                 rows = self._snapshot.forest.ancestors(~option)

@@ -56,7 +56,7 @@ from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import Indices, numbers
+from placement.core.snapshot.rows import numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -145,19 +145,15 @@ class _Search:
     ) -> Iterator[Candidate]:
         """Yield the candidates that are not standalone, root by root or one of each in turn."""
         if self._is_depth_first():
-            return chain.from_iterable(generator.streams(self._other_anchors()))
-        return generator.breadth_first(self._other_anchors(), expected)
+            return chain.from_iterable(generator.streams(self._anchors.others))
+        return generator.breadth_first(self._anchors.others, expected)
 
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
         generator = self._generator(self._deadline)
         standalone = self._anchors.standalone.tolist()
-        anchors = [*standalone, *self._other_anchors().tolist()]
+        anchors = [*standalone, *self._anchors.others.tolist()]
         rng.shuffle(anchors)
         return islice(breadth_first(generator.streams(anchors, rng)), self._count)
-
-    def _other_anchors(self) -> Indices:
-        """Return the anchors that may have no candidate, or several."""
-        return np.concatenate([self._anchors.general, self._anchors.shared_only])
 
     def _generator(self, deadline: Deadline) -> CandidateGenerator:
         return CandidateGenerator(self._snapshot, self._plan, self._problems, deadline)

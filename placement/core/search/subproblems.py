@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from placement.core.search.filters import Domain
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Mask, Numbers
+from placement.core.snapshot.rows import Mask, Numbers, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
 Offsets = NDArray[np.int64]
@@ -163,9 +163,7 @@ class Feasibility:
         possible = _satisfied(members, self._tree_bounds, members.starts, members.tree_sizes)
         tops = {number: self._tops(members, number, possible) for number in self._local_subtrees}
         for subtree_tops in tops.values():
-            has_top = np.zeros(len(anchors), dtype=np.bool_)
-            has_top[members.tree_of[subtree_tops]] = True
-            possible &= has_top
+            possible &= mask_of(members.tree_of[subtree_tops], len(anchors))
         if self.split is None:
             trees, undivided = np.flatnonzero(possible), np.full(possible.sum(), _UNDIVIDED)
             starts, sizes = members.starts[trees], members.tree_sizes[trees]

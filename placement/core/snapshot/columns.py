@@ -7,14 +7,7 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory
-from placement.core.snapshot.rows import (
-    Amounts,
-    Indices,
-    Mask,
-    Numbers,
-    Rows,
-    numbers,
-)
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, Rows, numbers
 
 UnitRule = tuple[int, int]
 """(min_unit, step_size)"""

@@ -70,12 +70,10 @@ class Forest:
 
     def has(self, provider: Provider) -> bool:
         """Return whether the provider, which may have been created again, is in its place."""
-        row = self.row_of.get(provider.uuid)
-        return (
-            row is not None
-            and self.ids.item(row) == provider.id
-            and self.parent.item(row) == self.row_of.get(provider.parent_uuid or "", NO_ROW)
-        )
+        if not self._has_identity(provider):
+            return False
+        parent = self.row_of.get(provider.parent_uuid or "", NO_ROW)
+        return self.parent.item(self.row_of[provider.uuid]) == parent
 
     def changed(
         self, changed: Sequence[Provider], removed: Collection[int]

@@ -15,13 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.rows import (
-    NO_ROW,
-    Indices,
-    Mask,
-    Numbers,
-    numbers,
-)
+from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, numbers
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ def concatenated(parts: Iterable[Numbers]) -> Numbers:
     return np.concatenate([numbers(()), *parts])
 
 
-def mask_of(rows: Numbers, size: int) -> Mask:
+def mask_of(rows: Numbers | Indices, size: int) -> Mask:
     """Return a new mask of ``size`` rows in which ``rows`` are set."""
     mask = np.zeros(size, dtype=np.bool_)
     mask[rows] = True

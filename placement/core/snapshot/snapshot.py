@@ -32,7 +32,7 @@ from typing import TypeVar
 import numpy as np
 
 from placement.core.model import SHARING_TRAIT, Provider, ProviderState
-from placement.core.snapshot.columns import Cell, Column
+from placement.core.snapshot.columns import NO_INVENTORIES, Cell, Column
 from placement.core.snapshot.entries import Entries, ProviderEntry, changed_columns, changed_sets
 from placement.core.snapshot.forest import Forest, TreeAggregates
 from placement.core.snapshot.provider_table import (
@@ -159,6 +159,10 @@ class Snapshot:
     def states(self) -> Iterator[ProviderState]:
         """Yield every provider, in tree order."""
         return map(self.entries.state, range(self.size))
+
+    def column(self, name: str) -> Column:
+        """Return the inventories of a resource class, an empty column without any."""
+        return self.columns.get(name, NO_INVENTORIES)
 
     @property
     def size(self) -> int:

@@ -12,17 +12,18 @@ the provider is shared with.
 Every root takes the first candidate that the search returns for it as often as the candidate
 fits, then the next candidate, until the search returns no candidate. The simulation works in
 rounds, for all roots at once. A round finds the domains once, and one solution for every root
-that still has a candidate. Equal roots use the same solution.
+that still has a candidate.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 
 import numpy as np
 
 from placement.core.search.anchors import find_anchors
+from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import (
     AmountCondition,
@@ -31,19 +32,11 @@ from placement.core.search.filters import (
     find_domains,
     sharing_by_aggregate,
 )
-from placement.core.search.problems import Block, ProblemBuilder
-from placement.core.search.slots import Assignment, Problem, SearchPlan
-from placement.core.search.solver import solve
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import (
-    Amounts,
-    Indices,
-    Mask,
-    Numbers,
-    numbers,
-)
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.exception import SearchDeadlineExceeded
 
 Taken = Mapping[tuple[str, int], int]
 """Amounts by class and row."""
@@ -62,37 +55,20 @@ def capable_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
     return domains
 
 
-@dataclass(slots=True)
-class Simulation:
-    """The number of claims of every root, by row; ``is_finished`` unless the deadline passed.
+def simulate(
+    snapshot: Snapshot, plan: SearchPlan, deadline: Deadline
+) -> Iterator[tuple[int, int]]:
+    """Yield the claims on the roots that do not serve the request as a single provider, by round.
 
-    ``fitting`` are the roots that had a candidate at the beginning.
+    Raises: SearchDeadlineExceeded.
     """
-
-    claims: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    fitting: set[int] = field(default_factory=set)
-    is_finished: bool = False
-
-
-def simulate(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Simulation:
-    """Return the claims on the roots that do not serve the request as a single provider."""
-    outcome = Simulation()
-    try:
-        while True:
-            deadline.check()
-            this_round = _Round(snapshot, plan, deadline)
-            is_first = not outcome.claims
-            for anchor, count in this_round.claims():
-                outcome.claims[anchor] += count
-                if is_first:
-                    outcome.fitting.add(anchor)
-            if not this_round.taken:
-                break
-            snapshot = _after(snapshot, this_round.taken)
-    except SearchDeadlineExceeded:
-        return outcome
-    outcome.is_finished = True
-    return outcome
+    while True:
+        deadline.check()
+        this_round = _Round(snapshot, plan, deadline)
+        yield from this_round.claims()
+        if not this_round.taken:
+            break
+        snapshot = _after(snapshot, this_round.taken)
 
 
 class _Round:
@@ -101,11 +77,10 @@ class _Round:
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
         domains = find_domains(snapshot, plan, deadline)
         anchors = find_anchors(snapshot, plan, domains, deadline)
-        self._anchors = [*anchors.general.tolist(), *anchors.shared_only.tolist()]
-        self._builder = ProblemBuilder(snapshot, plan, domains)
-        self._snapshot, self._plan, self._deadline = snapshot, plan, deadline
-        self._first: dict[Problem, Assignment | None] = {}
-        self._free: dict[str, Amounts] = {}
+        problems = ProblemBuilder(snapshot, plan, domains)
+        self._assignments = first_assignments(problems, anchors.others, deadline)
+        self._slots = plan.slots
+        self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
 
     def claims(self) -> Iterator[tuple[int, int]]:
@@ -113,31 +88,12 @@ class _Round:
 
         The number is 0 if claims on other roots took the capacity in this round.
         """
-        for block in self._builder.blocks(self._anchors):
-            for number, anchor in enumerate(block.anchors):
-                self._deadline.tick()
-                amounts = self._amounts(block, number)
-                if amounts is not None:
-                    yield anchor, self._take(amounts)
-
-    def _amounts(self, block: Block, number: int) -> Taken | None:
-        """Return the amounts of one claim, None if no candidate exists."""
-        for problem, start in block.subproblems_of(number):
-            assignment = self._solution(problem)
-            if assignment is None:
-                continue
+        for anchor, rows in self._assignments:
             amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
-            for slot, option in zip(self._plan.slots, assignment, strict=True):
-                row = block.rows.item(start + option) if option >= 0 else ~option
+            for slot, row in zip(self._slots, rows, strict=True):
                 for name, amount in slot.resources:
                     amounts[name, row] += amount
-            return amounts
-        return None
-
-    def _solution(self, problem: Problem) -> Assignment | None:
-        if problem not in self._first:
-            self._first[problem] = next(solve(self._plan, problem, self._deadline), None)
-        return self._first[problem]
+            yield anchor, self._take(amounts)
 
     def _take(self, amounts: Taken) -> int:
         count = min(
@@ -148,17 +104,13 @@ class _Round:
         return count
 
     def _left(self, name: str, row: int) -> int:
-        if name not in self._free:
-            self._free[name] = free_by_row(self._snapshot, name)
-        return self._free[name].item(row) - self.taken.get((name, row), 0)
+        return self._free(name).item(row) - self.taken.get((name, row), 0)
 
 
 def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
     """Return the free amount of a class in every row, 0 without inventory."""
-    amounts = np.zeros(snapshot.size, dtype=np.int64)
-    column = snapshot.columns.get(name)
-    if column is not None:
-        amounts[column.rows] = column.free
+    amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
+    amounts[column.rows] = column.free
     return amounts
 
 

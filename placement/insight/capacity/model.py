@@ -24,6 +24,7 @@ from placement.core.snapshot.rows import Amounts, Indices, Mask, Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.capacity.counts import ClassCapacity, capable_domains, simulate
+from placement.insight.explanation.fitting_roots import FittingRoots
 
 Name = TypeVar("Name")
 NO_TRAIT = "none"
@@ -72,43 +73,28 @@ class CapacityOfRoots:
             name: ClassCapacity.of(snapshot, plan, name, capable, domains)
             for name in dict.fromkeys(name for slot in plan.slots for name, _ in slot.resources)
         }
-        self._count(domains, deadline)
+        self._count(domains)
 
-    def _count(self, domains: Sequence[Domain], deadline: Deadline) -> None:
+    def _count(self, domains: Sequence[Domain]) -> None:
         """Count the claims of every row, the roots that fit now, and the bounds."""
-        snapshot, plan, size = self.snapshot, self._plan, self.snapshot.size
+        snapshot, plan, deadline = self.snapshot, self._plan, self._deadline
         possible = possible_anchors(snapshot, plan, domains, deadline)
         anchors = anchors_by_kind(snapshot, plan, domains, possible)
         bounds = np.stack([capacity.bound for capacity in self._by_class.values()])
         self._limiting = np.argmin(bounds, axis=0)
         self._least: Amounts = bounds.min(axis=0)
-        self.claims: Amounts = np.zeros(size, dtype=np.int64)
+        self.claims: Amounts = np.zeros(snapshot.size, dtype=np.int64)
         self.claims[anchors.standalone] = self._least[anchors.standalone]
-        self.bound: Amounts = self.claims.copy()
         self.fits: Mask = self.claims > 0
+        self.fits[anchors.others] = True
         self.is_finished = True
-        if len(anchors.general) or len(anchors.shared_only):
-            self._simulate(np.concatenate((anchors.general, anchors.shared_only)), deadline)
-
-    def _simulate(self, roots: Indices, deadline: Deadline) -> None:
-        outcome = simulate(self.snapshot, self._plan, deadline)
-        self.is_finished = outcome.is_finished
-        for row, count in outcome.claims.items():
-            self.claims[row] = count
-        # roots without local providers have the same candidates if they share the same providers
-        numbers = self.snapshot.tree_aggregates.number
-        fitting_numbers = {
-            numbers.item(row) for row in outcome.fitting if not self._has_local(row)
-        }
-        for row in roots.tolist():
-            is_alike = numbers.item(row) in fitting_numbers and not self._has_local(row)
-            self.fits[row] = row in outcome.fitting or is_alike
-            if self.fits[row] or not outcome.is_finished:
-                self.bound[row] = self._least[row]
-
-    def _has_local(self, root: int) -> bool:
-        """Return whether the tree of a root has free capacity of a class."""
-        return any(capacity.local.counted.item(root) > 0 for capacity in self._by_class.values())
+        try:
+            self.fits = FittingRoots(snapshot, deadline).of(plan)
+            for row, count in simulate(snapshot, plan, deadline):
+                self.claims[row] += count
+        except SearchDeadlineExceeded:
+            self.is_finished = False
+        self.bound: Amounts = np.where(self.fits, self._least, 0)
 
     def of(self, roots: Indices) -> Capacity:
         """Return the capacity of some of the considered roots together."""

@@ -22,6 +22,7 @@ import numpy as np
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import (
     Condition,
@@ -33,7 +34,6 @@ from placement.core.search.filters import (
 )
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
-from placement.core.search.solver import solve
 from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
@@ -183,21 +183,11 @@ class _Root:
         """Return the rows of an assignment that meets these conditions between slots."""
         plan, waived = with_only(self._plan, joints), _waived(given_up)
         for weight in (BY_SHORTFALL, BY_FAILURES):
-            rows = self._solved(plan, self._domains(weight, waived))
-            if rows:
+            self._deadline.check()
+            domains = self._domains(weight, waived)
+            problems = ProblemBuilder(self._with_amounts(domains), plan, domains)
+            for _, rows in first_assignments(problems, [self._root], self._deadline):
                 return rows
-        return None
-
-    def _solved(self, plan: SearchPlan, domains: Sequence[Domain]) -> list[int] | None:
-        self._deadline.check()
-        builder = ProblemBuilder(self._with_amounts(domains), plan, domains)
-        for block in builder.blocks([self._root]):
-            for problem, start in block.subproblems_of(0):
-                for assignment in solve(plan, problem, self._deadline):
-                    return [
-                        block.rows.item(start + option) if option >= 0 else ~option
-                        for option in assignment
-                    ]
         return None
 
     def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:

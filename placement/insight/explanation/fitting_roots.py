@@ -4,24 +4,21 @@ The conditions are one list for the funnel and for near misses. The funnel adds 
 stage by stage. The closest assignment of a root gives up those that it cannot meet.
 
 This module uses the filters, anchors and problems of the search. The problems of a remaining root
-are solved until one has a solution. Many roots have equal problems; equal problems are solved
-once.
+are solved until one has a solution.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-import numpy as np
-
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.anchors import anchors_by_kind, possible_anchors
+from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import Problem, SearchPlan
-from placement.core.search.solver import solve
-from placement.core.snapshot.rows import Mask
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.relaxations import same_subtree_text, spelled
 
@@ -52,23 +49,11 @@ class FittingRoots:
 
     def _solvable(self, plan: SearchPlan, domains: Sequence[Domain], possible: Mask) -> Mask:
         """Return a mask of the roots that have a solution, from the problem of every tree."""
-
-        @cache
-        def is_solvable(problem: Problem) -> bool:
-            return next(solve(plan, problem, self._deadline), None) is not None
-
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)
-        fitting = np.zeros(self._snapshot.size, dtype=np.bool_)
-        fitting[anchors.standalone] = True
-        builder = ProblemBuilder(self._snapshot, plan, domains)
-        for block in builder.blocks(np.concatenate([anchors.general, anchors.shared_only])):
-            self._deadline.check()
-            for number, anchor in enumerate(block.anchors):
-                for problem, _ in block.subproblems_of(number):
-                    self._deadline.tick()
-                    if is_solvable(problem):
-                        fitting[anchor] = True
-                        break
+        fitting = mask_of(anchors.standalone, self._snapshot.size)
+        problems = ProblemBuilder(self._snapshot, plan, domains)
+        for anchor, _ in first_assignments(problems, anchors.others, self._deadline):
+            fitting[anchor] = True
         return fitting
 
 

@@ -233,7 +233,7 @@ def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
 
 def free_in_trees(snapshot: Snapshot, name: str) -> Amounts:
     """Return for every root the sum of the allocatable amounts of a class in its tree."""
-    column = snapshot.columns[name]
+    column = snapshot.column(name)
     return _in_trees(snapshot, column.rows, column.allocatable.clip(0))
 
 

@@ -54,12 +54,7 @@ def of_amount(
 
 def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:
     """Return the sums of inventories and usage of a class over the providers of the rows."""
-    states = [snapshot.entries.state(row) for row in rows]
-    usages = [
-        (state.inventories[name], state.used.get(name, 0))
-        for state in states
-        if name in state.inventories
-    ]
+    usages = list(_usages(snapshot, rows, name))
     inventories = [inventory for inventory, _ in usages] or [_NO_INVENTORY]
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
     used = sum(amount for _, amount in usages)
@@ -80,13 +75,15 @@ def tree_amounts(
     snapshot: Snapshot, rows: Iterable[int], name: str, needed: int
 ) -> TreeAmounts | None:
     """Return the free amounts of providers that have the needed amount only together."""
-    states = [snapshot.entries.state(row) for row in rows]
-    free = [
-        capacity.allocatable(state.inventories[name], state.used.get(name, 0))
-        for state in states
-        if name in state.inventories
-    ]
-    free = [amount for amount in free if amount > 0]
+    amounts = (capacity.allocatable(*usage) for usage in _usages(snapshot, rows, name))
+    free = [amount for amount in amounts if amount > 0]
     if sum(free) < needed or max(free) >= needed:
         return None
     return TreeAmounts(sum(free), len(free), max(free))
+
+
+def _usages(snapshot: Snapshot, rows: Iterable[int], name: str) -> Iterator[tuple[Inventory, int]]:
+    """Yield the inventories of a class of the providers that have one, and the used amounts."""
+    for state in map(snapshot.entries.state, rows):
+        if name in state.inventories:
+            yield state.inventories[name], state.used.get(name, 0)

@@ -144,8 +144,6 @@ class NearMisses:
         if not self._snapshot.forest.is_nested or len(need.amounts) != 1:
             return shortfall
         (amount,) = need.amounts
-        if amount.resource_class not in self._snapshot.columns:
-            return shortfall
         free = free_in_trees(self._snapshot, amount.resource_class)[self._roots]
         is_enough = (shortfall > ENOUGH_TOGETHER) & (free >= amount.amount)
         return np.where(is_enough, ENOUGH_TOGETHER, shortfall)

@@ -107,11 +107,11 @@ class Remedies:
 
     def _has_together(self, name: str, amount: int) -> bool:
         """Return whether providers of one tree have an amount that none of them has alone."""
-        column, forest = self._snapshot.columns.get(name), self._snapshot.forest
-        if column is None or not forest.is_nested:
+        snapshot = self._snapshot
+        if not snapshot.forest.is_nested:
             return False
-        alone = roots_of(self._snapshot, column.fitting(amount, self._snapshot.size))
-        return bool((~alone & (free_in_trees(self._snapshot, name) >= amount)).any())
+        alone = roots_of(snapshot, snapshot.column(name).fitting(amount, snapshot.size))
+        return bool((~alone & (free_in_trees(snapshot, name) >= amount)).any())
 
     # --- amounts
 
@@ -145,9 +145,7 @@ class Remedies:
         def is_too_large(amount: int) -> bool:
             return not self._roots(with_amount(request, group.suffix, name, amount))
 
-        column = self._snapshot.columns.get(name)
-        if column is None:
-            return 0
+        column = self._snapshot.column(name)
         best, largest = 0, int(column.allocatable.max(initial=0))
         below = min(group.resources[name] - 1, largest)
         for low, step in sorted(set(column.unit_rules)):
@@ -194,8 +192,7 @@ class Remedies:
         """Yield the smallest valid amounts of the units that are below the requested amounts."""
         for group, alike in distinct_groups(self._request):
             for name, amount in group.resources.items():
-                column = self._snapshot.columns.get(name)
-                for low, step in sorted(set(column.unit_rules)) if column else ():
+                for low, step in sorted(set(self._snapshot.column(name).unit_rules)):
                     least = -(-low // step) * step
                     if least < amount:
                         yield group, alike, name, least

@@ -18,7 +18,6 @@ from placement.core.model import (
     ConsumerClaim,
     Inventory,
     ReplaceInventories,
-    Reshape,
 )
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -260,7 +259,7 @@ class Comparison(RuleBasedStateMachine):
             ),
         )
         expected = self.model.reshape(source, target, claims)
-        self.both(expected, reshaper.reshape, Reshape(changes, commands_of(claims)))
+        self.both(expected, reshaper.reshape, changes, commands_of(claims))
 
     # --- comparison -----------------------------------------------------------------
 

@@ -64,7 +64,7 @@ INTERNAL = {
     "insight.documents": set(),
     "insight.queries": {"schemas", "parse", "microversion", "exception", "http"},
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
-    "insight.capacity": {*_INSIGHT, "insight.capacity"},
+    "insight.capacity": {*_INSIGHT, "insight.capacity", "insight.explanation"},
     "insight.feed": {*_INSIGHT, "insight.feed"},
     "insight.permissions": {*_INSIGHT, "insight.permissions", "policy"},
     "insight.consumers": {*_INSIGHT, "insight.consumers"},

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceInventories, Reshape
+from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
 from placement.objects import inventory, resource_class
 from placement.objects.reshaper import reshape
@@ -31,7 +31,7 @@ def change(provider, at, **totals):
 def apply(store, *parts):
     """Reshape by changes of inventories and by claims, in any order."""
     changes = tuple(part for part in parts if isinstance(part, ReplaceInventories))
-    reshape(store, Reshape(changes, tuple(part for part in parts if part not in changes)))
+    reshape(store, changes, tuple(part for part in parts if part not in changes))
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_inventories_with_other_allocations_cannot_be_removed(store, world):
 def test_reserving_all_and_more_is_stored(store, world):
     _parent, child, *_ = world
     too_much = Inventory(total=1, reserved=2)
-    reshape(store, Reshape((ReplaceInventories(child, 0, {"VCPU": too_much}),)))
+    reshape(store, [ReplaceInventories(child, 0, {"VCPU": too_much})])
     assert inventory.show(store, child, "VCPU").inventories == {"VCPU": too_much}
 
 

@@ -135,15 +135,15 @@ def test_invalid_documents_of_several_are_refused(document):
 def test_reshape_has_inventories_and_claims(minor):
     inventories = {A: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 1}}}}
     document = {"inventories": inventories, "allocations": {C: written(minor)}}
-    command = allocation.reshape(document, Version(1, minor))
-    assert command.inventories[0].provider_uuid == A
-    assert command.inventories[0].inventories["VCPU"].total == 1
-    assert command.claims == (claim(minor),)
+    changes, claims = allocation.reshape(document, Version(1, minor))
+    assert changes[0].provider_uuid == A
+    assert changes[0].inventories["VCPU"].total == 1
+    assert claims == (claim(minor),)
 
 
 def test_a_reshape_may_be_without_claims_but_not_without_inventories():
     inventories = {A: {"resource_provider_generation": 1, "inventories": {}}}
     document = {"inventories": inventories, "allocations": {}}
-    assert allocation.reshape(document, MAX_VERSION).claims == ()
+    assert allocation.reshape(document, MAX_VERSION)[1] == ()
     with pytest.raises(exception.BadRequest):
         allocation.reshape(document | {"inventories": {}}, MAX_VERSION)

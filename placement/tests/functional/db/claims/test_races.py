@@ -7,7 +7,7 @@ Each race is run many times, by threads that start together. To reproduce a crit
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceInventories, Reshape
+from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
 from placement.objects import (
     allocation,
@@ -133,7 +133,7 @@ def test_claim_during_a_reshape(store, stopped_at):
     host = new_provider(store, VGPU=4)
     child, consumer = new_provider(store, parent=host), uuid()
     claim(store, consumer, {host: {"VGPU": 2}})
-    moved = Reshape(
+    moved = (
         (
             ReplaceInventories(host, generation(store, host), {}),
             ReplaceInventories(child, 0, {"VGPU": Inventory(total=4)}),
@@ -142,7 +142,7 @@ def test_claim_during_a_reshape(store, stopped_at):
     )
     reshaped, claimed = stopped_at(
         "DELETE FROM inventories",
-        lambda: reshaper.reshape(store, moved),
+        lambda: reshaper.reshape(store, *moved),
         lambda: claim(store, uuid(), {host: {"VGPU": 1}}),
     )
     assert reshaped is None
@@ -358,7 +358,7 @@ def test_class_is_renamed_during_a_reshape(store, backend):
     resource_class.create(store, "CUSTOM_OLD")
     host, consumer = new_provider(store, CUSTOM_OLD=10), uuid()
     claim(store, consumer, {host: {"CUSTOM_OLD": 7}})
-    command = Reshape(
+    command = (
         (ReplaceInventories(host, generation(store, host), {"CUSTOM_NEW": Inventory(total=10)}),),
         (a_claim(consumer, {host: {"CUSTOM_NEW": 4}}, generation=1),),
     )
@@ -367,7 +367,7 @@ def test_class_is_renamed_during_a_reshape(store, backend):
         resource_class.rename(store, "CUSTOM_OLD", "CUSTOM_NEW")
 
     with run_before(store, ("WHERE resource_classes.name IN", rename)) as passed:
-        outcome = outcome_of(lambda: reshaper.reshape(store, command))
+        outcome = outcome_of(lambda: reshaper.reshape(store, *command))
     assert passed == [None]
     assert is_refused(outcome) == (backend == "sqlite")  # has one writer at a time
     assert_sound(store)

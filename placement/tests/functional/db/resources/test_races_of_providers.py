@@ -7,7 +7,7 @@ Each race is run many times, by threads that start together. To reproduce a crit
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceInventories, Reshape
+from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
 from placement.objects import (
     aggregate,
@@ -113,7 +113,7 @@ WRITES = {
     "child": lambda store, own: provider.create(store, uuid(), "child", own),
     "removal": provider.delete,
     "reshape": lambda store, own: reshaper.reshape(
-        store, Reshape((ReplaceInventories(own, 0, {"VCPU": Inventory(total=1)}),))
+        store, [ReplaceInventories(own, 0, {"VCPU": Inventory(total=1)})]
     ),
 }
 
@@ -321,7 +321,7 @@ def writes_of(store, host, at):
         lambda: aggregate.replace(store, host, [uuid()], at),
         lambda: inventory.replace(store, ReplaceInventories(host, at, {"VCPU": full})),
         lambda: inventory.update(store, host, at, "VCPU", full),
-        lambda: reshaper.reshape(store, Reshape((ReplaceInventories(host, at, {"VCPU": full}),))),
+        lambda: reshaper.reshape(store, [ReplaceInventories(host, at, {"VCPU": full})]),
     ]
 
 
@@ -442,11 +442,11 @@ def test_class_use_during_its_removal(store, stopped_at):
 def test_reshape_with_a_class_during_its_removal(store, stopped_at, statement):
     resource_class.create(store, "CUSTOM_A")
     host = new_provider(store)
-    reshape = Reshape((ReplaceInventories(host, 0, {"CUSTOM_A": Inventory(total=1)}),))
+    change = ReplaceInventories(host, 0, {"CUSTOM_A": Inventory(total=1)})
     removed, outcome = stopped_at(
         statement,
         lambda: resource_class.delete(store, "CUSTOM_A"),
-        lambda: reshaper.reshape(store, reshape),
+        lambda: reshaper.reshape(store, [change]),
     )
     assert removed is None
     assert isinstance(outcome, exception.UnknownResourceClass)

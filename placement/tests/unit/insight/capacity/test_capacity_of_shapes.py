@@ -13,6 +13,7 @@ from placement.insight.capacity.model import (
     by_root_trait,
     grouped,
 )
+from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
 
@@ -173,14 +174,15 @@ def test_a_class_that_does_not_exist_is_an_error():
         capacity("cn VCPU=1", "resources=CUSTOM_NO:1")
 
 
-def test_a_budget_that_ends_leaves_the_bound(monkeypatch):
+@pytest.mark.parametrize("step", [FittingRoots, simulate])
+def test_a_budget_that_ends_leaves_the_bound(monkeypatch, step):
     seconds = [0.0]
 
     def late(*arguments):
         seconds.append(2.0)
-        return simulate(*arguments)
+        return step(*arguments)
 
-    monkeypatch.setattr("placement.insight.capacity.model.simulate", late)
+    monkeypatch.setattr(f"placement.insight.capacity.model.{step.__name__}", late)
     shape_capacity = counted(NUMA, "resources=VCPU:3,MEMORY_MB:100", now=lambda: seconds[-1])
     total = shape_capacity.of(shape_capacity.rows)
     assert not shape_capacity.is_finished
@@ -207,7 +209,7 @@ def test_groups_after_the_deadline_are_left_out():
     clock = itertools.count()
     world = "\n".join(f"cn{number} VCPU=1" for number in range(9))
     snapshot, request = snapshot_of(world), request_of("resources=VCPU:1")
-    shape_capacity = CapacityOfRoots(snapshot, request, Deadline(7, clock.__next__))
+    shape_capacity = CapacityOfRoots(snapshot, request, Deadline(13, clock.__next__))
     roots = [(row, shape_capacity.rows[row : row + 1]) for row in range(9)]
     listed = list(shape_capacity.of_each(roots))
     assert 0 < len(listed) < 9
