@@ -78,12 +78,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _number(minimum: int, maximum: float = math.inf) -> Callable[[str], int]:
     """Return a function that converts an argument to a number within these bounds."""
+    bounds = f"at least {minimum}" if maximum == math.inf else f"between {minimum} and {maximum}"
 
     def number(text: str) -> int:
-        value = int(text)
-        if not minimum <= value <= maximum:
-            raise argparse.ArgumentTypeError(f"{text} is less than {minimum} or too large")
-        return value
+        if minimum <= (value := int(text)) <= maximum:
+            return value
+        raise argparse.ArgumentTypeError(f"{text} is not {bounds}")
 
     return number
 

@@ -62,8 +62,7 @@ def run(conf: cfg.ConfigOpts) -> int:
 def _print_current(store: Store, arguments: Any) -> None:
     if not arguments.query:
         raise exception.BadRequest('Give a query, such as "resources=VCPU:4", or --request-id.')
-    requested = arguments.microversion or microversion.LATEST
-    version = microversion.negotiate(f"{microversion.SERVICE_TYPE} {requested}")
+    version = _version(arguments.microversion or microversion.LATEST)
     query = arguments.query.strip().partition("?")
     pairs = parse_qsl(query[2] or query[0], keep_blank_values=True)
     question = parse.question(pairs, version)
@@ -73,6 +72,17 @@ def _print_current(store: Store, arguments: Any) -> None:
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
     _print(explain.document(snapshot, question), as_json=arguments.json)
+
+
+def _version(text: str) -> microversion.Version:
+    """Return a supported microversion.  Raises: BadRequest."""
+    try:
+        return microversion.negotiate(f"{microversion.SERVICE_TYPE} {text}")
+    except (exception.InvalidVersion, exception.UnacceptableVersion):
+        newest = microversion.MAX_VERSION
+        raise exception.BadRequest(
+            f"--microversion {text}: use a number from 1.10 to {newest}, or latest."
+        ) from None
 
 
 def _provider(snapshot: Snapshot, host: str) -> str:

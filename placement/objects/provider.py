@@ -44,8 +44,7 @@ def stored_name(store: Store, name: str) -> str:
     if store.compares_text_exactly:
         return name
     with store.read() as tx:
-        holder = tx.providers.summary_named(name)
-    return holder.name if holder else name
+        return tx.providers.stored_name(name) or name
 
 
 def existing(tx: Transaction, uuid: str) -> Provider:

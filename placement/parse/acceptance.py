@@ -30,9 +30,13 @@ def acceptance(schema: Schema, is_uuid: IsUuid) -> Callable[[Any], bool]:
     return accepts
 
 
+END = r"(?:\\Z)"
+"""The end of a text in the patterns that are compared, as JSON and messages write it."""
+
+
 def with_end(schema: Schema) -> Any:
     """Return the schema with patterns whose ``$`` matches only at the end of the text."""
-    return json.loads(json.dumps(schema).replace("$", r"\\Z"))
+    return json.loads(json.dumps(schema).replace("$", END))
 
 
 @cache

@@ -13,6 +13,7 @@ There are three exceptions:
   strings, so that the cost is linear in the size of the input.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -24,7 +25,7 @@ from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from placement.parse.acceptance import IsUuid, acceptance, with_end
+from placement.parse.acceptance import END, IsUuid, acceptance, with_end
 from placement.schemas.base import Schema
 
 Errors = Iterator[ValidationError]
@@ -40,7 +41,8 @@ def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
     if error is None:
         return None
     error.message, error.instance = _shortened(error.message), _shortened(error.instance)
-    return str(error).replace(r"\\Z", "$")
+    error.schema = json.loads(json.dumps(error.schema).replace(END, "$"))
+    return str(error).replace(END, "$")
 
 
 def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str | None:
@@ -62,7 +64,10 @@ def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str |
 
 def _best(schema: Schema, is_uuid: IsUuid, instance: Any) -> Any:
     validator = _Validator(with_end(schema), format_checker=_formats(is_uuid))
-    return best_match(islice(validator.iter_errors(instance), _MAX_ERRORS))
+    error = best_match(islice(validator.iter_errors(instance), _MAX_ERRORS))
+    if error is not None:
+        error.message = error.message.replace(END, "$")
+    return error
 
 
 def _shortened(value: object) -> object:

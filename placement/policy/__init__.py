@@ -6,8 +6,10 @@ for a moment.
 This module detects changes with a few ``stat`` calls and replaces the enforcer as a whole.
 """
 
+import argparse
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -179,7 +181,19 @@ def _reason(error: BaseException) -> str:
 
 
 def get_enforcer() -> oslo_policy.Enforcer:
-    """Return the enforcer for the command-line tools of oslo.policy."""
+    """Return the enforcer for the command-line tools of oslo.policy.
+
+    Their command line may contain --config-file and --config-dir.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--config-file", action="append", default=[])
+    parser.add_argument("--config-dir", action="append", default=[])
+    arguments, _ = parser.parse_known_args(sys.argv[1:])
     conf = cfg.ConfigOpts()
-    conf([], project="placement", default_config_files=config_files())
+    conf(
+        [],
+        project="placement",
+        default_config_files=arguments.config_file or config_files(),
+        default_config_dirs=arguments.config_dir or None,
+    )
     return _enforcer(conf)

@@ -153,6 +153,11 @@ class Providers(Statements):
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
+    def stored_name(self, name: str) -> str | None:
+        """Return the name of the provider with this name, as the unique key compares names."""
+        statement = sa.select(_provider.name).where(_provider.name == name)
+        return self._connection.scalars(statement).first()
+
     def summary_named(self, name: str) -> ProviderSummary | None:
         """Return the provider with this name, as the unique key compares names."""
         return next(iter(self.summaries(_provider.name == name)), None)

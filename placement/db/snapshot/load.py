@@ -77,7 +77,10 @@ class SnapshotReader:
         table = self._table(names)
         ordered = table.in_tree_order()
         if len(ordered) < len(table):
-            inconsistent_rows.warn_once("Providers in a loop of parents are left out.")
+            looped = sorted({*table.uuids} - {*ordered.uuids})
+            inconsistent_rows.warn_once(
+                f"Providers in a loop of parents are left out: {looped[:5]}."
+            )
         return ordered
 
     def _table(self, names: NameTables) -> ProviderTable:

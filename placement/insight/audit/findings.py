@@ -247,7 +247,7 @@ def _similar_types(numbers: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         similar = get_close_matches(stem, by_stem, n=1, cutoff=_SIMILAR)
         if similar and numbers[name]:
             yield name, by_stem[similar[0]]
-        if position < _MOST_USED:
+        elif position < _MOST_USED:
             by_stem.setdefault(stem, name)
 
 

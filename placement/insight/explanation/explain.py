@@ -78,7 +78,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
             if row is None:
                 near_misses.run(plan, groups, funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row, plan)
+                near_misses.run_for(row, plan, groups)
     possible_remedies = Remedies(snapshot, request, fitting_roots)
     if question.remedies:
         with _listed("remedies", undetermined):

@@ -11,6 +11,7 @@ conditions between groups, and are ranked again by the result.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from placement.insight.explanation.model import NearMiss
 Rank = tuple[bool, float, float, int]
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
+MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
 ENOUGH_TOGETHER = np.float32(0.001)  # the shortfall of an amount that several providers have
 
 
@@ -79,16 +81,18 @@ class NearMisses:
             lower_bound = is_other.item(at), counts.item(at)
             if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
                 return
-            miss = self._miss(self._roots.item(at), plan)
+            miss = self._miss(at, plan, groups)
             rank = (lower_bound[0], _distance(miss), rest.item(at), place)
             self._solved.append((rank, miss))
 
-    def run_for(self, root: int, plan: SearchPlan) -> None:
+    def run_for(self, root: int, plan: SearchPlan, groups: Sequence[Group]) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
-        self._solved.append(((False, 0, 0.0, 0), self._miss(root, plan)))
+        at = int(np.searchsorted(self._roots, root))
+        self._solved.append(((False, 0, 0.0, 0), self._miss(at, plan, groups)))
 
-    def _miss(self, root: int, plan: SearchPlan) -> NearMiss:
-        return near_miss(self._snapshot, plan, self._rows(root), self._deadline)
+    def _miss(self, at: int, plan: SearchPlan, groups: Sequence[Group]) -> NearMiss:
+        rows = self._rows(at, groups)
+        return near_miss(self._snapshot, plan, rows, self._deadline)
 
     @cached_property
     def _shared_by_aggregate(self) -> Mapping[str, Sequence[int]]:
@@ -104,13 +108,20 @@ class NearMisses:
         rows = {row_of.get(group.group.in_tree or "") for group in groups}
         return [root.item(row) for row in rows if row is not None]
 
-    def _rows(self, root: int) -> list[int]:
-        """Return the rows of a tree, with the root first, and of trees with sharing providers."""
-        forest, trees = self._snapshot.forest, self._snapshot.tree_aggregates
-        aggregates = sorted(trees.aggregates[trees.number.item(root)])
+    def _rows(self, at: int, groups: Sequence[Group]) -> list[int]:
+        """Return the rows of a tree, with the root first, and of the trees of sharing providers.
+
+        If too many providers are shared, the closest providers and some other providers are used.
+        """
+        root, trees = self._roots.item(at), self._snapshot.tree_aggregates
+        choices = [self._of(need) for group in groups for need in group.needs]
+        closest = [choice.row.item(at) for choice in choices if choice.is_shared.item(at)]
+        aggregates = trees.aggregates[trees.number.item(root)]
         shared = self._shared_by_aggregate
-        sharing = {row: None for uuid in aggregates for row in shared.get(uuid, ())}
-        roots = dict.fromkeys([root, *forest.root[list(sharing)].tolist()])
+        sharing = chain(closest, *(shared.get(uuid, ()) for uuid in sorted(aggregates)))
+        sharing_rows = list(islice(dict.fromkeys(sharing), MOST_SHARING))
+        forest = self._snapshot.forest
+        roots = dict.fromkeys([root, *forest.root[sharing_rows].tolist()])
         return [row for root in roots for row in forest.members(root)]
 
     # --- all roots

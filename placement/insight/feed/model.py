@@ -52,8 +52,9 @@ def feed(store: Store, view: View, criteria: ProviderFilter, token: str | None) 
     rows = forest.rows_with_ids(touched.changed)
     uuids = {forest.uuids[row] for row in rows.tolist()}
     # The provider that in_tree names may be in another tree now. Other members of that tree then
-    # match although they did not change.
-    if criteria.group.in_tree in {*uuids, *touched.removed_uuids}:
+    # match although they did not change. Removals without a UUID stand for others that a
+    # development version did not keep.
+    if {criteria.group.in_tree, None} & {*uuids, *touched.removed_uuids}:
         return _everything(view, criteria)
     matching = [entry.state for entry in filter_providers(view.snapshot, criteria, rows)]
     unmatched = uuids.difference(state.provider.uuid for state in matching)

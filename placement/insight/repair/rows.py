@@ -14,6 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from placement.db.tables import (
+    LIMITS,
     allocations,
     consumer_types,
     consumers,
@@ -69,13 +70,14 @@ EXCESS: Final = sa.cast(inventories.c.used - _ALLOCATED, sa.BigInteger)
 
 _NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID}
 # Not compared in rows that exist before and after the action: claims change these columns of
-# providers, and undo changes the generation of consumers.
+# providers, clients those of inventories, and undo changes the generation of consumers.
+_CHANGED_BY_CLIENTS: Final = {
+    resource_providers.name: {"generation", "updated_at"},
+    inventories.name: {"updated_at", *(column.name for column in LIMITS)},
+}
 _NOT_COMPARED_IN_KEPT: Final = {
-    AFTER: {resource_providers.name: {"generation", "updated_at"}},
-    BEFORE: {
-        resource_providers.name: {"generation", "updated_at"},
-        consumers.name: {"generation"},
-    },
+    AFTER: _CHANGED_BY_CLIENTS,
+    BEFORE: _CHANGED_BY_CLIENTS | {consumers.name: {"generation"}},
 }
 
 

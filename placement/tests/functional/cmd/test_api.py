@@ -291,9 +291,9 @@ def test_startup_error_is_one_sentence(startup_error, write_file, options, reaso
 @pytest.mark.parametrize(
     ("option", "value", "reason"),
     [
-        ("--port", "70000", "70000 is less than 0 or too large"),
+        ("--port", "70000", "70000 is not between 0 and 65535"),
         ("--port", "http", "invalid number value: 'http'"),
-        ("--workers", "0", "0 is less than 1 or too large"),
+        ("--workers", "0", "0 is not at least 1"),
     ],
 )
 def test_invalid_numbers(run_command, option, value, reason):

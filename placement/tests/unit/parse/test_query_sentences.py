@@ -34,6 +34,7 @@ def message(name, *pairs):
         ("requests", ("marker", "x"), "marker is 'x', which is not the field next of a page."),
         ("requests", ("project_id", ""), "project_id: '' should be non-empty."),
         ("consumers", ("provider", "cn1"), "provider is 'cn1', which is not a UUID."),
+        ("explanation", ("limit", "0"), "limit: '0' does not match '^[1-9][0-9]*$'."),
         ("explanation", ("remedies", "yes"), "remedies: 'yes' is not one of ['true', 'false']."),
         (
             "explanation",

@@ -47,6 +47,10 @@ def test_the_end_of_a_pattern_is_the_end_of_the_text():
     schema = {"type": "string", "pattern": "^[A-Z]+$"}
     assert error_message(schema, "A") is None
     assert error_message(schema, "A\n").startswith(r"'A\n' does not match '^[A-Z]+$'")
+    message = error_message(schema, r"a\Z")
+    assert message.startswith(r"'a\\Z' does not match '^[A-Z]+$'")
+    assert "'pattern': '^[A-Z]+$'" in message
+    assert message.endswith(r"'a\\Z'")
 
 
 def test_alternative_without_anchor_is_open():

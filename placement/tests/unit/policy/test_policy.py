@@ -155,6 +155,15 @@ def refuse(_conf):
     raise PermissionError("Permission denied: 'policy.d'")
 
 
+def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_files_they_name(monkeypatch, tmp_path):
+    file = tmp_path / "placement.conf"
+    file.write_text("[oslo_policy]\npolicy_file = other.yaml\n")
+    monkeypatch.setattr(
+        "sys.argv", ["tool", "--namespace", "placement", "--config-file", str(file)]
+    )
+    assert policy.get_enforcer().policy_file == "other.yaml"
+
+
 def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_configured_files(monkeypatch, tmp_path):
     (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = other.yaml\n")
     monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))

@@ -8,6 +8,7 @@ import webtest
 
 from placement.cmd import manage
 from placement.insight.recording import sql
+from placement.microversion import MAX_VERSION
 from placement.tests.support.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -79,7 +80,10 @@ def test_unknown_names_are_refused_with_similar_names(http, explain):
     ("arguments", "sentence"),
     [
         ((), 'Give a query, such as "resources=VCPU:4", or --request-id.'),
-        (("resources=VCPU:1", "--microversion", "9.99"), "Unacceptable version header: 9.99"),
+        (
+            ("resources=VCPU:1", "--microversion", "9"),
+            f"--microversion 9: use a number from 1.10 to {MAX_VERSION}, or latest.",
+        ),
         (("resources=VCPU:1", "--host", ""), "No provider has the name"),
     ],
 )

@@ -15,6 +15,7 @@ from placement.db.store import Store
 from placement.insight.feed import change_token
 from placement.tests.conftest import BACKENDS
 from placement.tests.support.processes import ApiProcess
+from placement.tests.support.sql import execute
 
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 OLD = {**ADMIN, "OpenStack-API-Version": "placement 1.6"}
@@ -208,6 +209,24 @@ def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, backend)
         cloud.step()
         in_tree.read(cloud.service())
         assert in_tree.known == everything(cloud.service(), in_tree.query)
+
+
+def test_removals_without_a_uuid_make_the_feed_complete(http, conf):
+    """Development versions stored one row for several removals."""
+    kept, removed = (
+        http.post_json("/resource_providers", {"name": name}, headers=ADMIN).json["uuid"]
+        for name in ("kept", "removed")
+    )
+    clients = [Client(), Client(f"in_tree={kept}")]
+    for client in clients:
+        client.read(http)
+    http.delete(f"/resource_providers/{removed}", headers=ADMIN)
+    store = Store(db_api.settings(conf))
+    execute(store, "UPDATE removed_providers SET uuid = NULL")
+    store.dispose()
+    for client in clients:
+        assert client.read(http)["complete"]
+        assert client.known.keys() == everything(http, client.query).keys()
 
 
 class Workers:

@@ -9,7 +9,7 @@ from placement.cmd import audit as command
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.insight.repair.actions import REPAIRABLE
-from placement.objects import trait
+from placement.objects import inventory, trait
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import (
     allocations_of,
@@ -164,14 +164,16 @@ def test_an_undo_leaves_what_has_changed_since(store, run_audit, apply, plan, li
     assert_sound(store)
 
 
-def test_the_undo_of_a_counter_keeps_the_claims_since(store, run_audit, apply, plan):
+def test_the_undo_of_a_counter_keeps_the_changes_since(store, run_audit, apply, plan):
     host = Host(store)
     host.inventory(used=3)
     run_audit("--plan", plan)
     assert apply(plan) == (1, 0, 0)
     claim(store, uuid(), {host.uuid: {"VCPU": 2}}, type="INSTANCE")
+    set_inventories(store, host.uuid, VCPU=120)
     assert apply(plan) == (0, 1, 0)
     assert apply(f"{plan}.undo") == (1, 0, 0)
+    assert inventory.list_of(store, host.uuid).inventories["VCPU"].total == 120
     (finding,) = audit(store, AuditSettings(codes={"usage_counter"})).findings
     assert (finding.rows["counter"], finding.rows["used"]) == (5, 6)
 
