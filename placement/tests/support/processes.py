@@ -32,7 +32,7 @@ LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
 IS_ROOT = os.getuid() == 0
 START_TIMEOUT_SECONDS = 60
-STOP_TIMEOUT_SECONDS = 60
+STOP_TIMEOUT_SECONDS = 90  # uWSGI kills a worker that missed the signal after 60
 CLAIMS = 12
 SERVER_THREADS = 8  # of a worker, beside its main thread
 
