@@ -78,7 +78,7 @@ def retried(
             lost_connections += 1
             if lost_connections > 1 or not timeouts.has_time_to_reconnect(begun_at):
                 raise exception.DatabaseUnavailable(str(error)) from error
-        time.sleep(random.uniform(0, min(0.1, 0.001 * 2**conflicts)))  # noqa: S311
+        time.sleep(random.uniform(0, min(0.25, 0.001 * 2**conflicts)))  # noqa: S311
     raise exception.Conflict
 
 
