@@ -21,6 +21,7 @@ from placement.core.search.candidate_streams import batches
 from placement.core.search.candidates import Candidates, CandidateShape, WholeTrees
 from placement.core.snapshot.entries import ProviderEntry
 from placement.microversion import Version
+from placement.render.resource_provider import parent_and_root
 
 
 def allocation_candidates(
@@ -118,12 +119,10 @@ def _summary(state: ProviderState, requested: set[str], version: Version) -> str
         for name, inventory in state.inventories.items()
         if version >= (1, 27) or name in requested
     )
-    traits = parents = ""
+    traits = ""
     if version >= (1, 17):
         traits = f',"traits":[{",".join(map(quoted, _sorted_traits(state.traits)))}]'
-    if version >= (1, 29):
-        parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
-        parents = f',"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}"'
+    parents = f",{parent_and_root(provider)}" if version >= (1, 29) else ""
     return f'"{provider.uuid}":{{"resources":{{{resources}}}{traits}{parents}}}'
 
 

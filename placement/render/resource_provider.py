@@ -51,11 +51,14 @@ def _text_between_uuids(version: Version, prefix: str) -> Sequence[str]:
     return ['"uuid":"', f'","links":[{starts[0]}', *between, f"{ends[-1]}]"]
 
 
+def parent_and_root(provider: Provider) -> str:
+    """Return the two members of a JSON object that locate a provider in its tree."""
+    parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
+    return f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}"'
+
+
 def _text(provider: Provider, pieces: Sequence[str], *, nested: bool) -> str:
-    parents = ""
-    if nested:
-        parent = "null" if provider.parent_uuid is None else f'"{provider.parent_uuid}"'
-        parents = f'"parent_provider_uuid":{parent},"root_provider_uuid":"{provider.root_uuid}",'
+    parents = f"{parent_and_root(provider)}," if nested else ""
     return (
         f'{{"name":{quoted(provider.name)},"generation":{provider.generation},{parents}'
         f"{provider.uuid.join(pieces)}}}"

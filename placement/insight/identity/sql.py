@@ -35,14 +35,14 @@ MOST_CONFLICTS: Final = 1000
 """The maximum number of recorded conflicts to search, the newest first."""
 
 
-def identify(store: Store, name: str, days: int = DAYS, now: datetime | None = None) -> Identity:
+def identify(store: Store, name: str, days: int = DAYS) -> Identity:
     """Return the providers that a name or UUID could mean, the closest matches first.
 
     The conflicts were recorded in the last ``days``, and contain the name or one of the
     providers.
     Cost: one pass over the names of all providers, in the database.
     """
-    at = now or datetime.now(UTC)
+    at = datetime.now(UTC)
     with store.read() as tx:
         matches = _similar(tx, name)
         matched_uuids = {match.provider.uuid for match in matches}

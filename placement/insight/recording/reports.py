@@ -51,8 +51,6 @@ _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
-UnknownName = exception.UnknownTrait | exception.UnknownResourceClass
-
 
 @dataclass(frozen=True, slots=True)
 class Writer:
@@ -169,7 +167,7 @@ class OperatorReports:
         """A context that logs and records that a trait or class does not exist, and raises it."""
         try:
             yield
-        except (exception.UnknownTrait, exception.UnknownResourceClass) as error:
+        except exception.UnknownClassOrTrait as error:
             facts = (error, snapshot, candidate_request)
             request.after_response(partial(self._invalid_request, request, *facts))
             raise
@@ -177,7 +175,7 @@ class OperatorReports:
     def _invalid_request(
         self,
         request: Request,
-        error: UnknownName,
+        error: exception.UnknownClassOrTrait,
         snapshot: Snapshot,
         candidate_request: CandidateRequest,
     ) -> None:
