@@ -1,6 +1,7 @@
 """Measures, and the responses that they reject. Nothing here depends on time."""
 
 import random
+import re
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_a_lost_claim_of_placement_is_an_error(measure):
 
 def test_a_claim_lost_by_openstack_placement_is_noted_once():
     harness_ = harness(upstream=loses_claims)
-    assert "VCPU 6 too few" in audited(CLAIM, harness_)[UPSTREAM].note
+    assert re.search(r"VCPU \d+ too few", audited(CLAIM, harness_)[UPSTREAM].note)
     harness_.services[UPSTREAM].override = lambda method, path: None
     assert not audited(CLAIM, harness_)[UPSTREAM].note
 
