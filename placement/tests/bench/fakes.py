@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from bench.client import Connection, Response, ignore_response
 from bench.harness import PLACEMENT, UPSTREAM, Budget, Harness
@@ -10,6 +11,8 @@ from bench.worlds import Kind, LoadedWorld, World
 
 HOSTS = ["1c7d5e0c-8a1e-4f7b-9a52-0d1f2c3b4a59", "2f8e6a1d-9b2f-4c8d-8b63-1e2a3d4c5b6a"]
 BUDGET = Budget(seconds=0.02, samples=5, cutoff_seconds=1, restarts=1, rounds=1)
+# ends with its last sample, however long a busy machine takes
+ALL_SAMPLES = replace(BUDGET, seconds=60)
 
 Override = Callable[[str, str], Response | None]
 
@@ -19,11 +22,11 @@ def loaded_world(**kind):
     return LoadedWorld(World("two hosts", (Kind("host", 2, **kind),)), {"host": HOSTS})
 
 
-def harness(placement=None, upstream=None, world=None):
+def harness(placement=None, upstream=None, world=None, budget=BUDGET):
     """Both services over two hosts; the arguments override their responses."""
     world = world or loaded_world()
     services = {PLACEMENT: FakeService(world, placement), UPSTREAM: FakeService(world, upstream)}
-    return Harness(services, world, BUDGET)
+    return Harness(services, world, budget)
 
 
 def response(content, status=200):

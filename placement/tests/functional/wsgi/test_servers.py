@@ -121,7 +121,7 @@ def wait_for_loads(deployment, count):
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     lines = []
     while time.monotonic() < deadline:
-        # uWSGI closes the connection of a thread that the signal stops right after its accept()
+        # at a load of 24, uWSGI once closed a connection without a response during the reload
         with suppress(requests.ConnectionError):
             text = requests.get(f"{deployment.url}/metrics", timeout=30).text
             lines = [line for line in text.splitlines() if line.startswith(LOADS)]
