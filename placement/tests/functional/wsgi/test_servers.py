@@ -118,17 +118,21 @@ def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment)
 
 def wait_for_loads(deployment, count):
     """Wait until the processes have loaded snapshots so often, without a request for one."""
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    lines = []
-    while time.monotonic() < deadline:
+    loads = []
+
+    def have_loaded():
         # at a load of 24, uWSGI once closed a connection without a response during the reload
         with suppress(requests.ConnectionError):
             text = requests.get(f"{deployment.url}/metrics", timeout=30).text
-            lines = [line for line in text.splitlines() if line.startswith(LOADS)]
-            if lines == [f"{LOADS}{count}.0"]:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"{lines}, not {count}\n{deployment.logs()}")
+            loads[:] = [line for line in text.splitlines() if line.startswith(LOADS)]
+        return loads == [f"{LOADS}{count}.0"]
+
+    wait_until(
+        have_loaded,
+        START_TIMEOUT_SECONDS,
+        pause_seconds=0.1,
+        message=lambda: f"{loads}, not {count}\n{deployment.logs()}",
+    )
 
 
 def test_uwsgi_behind_nginx(deployment):
