@@ -282,8 +282,8 @@ def wait_for_text_in_log(deployment, log, text, count):
     )
 
 
-def start_uwsgi_behind_proxy(deployment, **variables):
-    """Start uWSGI with the sample configuration; return the path of its socket."""
+def start_uwsgi_behind_proxy(deployment, *, lines="", **variables):
+    """Start uWSGI with the sample configuration and these lines; return the path of its socket."""
     path = deployment.folder / "uwsgi.sock"
     web_server = "nobody:nogroup" if IS_ROOT else f"{os.getuid()}:{os.getgid()}"
     configuration = sample(
@@ -291,7 +291,7 @@ def start_uwsgi_behind_proxy(deployment, **variables):
         socket=("/run/placement/uwsgi.sock", f"{path}"),
         owner=("placement:www-data", web_server),
     )
-    (deployment.folder / "uwsgi.ini").write_text(configuration)
+    (deployment.folder / "uwsgi.ini").write_text(configuration + lines)
     deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"), **variables)
     wait_for_applications(deployment, "output", 2)
     return path

@@ -489,6 +489,31 @@ def test_the_container_answers_all_requests_that_wait_for_a_worker(container):
 
 
 @pytest.mark.xdist_group("uwsgi")
+def test_clients_that_keep_connections_lose_no_request_to_the_container(container):
+    check_kept_connections(container)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_clients_that_keep_connections_lose_no_request_to_uwsgi(deployment):
+    """The sample, with the lines that the page on servers adds to run without a web server."""
+    page = (ROOT / "doc" / "source" / "install" / "servers.rst").read_text()
+    (lines,) = re.findall(r"^   http = .*\n(?:   .+\n)+", page, re.MULTILINE)
+    assert "127.0.0.1:8778" in lines
+    http = "\n" + lines.replace("   ", "").replace("127.0.0.1:8778", deployment.address)
+    start_uwsgi_behind_proxy(deployment, lines=http)
+    check_kept_connections(deployment)
+
+
+def check_kept_connections(deployment):
+    """Send requests one after the other: uWSGI closes each connection, and has to say so."""
+    with requests.Session() as client:
+        for _ in range(200):
+            response = client.get(deployment.url, timeout=START_TIMEOUT_SECONDS)
+            assert response.status_code == 200
+            assert response.headers["Connection"] == "close"
+
+
+@pytest.mark.xdist_group("uwsgi")
 def test_the_container_reads_no_large_body_without_authentication(container):
     serve_some_requests(container)
     before = resident_bytes(container)

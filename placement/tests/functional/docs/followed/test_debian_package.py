@@ -15,7 +15,7 @@ DEBIAN = executed("install/packages", "Debian package")
 SERVED = [text for text in DEBIAN if text.startswith(("runuser", "systemctl"))]
 MAINTAINER = executed("admin/security")
 # as the page on servers says for a machine without a web server
-HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\n"
+HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\nadd-header = Connection: close\n"
 CLONE = "/root/openplacement"
 URL = "http://127.0.0.1:8778/placement"
 JSON = "-H 'Content-Type: application/json' -H 'OpenStack-API-Version: placement latest'"
